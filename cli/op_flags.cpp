@@ -26,6 +26,7 @@ constexpr struct {
     {"--kv-heads", "kv_heads", kAttention, "key and value heads [heads]"},
     {"--kv-len", "kv_len", kAttention, "key and value length [L, or the longest of --kv-lengths]"},
     {"--page", "page", kAttention, "K and V in pages of 16, 32, 64, 128 or 256 keys, found in a block table"},
+    {"--rotary-dim", "rotary_dim", kAttention, "columns that --rotary rotates, a multiple of 16 [d]"},
     {"--M", "M", kGemmSizes, "rows of A and of the output"},
     {"--N", "N", kGemmSizes, "columns of B and of the output"},
     {"--K", "K", kGemmSizes, "columns of A, rows of B: the reduction dimension"},
@@ -38,6 +39,8 @@ constexpr struct {
 } kFlags[] = {
     {"--causal", "causal", kAttention, "mask keys after the query, aligned bottom-right"},
     {"--lse", "lse", kAttention, "also write the log-sum-exp of each row"},
+    {"--rotary-table", "rotary_table", kAttention, "cosines and sines of --rotary come from a tensor"},
+    {"--append", "append", kAttention, "the last L keys are new: write K_new and V_new to the cache first"},
     {"--residual", "residual", kRows, "add residual[m,n] first; the norms also write the sum"},
     {"--bias", "bias", " layernorm ", "add bias[n] last"},
 };
@@ -48,6 +51,7 @@ constexpr struct {
     {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map chain ",
      "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
     {"--softcap", "softcap", kAttention, "scores become cap * tanh(score / cap)"},
+    {"--rotary-base", "rotary_base", kAttention, "pair i of --rotary turns by position * base^(-2i/rotary_dim) [10000]"},
     {"--alpha", "alpha", " gemm map ", "`alpha` of the epilogue [1]"},
     {"--beta", "beta", " gemm map ", "`beta` of the epilogue [1]"},
     {"--eps", "eps", " rmsnorm layernorm ", "added to the mean square or the variance"},
@@ -61,6 +65,8 @@ constexpr struct {
     {"--lengths", "lengths", kAttention, "lengths of the sequences of a packed batch: 512,1024,33"},
     {"--kv-lengths", "kv_lengths", kAttention, "lengths of the caches, one per sequence: 100,8192,33"},
     {"--kv-layout", "kv_layout", kAttention, "K and V as [token, head, d] or [head, token, d]: nhd or hnd [nhd]"},
+    {"--rotary", "rotary", kAttention, "rotate Q and K by position; pairs of columns: half or interleaved"},
+    {"--kv-scales", "kv_scales", kAttention, "scales of --kv-dtype fp8: one per tensor or per head [tensor]"},
     {"--epilogue", "epilogue", kGemm, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
     {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
     {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
@@ -102,6 +108,10 @@ void OpFlags::declare(FlagSet app) {
           "--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; },
           "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
       " gemm rmsnorm layernorm softmax map ", "Problem");
+  own(app.add_each<std::string>(
+          "--kv-dtype", [this](const std::string& v) { dtypes_["kv"] = v; },
+          "number format of K and V: fp8 (e4m3 with scales) [that of Q]"),
+      kAttention, "Attention");
   // One --arg each; its commas are its own.
   own(app.add("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]").repeated(),
       " attention gemm map chain ", "Problem");
@@ -128,6 +138,8 @@ Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype
   p.reals = reals_;
   p.texts = texts_;
   for (const auto& [role, name] : dtypes_) {
+    if (role == "kv" && !parse_dtype(name))
+      return Error{Exit::kUsage, fmt::format("unknown --kv-dtype \"{}\"; fp8 was expected", name)};
     ROOFGEN_TRY(p.dtypes[role], format("--out-dtype", name));
   }
   for (const std::string& text : args_) {

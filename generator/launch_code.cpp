@@ -139,7 +139,7 @@ class Writer {
       return {at->second, "ptr", at->second};
     const auto b = std::find_if(request_.buffers.begin(), request_.buffers.end(),
                                 [&](const Buffer& x) { return x.name == arg.name; });
-    static constexpr const char* kRoles[] = {"input", "temporary", "output"};
+    static constexpr const char* kRoles[] = {"input", "temporary", "output", "updated"};
     const std::string note =
         b == request_.buffers.end()
             ? "not used: 0"

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
 
+#include "generator/ops/attention_cache_compare.h"
 #include "generator/ops/attention_compare.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_shape.h"
@@ -60,7 +62,8 @@ class Attention final : public Op {
     if (p.dims.count("page"))
       ROOFGEN_CHECK(in_range("the number of pages", batch * (kv_len / p.dims["page"]), 0, kMaxPages));
     if (p.dtype != DType::kBf16 && p.dtype != DType::kFp16)
-      return usage(fmt::format("attention has no dtype {}; bf16 or fp16 was expected", to_string(p.dtype)));
+      return usage(fmt::format("attention has no dtype {}; bf16 or fp16 was expected{}", to_string(p.dtype),
+                               p.dtype == DType::kFp8 ? ", with --kv-dtype fp8 for K and V in fp8" : ""));
     p.flags.emplace("causal", false);
     p.flags.emplace("lse", false);
     p.reals.emplace("scale", 1.0 / std::sqrt(static_cast<double>(d)));
@@ -70,6 +73,7 @@ class Attention final : public Op {
     if (const auto cap = p.reals.find("softcap");
         cap != p.reals.end() && !(cap->second >= kMinSoftcap && cap->second <= kMaxSoftcap))
       return usage(fmt::format("softcap is {}; {} to {} was expected", cap->second, kMinSoftcap, kMaxSoftcap));
+    ROOFGEN_CHECK(attention::complete_prologue(p));
     ROOFGEN_CHECK(attention::Modifiers::parse(p));
     return p;
   }
@@ -77,10 +81,11 @@ class Attention final : public Op {
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
     const uint64_t q = static_cast<uint64_t>(s.layout_of_q().elements) * 2;
-    const uint64_t kv = static_cast<uint64_t>(s.layout_of_kv().elements) * 2;
+    const uint64_t kv = static_cast<uint64_t>(s.layout_of_kv().elements * size_of(s.kv_dtype()));
+    const Buffer::Role cache = s.append() ? Buffer::Role::kUpdated : Buffer::Role::kInput;
     std::vector<Buffer> out{{"Q", s.dtype, q, Buffer::Role::kInput},
-                            {"K", s.dtype, kv, Buffer::Role::kInput},
-                            {"V", s.dtype, kv, Buffer::Role::kInput},
+                            {"K", s.kv_dtype(), kv, cache},
+                            {"V", s.kv_dtype(), kv, cache},
                             {"O", s.dtype, q, Buffer::Role::kOutput}};
     if (s.lse)
       out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.q_tokens() * s.heads) * 4, Buffer::Role::kOutput});
@@ -88,6 +93,11 @@ class Attention final : public Op {
       for (Buffer& b : s.modifiers->buffers()) out.push_back(std::move(b));
     if (s.cache)
       for (Buffer& b : s.cache->buffers()) out.push_back(std::move(b));
+    if (s.append())
+      for (const char* name : {"K_new", "V_new"})
+        out.push_back({name, s.dtype, static_cast<uint64_t>(s.layout_of_new().elements) * 2, Buffer::Role::kInput});
+    if (s.prologue)
+      for (Buffer& b : s.prologue->buffers()) out.push_back(std::move(b));
     return out;
   }
 
@@ -107,6 +117,17 @@ class Attention final : public Op {
       out[prefix + "_row_stride"] = layout.row;
       out[prefix + "_head_stride"] = layout.head;
     }
+    for (const std::string prefix : {"k_new", "v_new"}) {
+      const attention::Layout layout = s.append() ? s.layout_of_new() : attention::Layout{};
+      out[prefix + "_batch_stride"] = layout.block;
+      out[prefix + "_row_stride"] = layout.row;
+      out[prefix + "_head_stride"] = layout.head;
+    }
+    out["kv_esize"] = size_of(s.kv_dtype());
+    const expr::Map plain{{"rotary", ""},          {"rotary_dim", 0},     {"rotary_table", false},
+                          {"rotary_turns", expr::List{}}, {"rotates_keys", false}, {"append", false},
+                          {"kv_fp8", false},       {"kv_scale_per_head", false}, {"prologue", false}};
+    for (const auto& [name, value] : s.prologue ? s.prologue->scope() : plain) out[name] = value;
     out["varlen"] = s.varlen();
     out["q_rows"] = s.q_tokens() * s.heads;
     out["ragged"] = s.ragged();
@@ -178,13 +199,19 @@ class Attention final : public Op {
   std::vector<Thin> thinner(const Problem& problem) const override {
     const Shape s(problem);
     if (s.varlen() || s.cache) return {};
-    return shortened(problem, "kv_len", 16);
+    std::vector<Thin> out = shortened(problem, "kv_len", 16);
+    // Every query has a key of its own in a cache, and a row in a table.
+    if (s.append() || (s.prologue && s.prologue->has_table()))
+      std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") < s.q_len; });
+    return out;
   }
   InputPattern pattern_of_grid(const Problem& problem) const override {
     if (problem.dims.count(attention::kFed)) return InputPattern::kOneKey;
     return Shape(problem).has_score() ? InputPattern::kNormal : InputPattern::kOneHot;
   }
+  /// The rows that a prologue writes are no inputs: its kernels run together.
   std::optional<Problem> fed(const Problem& problem) const override {
+    if (Shape(problem).prologue) return std::nullopt;
     Problem out = problem;
     out.dims[attention::kFed] = 1;
     return out;
@@ -226,6 +253,12 @@ class Attention final : public Op {
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& band, const ElementReader& read) const override {
     using attention::Rounding;
+    const Shape shape(problem);
+    Comparison before;
+    if (shape.prologue) {
+      ROOFGEN_CHECK(compare_before(shape, pattern, variant, stage, band, read, before));
+      if (stage == "prologue") return before;
+    }
     attention::Written written{Value::kOutput, "O", variant == "unfused" ? Rounding::kUnfused : Rounding::kFused,
                                variant != "unfused"};
     if (stage == "partial") {
@@ -236,17 +269,20 @@ class Attention final : public Op {
     if (stage == "softmax") written = {Value::kProbabilities, "P", Rounding::kUnfused, true};
     if (problem.dims.count(attention::kFed))
       written.path = stage == "softmax" ? Value::kMasked : stage == "pv" ? Value::kProbabilities : Value::kInputs;
-    return attention::compare(Shape(problem), pattern, written, band, read);
+    ROOFGEN_TRY(Comparison out, attention::compare(shape, pattern, written, band, read));
+    out.worst = std::max(out.worst, before.worst);
+    if (!before.failure.empty()) out.failure = std::move(before.failure);
+    return out;
   }
 
   double weight(const Problem& problem, const Region& band) const override {
     return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
   }
 
-  /// With modifiers or a cache. Without, the formulas of work/attention.json apply.
+  /// With modifiers, a cache or a prologue. Without, the formulas of work/attention.json apply.
   std::optional<RequiredWork> required(const Problem& problem) const override {
     const Shape s(problem);
-    if (!s.modifiers && !s.cache) return std::nullopt;
+    if (!s.modifiers && !s.cache && !s.prologue) return std::nullopt;
     const double pairs = s.all_pairs();
     RequiredWork out{4 * pairs * static_cast<double>(s.d), pairs, 0};
     for (const Buffer& b : buffers(problem)) out.dram_bytes += distinct_bytes(problem, b);
@@ -258,30 +294,66 @@ class Attention final : public Op {
     const Shape s(problem);
     const auto number = [](int64_t x) { return static_cast<double>(x); };
     if (s.cache && (buffer.name == "K" || buffer.name == "V"))
-      return number(s.cache->distinct_keys() * s.kv_heads * s.d * size_of(s.dtype));
+      return number(s.cache->distinct_keys() * s.kv_heads * s.d * size_of(s.kv_dtype()));
     if (s.cache && buffer.name == "block_table") return number(s.cache->table_entries() * size_of(buffer.dtype));
-    if (!s.ragged() || buffer.role != Buffer::Role::kTemporary) return static_cast<double>(buffer.bytes);
+    if (!s.ragged() || buffer.role != Buffer::Role::kTemporary || buffer.name == "Q_plain")
+      return static_cast<double>(buffer.bytes);
     int64_t keys = 0;
     for (int64_t b = 0; b < s.batch; ++b) keys += s.keys(b);
     return static_cast<double>(buffer.bytes) * number(keys) / number(s.batch * s.kv_len);
   }
 
  private:
+  /// What a stage writes before the scores: the temporaries of a prologue, and the cache where keys are appended. The
+  /// kernel that reads Q appends them if no prologue does.
+  static Result<void> compare_before(const Shape& shape, InputPattern pattern, const std::string& variant,
+                                     const std::string& stage, const Region& region, const ElementReader& read,
+                                     Comparison& out) {
+    Region band = region;
+    band.row_end = std::min(band.row_end, shape.rows(band.batch));
+    if (band.row_begin >= band.row_end) return {};  // beyond the end of a short sequence
+    const bool has_stage = variant.starts_with("prologue") || variant == "unfused";
+    if (stage == "prologue") {
+      out.rows = static_cast<uint64_t>(band.row_end - band.row_begin);
+      ROOFGEN_CHECK(attention::compare_plain(shape, pattern, band, read, out));
+    }
+    if (has_stage ? stage == "prologue" : stage != "combine")
+      return attention::compare_cache(shape, pattern, band, read, out);
+    return {};
+  }
+
+  static void fill_scale(const attention::Inputs& inputs, attention::Tensor tensor, uint64_t offset,
+                         std::span<std::byte> out) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const uint64_t byte = offset + i;
+      const auto bits = std::bit_cast<uint32_t>(
+          static_cast<float>(inputs.cache_scale(tensor, static_cast<int64_t>(byte / 4))));
+      out[i] = static_cast<std::byte>(bits >> (8 * (byte % 4)) & 255);
+    }
+  }
+
   static void fill(const Shape& s, const attention::Inputs& inputs, InputPattern pattern, const std::string& buffer,
                    uint64_t offset, std::span<std::byte> out) {
     if (s.modifiers && s.modifiers->fill(pattern, buffer, offset, out)) return;
     if (s.cache && s.cache->fill(buffer, offset, out)) return;
     if (buffer == "S" || buffer == "P")
       return inputs.fill_given(buffer == "S" ? Value::kMasked : Value::kProbabilities, offset, out);
-    const attention::Tensor tensor = buffer == "Q"   ? attention::Tensor::kQ
-                                     : buffer == "K" ? attention::Tensor::kK
-                                                     : attention::Tensor::kV;
-    const bool is_q = buffer == "Q";
-    const attention::Layout layout = is_q ? s.layout_of_q() : s.layout_of_kv();
+    if (s.prologue && s.prologue->fill(buffer, offset, out)) return;
+    if (buffer == "k_scale" || buffer == "v_scale")
+      return fill_scale(inputs, buffer == "k_scale" ? attention::Tensor::kK : attention::Tensor::kV, offset, out);
+    const attention::Tensor tensor = buffer == "Q"       ? attention::Tensor::kQ
+                                     : buffer[0] == 'K' ? attention::Tensor::kK
+                                                        : attention::Tensor::kV;
+    const bool is_q = buffer == "Q", is_cache = buffer == "K" || buffer == "V", is_new = !is_q && !is_cache;
+    const attention::Layout layout = is_q ? s.layout_of_q() : is_new ? s.layout_of_new() : s.layout_of_kv();
+    const size_t size = static_cast<size_t>(is_cache ? size_of(s.kv_dtype()) : 2);
+    const bool fp8 = size == 1;
     const int64_t line = s.spread ? layout.row : s.d;  // elements from one row of d elements to the next
+    const uint16_t nan = encode16(std::numeric_limits<double>::quiet_NaN(), s.dtype);
     uint16_t row[256];
+    uint8_t narrow[256];
     while (!out.empty()) {
-      const int64_t element = static_cast<int64_t>(offset / 2);
+      const int64_t element = static_cast<int64_t>(offset / size);
       int64_t sequence = layout.block > 0 ? element / layout.block : 0, left = element - sequence * layout.block;
       const int64_t head = layout.head_major ? left / layout.head : left / s.d % layout.heads;
       left -= layout.head_major ? head * layout.head : 0;
@@ -293,7 +365,7 @@ class Attention final : public Op {
         sequence = std::upper_bound(first.begin(), first.end(), place) - first.begin() - 1;
         place -= first[static_cast<size_t>(sequence)];
       }
-      if (s.cache && !is_q && !gap) {
+      if (s.cache && is_cache && !gap) {
         if (s.paged()) {
           const auto [owner, page] = s.cache->contents(sequence);
           sequence = owner;
@@ -301,14 +373,18 @@ class Attention final : public Op {
         }
         gap = sequence < 0 || place >= s.keys(sequence);  // an unused page, or behind the end of the cache
       }
+      if (s.append() && is_cache && !gap) gap = place >= s.first_new(sequence);  // not written yet
+      if (is_new && !gap) place += s.first_new(sequence);
       if (gap)
-        std::fill(std::begin(row), std::end(row), encode16(std::numeric_limits<double>::quiet_NaN(), s.dtype));
+        std::fill(std::begin(row), std::end(row), fp8 ? uint16_t{0x7f} : nan);
       else
         inputs.row(tensor, sequence, head, place, row);
+      if (fp8) std::copy_n(row, std::size(row), narrow);
       // The rest of the row of d elements, or one element of a gap.
-      const size_t skip = gap ? offset % 2 : static_cast<size_t>(col) * 2 + offset % 2,
-                   count = std::min(out.size(), (gap ? 2 : static_cast<size_t>(s.d) * 2) - skip);
-      std::memcpy(out.data(), reinterpret_cast<const std::byte*>(row) + skip, count);
+      const size_t skip = (gap ? 0 : static_cast<size_t>(col) * size) + offset % size,
+                   count = std::min(out.size(), (gap ? size : static_cast<size_t>(s.d) * size) - skip);
+      const void* bytes = fp8 ? static_cast<const void*>(narrow) : row;
+      std::memcpy(out.data(), static_cast<const std::byte*>(bytes) + skip, count);
       out = out.subspan(count);
       offset += count;
     }

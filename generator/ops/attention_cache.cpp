@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "generator/ops/attention_modifiers.h"
+#include "generator/ops/attention_prologue.h"
 #include "generator/ops/counter_random.h"
 #include "generator/ops/limits.h"
 
@@ -28,6 +29,11 @@ std::vector<int64_t> lengths_of(const Problem& p) {
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// " append 4", a part of identities: the pages that are shared depend on it. Empty without appended keys.
+std::string appended_text(const Problem& p) {
+  return appends(p) ? fmt::format(" append {}", p.dims.at("L")) : std::string();
+}
 
 }  // namespace
 
@@ -80,7 +86,8 @@ std::shared_ptr<const KvCache> KvCache::of(const Problem& p) {
   static std::map<std::string, std::shared_ptr<const KvCache>> kept;
   const std::string key =
       fmt::format("{} {} {} {}", p.dims.at("batch"), p.dims.at("kv_len"), page == p.dims.end() ? 0 : page->second,
-                  text == p.texts.end() ? "" : text->second);
+                  text == p.texts.end() ? "" : text->second) +
+      appended_text(p);
   const std::lock_guard lock(mutex);
   auto& found = kept[key];
   if (!found) {
@@ -93,10 +100,11 @@ std::shared_ptr<const KvCache> KvCache::of(const Problem& p) {
 KvCache::KvCache(const Problem& p)
     : ragged_(p.texts.count("kv_lengths") > 0),
       page_(p.dims.count("page") ? p.dims.at("page") : 0),
+      appended_(appends(p) ? p.dims.at("L") : 0),
       lengths_(lengths_of(p)) {
   const int64_t batch = p.dims.at("batch"), kv_len = p.dims.at("kv_len");
   if (!ragged_) lengths_.assign(static_cast<size_t>(batch), kv_len);
-  identity_ = fmt::format("{} {} {}", batch, page_, ragged_ ? p.texts.at("kv_lengths") : "");
+  identity_ = fmt::format("{} {} {}", batch, page_, ragged_ ? p.texts.at("kv_lengths") : "") + appended_text(p);
   if (page_ == 0) return;
   pages_per_sequence_ = ceil_div(kv_len, page_);
   first_.assign(1, 0);

@@ -32,11 +32,13 @@ class KvCache {
   const std::string& identity() const { return identity_; }  ///< equal for equal contents
 
   /// The sequence whose K and V a key has: the first page of an odd sequence is that of the sequence before it, if both
-  /// fill a page.
+  /// fill a page with keys that are not appended.
   int64_t owner(int64_t b, int64_t key) const { return key < page_ && shares(b) ? b - 1 : b; }
   struct Place {
     int64_t sequence = -1, page = 0;
   };
+  /// The place in the pool of a sequence's page; 2^31 - 1 behind its last page.
+  int32_t table(int64_t b, int64_t page) const;
   /// The contents of a page of the pool: a page of a sequence, its owner; sequence -1: unused.
   Place contents(int64_t page_of_pool) const;
   /// Distinct keys that some sequence sees, over all sequences.
@@ -49,12 +51,14 @@ class KvCache {
   bool fill(const std::string& buffer, uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  bool shares(int64_t b) const { return b % 2 == 1 && keys(b) >= page_ && keys(b - 1) >= page_; }
-  int32_t table(int64_t b, int64_t page) const;
+  bool shares(int64_t b) const {
+    return b % 2 == 1 && keys(b) - appended_ >= page_ && keys(b - 1) - appended_ >= page_;
+  }
 
   std::string identity_;
   bool ragged_;
   int64_t page_, pages_ = 0, pages_per_sequence_ = 0;
+  int64_t appended_;  ///< keys at the end of each sequence that kernels write: their pages have one owner
   std::vector<int64_t> lengths_;
   std::vector<int64_t> first_;            ///< number of each sequence's first own page, and one behind the last
   std::vector<int32_t> place_, inverse_;  ///< page number -> place in the pool, and back

@@ -8,68 +8,13 @@
 #include <vector>
 
 #include "generator/ops/attention_inputs.h"
+#include "generator/ops/attention_judge.h"
 #include "generator/ops/attention_reference.h"
 #include "generator/ops/attention_tolerance.h"
 #include "generator/ops/float16.h"
 
 namespace roofgen::attention {
 namespace {
-
-/// Collects the worst element of one buffer.
-class Judge {
- public:
-  Judge(std::string buffer, const Region& band) : buffer_(std::move(buffer)), band_(band) {}
-
-  void unwritten(int64_t row, int64_t col) {
-    if (missing_++ == 0) first_missing_ = place(row, col);
-  }
-  /// Whether `element` would change nothing, given that its tolerance is at least `least`.
-  bool passes(double got, double expected, double least) const { return std::fabs(got - expected) <= worst_ * least; }
-  void element(int64_t row, int64_t col, double got, double expected, double tolerance) {
-    if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also an expected -inf
-    double error = std::fabs(got - expected) / tolerance;
-    if (!(error < kHopeless)) error = kHopeless;
-    if (error <= worst_) return;
-    worst_ = error;
-    if (error > 1)
-      message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)",
-                             place(row, col), got, expected, tolerance, error);
-  }
-  void add_to(Comparison& out) const {
-    out.worst = std::max(out.worst, missing_ > 0 ? kHopeless : worst_);
-    if (!out.failure.empty()) return;
-    out.failure = missing_ > 0 ? fmt::format("{} and {} more elements were never written", first_missing_, missing_ - 1)
-                               : message_;
-  }
-
- private:
-  std::string place(int64_t row, int64_t col) const {
-    std::string out = fmt::format("{}[batch {}, head {}, row {}", buffer_, band_.batch, band_.head, row);
-    return col < 0 ? out + "]" : fmt::format("{}, {} {}]", out, buffer_ == "O" ? "column" : "key", col);
-  }
-  std::string buffer_;
-  Region band_;
-  uint64_t missing_ = 0;
-  double worst_ = 0;
-  std::string first_missing_, message_;
-};
-
-/// One row of a buffer, read into reused storage.
-class RowReader {
- public:
-  RowReader(const ElementReader& read, std::string buffer) : read_(read), buffer_(std::move(buffer)) {}
-  Result<void> read(int64_t first, int64_t count) {
-    values.resize(static_cast<size_t>(count));
-    valid.assign(static_cast<size_t>(count), true);
-    return read_(buffer_, static_cast<uint64_t>(first), values, &valid);
-  }
-  std::vector<double> values;
-  std::vector<bool> valid;
-
- private:
-  const ElementReader& read_;
-  std::string buffer_;
-};
 
 /// The rows of O from the parts of the splits, merged in double precision. It does not matter which keys a split has.
 class Merged {
@@ -216,6 +161,7 @@ bool holds_exact_result(const Shape& shape, InputPattern pattern, const Written&
   const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
   const uint16_t one = encode16(1, shape.dtype);
   std::vector<uint16_t> row(static_cast<size_t>(probabilities ? shape.kv_len : shape.d), 0);
+  std::vector<double> value(static_cast<size_t>(shape.d));
   for (int64_t r = band.row_begin; r < band.row_end; ++r) {
     const int64_t keys = shape.allowed(band.batch, r);
     if (keys == 0) return false;
@@ -228,7 +174,9 @@ bool holds_exact_result(const Shape& shape, InputPattern pattern, const Written&
         return false;
       row[static_cast<size_t>(key)] = 0;
     } else {
-      inputs.row(Tensor::kV, band.batch, band.head / shape.group(), key, row.data());
+      inputs.operand(Tensor::kV, band.batch, band.head / shape.group(), key, value.data(), nullptr);
+      for (size_t c = 0; c < row.size(); ++c)
+        row[c] = encode16(round_to(value[c], format_of(shape.dtype)), shape.dtype);
       const int64_t at = first + band.head * layout.head + r * layout.row;
       if (!read.holds(written.buffer, static_cast<uint64_t>(at), std::as_bytes(std::span(row)))) return false;
     }

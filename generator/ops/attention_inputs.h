@@ -19,10 +19,22 @@ class Inputs {
  public:
   Inputs(const Shape& shape, InputPattern pattern);
 
-  /// The d elements of one row of one head, as bits of the problem's dtype.
+  /// The d elements of one row of one head as they are in memory: bits of dtype_of(). The row of a key that is appended
+  /// is in K_new or V_new.
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
-  /// The same, as numbers.
+  /// The same, as numbers; e4m3 without its scale.
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const;
+  /// The format of a row in memory.
+  DType dtype_of(Tensor tensor, int64_t batch, int64_t row) const;
+  /// The row that the products of attention use: rotated, and of e4m3 times its scale. New keys and values of a cache in
+  /// fp8 are those that the cache holds afterwards. `variance` (nullptr: not needed): of the error of a correct
+  /// kernel's operand, which is rounded to the problem's dtype where the kernel rotates it.
+  void operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out, double* variance) const;
+  /// The scale of a K/V head of a cache in fp8, an fp32 number. Powers of two where results are exact.
+  double cache_scale(Tensor tensor, int64_t kv_head) const;
+  /// The e4m3 number that a cache holds for a new element x, rotated, of scale `scale`. `doubt`: the spacing of e4m3
+  /// where x is within `error` of a tie, else 0.
+  static double stored_fp8(double x, double error, double scale, double* doubt);
 
   /// kOneHot: the largest |Q K^T|.
   double largest_product() const;
@@ -42,6 +54,11 @@ class Inputs {
 
  private:
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  /// The row that the pattern asks for: what the products use, apart from roundings.
+  void pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  bool is_new(Tensor tensor, int64_t batch, int64_t row) const;
+  /// Whether memory holds the row unrotated.
+  bool is_unrotated(Tensor tensor, int64_t batch, int64_t row) const;
   /// kGrowing: the score that column 0 adds for a key, at most 0, and the factor of it in a row.
   double level(int64_t key) const;
   double growth(int64_t batch, int64_t kind) const;

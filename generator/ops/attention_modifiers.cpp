@@ -9,6 +9,7 @@
 
 #include "base/diagnostics.h"
 #include "generator/ops/attention_cache.h"
+#include "generator/ops/attention_prologue.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/limits.h"
@@ -152,6 +153,11 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
                               "kv_lengths", "block_table"})
       if (arg.name == taken)
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
+    if (Prologue::of(problem))
+      for (const char* taken :
+           {"K_new", "V_new", "k_scale", "v_scale", "rotary_table", "Q_plain", "K_plain", "V_plain"})
+        if (arg.name == taken)
+          return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
   }
 
   pointwise::Vocabulary words;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -43,7 +44,7 @@ class Cache {
             b.row_begin,
             b.row_end,
             s.modifiers ? s.modifiers->identity() : "",
-            s.cache ? s.cache->identity() : ""};
+            (s.cache ? s.cache->identity() : "") + (s.prologue ? "|" + s.prologue->identity() : "")};
   }
 
   /// Two threads that miss at the same time both compute; the second result is dropped.
@@ -89,7 +90,7 @@ int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step;
 /// score expression, -inf for masked keys.
 struct ScoreBlock {
   int64_t first = 0, keys = 0;
-  std::vector<double> s, sigma;  ///< sigma: empty without a score expression
+  std::vector<double> s, sigma;  ///< sigma: empty without a score expression and rounded operands
 };
 
 /// The steps between a path's input and a value.
@@ -109,6 +110,7 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
                                                                shape.scale * std::sqrt(static_cast<double>(shape.d))
                                                          : 0;
   const double rounded = path.rounding.products ? unit_roundoff(format_of(shape.dtype)) / std::sqrt(3.0) : 0x1p-24;
+  const bool rounded_operands = shape.rounds_operands() && path.from == Value::kInputs;
   std::vector<char> visible;
   for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
     const int64_t row = band.row_begin + r,
@@ -119,7 +121,10 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
     const std::span s(&block.s[r * kKeyBlock], static_cast<size_t>(keys));
     if (score) {
       const std::span sigma(&block.sigma[r * kKeyBlock], static_cast<size_t>(keys));
-      for (size_t j = 0; j < s.size(); ++j) sigma[j] = std::hypot(accumulated, rounded * s[j]);
+      for (size_t j = 0; j < s.size(); ++j) {
+        const double own = std::hypot(accumulated, rounded * s[j]);
+        sigma[j] = rounded_operands ? std::hypot(sigma[j], own) : own;
+      }
       shape.modifiers->score(pattern, band.batch, band.head, shape.position(band.batch, row), block.first, s, sigma);
       for (size_t j = 0; j < s.size(); ++j)
         sigma[j] = std::isfinite(s[j]) ? std::hypot(sigma[j], kExponentError * std::fabs(s[j])) : 0;
@@ -132,6 +137,47 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
   }
 }
 
+/// The deviations of the products of rounded operands: of q k it is sqrt(k^2 var q + q^2 var k), and the errors of the
+/// columns are independent.
+class ProductErrors {
+ public:
+  ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band)
+      : d_(shape.d), padded_(round_up(band.row_end - band.row_begin, kRowBlock)), q_(padded_ * 2 * d_, 0.0),
+        k_(2 * d_ * kKeyBlock), squares_(padded_ * kKeyBlock) {
+    std::vector<double> row(d_), variance(d_);
+    for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
+      inputs.operand(Tensor::kQ, band.batch, band.head, band.row_begin + r, row.data(), variance.data());
+      for (int64_t c = 0; c < d_; ++c) {
+        q_[r * 2 * d_ + c] = variance[c];
+        q_[r * 2 * d_ + d_ + c] = row[c] * row[c];
+      }
+    }
+  }
+  void clear() {
+    std::fill(k_.begin(), k_.end(), 0.0);
+    keys_exact_ = true;
+  }
+  void add_key(int64_t j, const double* k, const double* variance) {
+    for (int64_t c = 0; c < d_; ++c) {
+      k_[c * kKeyBlock + j] = k[c] * k[c];
+      k_[(d_ + c) * kKeyBlock + j] = variance[c];
+      keys_exact_ &= variance[c] == 0;
+    }
+  }
+  void deviations(double scale, int64_t keys, std::vector<double>& sigma) {
+    std::fill(squares_.begin(), squares_.end(), 0.0);
+    for (int64_t r = 0; r < padded_; r += kRowBlock)
+      gemm4(&q_[r * 2 * d_], 2 * d_, k_.data(), kKeyBlock, &squares_[r * kKeyBlock], kKeyBlock, round_up(keys, 8),
+            keys_exact_ ? d_ : 2 * d_);
+    for (size_t i = 0; i < squares_.size(); ++i) sigma[i] = scale * std::sqrt(squares_[i]);
+  }
+
+ private:
+  const int64_t d_, padded_;
+  std::vector<double> q_, k_, squares_;  // [row][var q, q^2]; [k^2, var k][key]
+  bool keys_exact_ = true;
+};
+
 /// Calls use(block) for each block of keys with a visible key; before the mask step, for all keys.
 template <class Use>
 void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Path& path, Value value,
@@ -140,9 +186,13 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
   std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d);
   ScoreBlock block;
   block.s.resize(padded * kKeyBlock);
-  if (shape.has_score() && scales(path, value)) block.sigma.resize(block.s.size());
+  std::optional<ProductErrors> errors;
+  if (shape.rounds_operands() && path.from == Value::kInputs) errors.emplace(shape, inputs, band);
+  if (errors || (shape.has_score() && scales(path, value))) block.sigma.resize(block.s.size());
   std::vector<double>& s = block.s;
-  for (int64_t r = 0; r < rows; ++r) inputs.row(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d]);
+  std::vector<double> variance(errors ? d : 0);
+  for (int64_t r = 0; r < rows; ++r)
+    inputs.operand(Tensor::kQ, band.batch, band.head, band.row_begin + r, &q[r * d], nullptr);
   const bool dense = value < Value::kMasked;
   const int64_t end = dense ? shape.keys(band.batch) : shape.allowed(band.batch, band.row_end - 1),
                 kv_head = band.head / shape.group();
@@ -155,8 +205,10 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
     std::fill(s.begin(), s.end(), 0.0);
     if (path.from == Value::kInputs) {
       std::fill(k.begin(), k.end(), 0.0);
+      if (errors) errors->clear();
       for (int64_t j = 0; j < keys; ++j) {
-        inputs.row(Tensor::kK, band.batch, kv_head, first + j, row.data());
+        inputs.operand(Tensor::kK, band.batch, kv_head, first + j, row.data(), errors ? variance.data() : nullptr);
+        if (errors) errors->add_key(j, row.data(), variance.data());
         for (int64_t c = 0; c < d; ++c) k[c * kKeyBlock + j] = row[c];
       }
       for (int64_t r = 0; r < padded; r += kRowBlock)
@@ -169,6 +221,7 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
     // Scaled after the sum: sums of structured inputs are exact in double, and a score of zero stays zero.
     if (scales(path, value))
       for (double& score : s) score *= shape.scale;
+    if (errors) errors->deviations(scales(path, value) ? shape.scale : 1, keys, block.sigma);
     block.first = first;
     block.keys = keys;
     if (shape.modifiers) modify(shape, pattern, path, value, band, block);
@@ -195,7 +248,7 @@ class Accumulator {
       : shape_(shape),
         inputs_(shape, pattern),
         roundings_(score_roundings(shape, path)),
-        spreads_(roundings_ > 0 || shape.has_score()),
+        spreads_(roundings_ > 0 || shape.has_score() || shape.rounds_operands()),
         finished_(path.from == Value::kProbabilities),
         band_(band),
         rows_(band.row_end - band.row_begin),
@@ -203,6 +256,7 @@ class Accumulator {
         u_(unit_roundoff(format_of(shape.dtype))),
         v_(kKeyBlock * shape.d),
         v_squared_(v_.size()),
+        v_error_(shape.rounds_operands() ? shape.d : 0),
         p_(padded_ * kKeyBlock),
         weight_(p_.size()),
         spread_(p_.size()),
@@ -218,9 +272,14 @@ class Accumulator {
 
   void add(const ScoreBlock& block) {
     const int64_t d = shape_.d, first = block.first, keys = block.keys;
-    for (int64_t j = 0; j < keys; ++j)
-      inputs_.row(Tensor::kV, band_.batch, band_.head / shape_.group(), first + j, &v_[j * d]);
-    for (int64_t i = 0; i < keys * d; ++i) v_squared_[i] = v_[i] * v_[i];
+    for (int64_t j = 0; j < keys; ++j) {
+      const bool doubtful = !v_error_.empty();
+      inputs_.operand(Tensor::kV, band_.batch, band_.head / shape_.group(), first + j, &v_[j * d],
+                      doubtful ? v_error_.data() : nullptr);
+      // The error of a value, in units of one rounding's variance, u^2 / 3.
+      for (int64_t c = 0; c < d; ++c)
+        v_squared_[j * d + c] = square_of(v_[j * d + c]) + (doubtful ? 3 * v_error_[c] / square_of(u_) : 0);
+    }
     for (auto* a : {&p_, &weight_, &spread_}) std::fill(a->begin(), a->end(), 0.0);
     for (int64_t r = 0; r < rows_; ++r) {
       const int64_t seen = std::min(keys, shape_.allowed(band_.batch, band_.row_begin + r) - first);
@@ -257,7 +316,7 @@ class Accumulator {
   }
 
  private:
-  /// `sigma`: nullptr without a score expression.
+  /// `sigma`: nullptr without a score expression and rounded operands.
   void add_row(int64_t r, const double* s, const double* sigma, int64_t seen) {
     RowFacts& f = facts_[r];
     if (finished_) {
@@ -310,6 +369,7 @@ class Accumulator {
   const int64_t rows_, padded_;
   const double u_;
   std::vector<double> v_, v_squared_;         // one block of keys
+  std::vector<double> v_error_;               // variances of one row; empty: none
   std::vector<double> p_, weight_, spread_;   // p, the weights of v^2, (p g)^2
   std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
   std::vector<double> sum_;

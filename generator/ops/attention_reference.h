@@ -31,8 +31,8 @@ struct Path {
 };
 
 /// Data of one row without its elements. p: exact probabilities; s: exact scaled scores; g = (e^(u |s|) - 1) / u: the
-/// effect on p of rounding s, in units of the unit roundoff u. Errors of a score expression, of standard deviation
-/// sigma, add to g as independent errors in the same units.
+/// effect on p of rounding s, in units of the unit roundoff u. Errors of rounded operands and of a score expression, of
+/// standard deviation sigma, add to g as independent errors in the same units.
 struct RowFacts {
   double lse = 0;         ///< natural log of the sum of e^s; -inf for a row without visible keys
   double max = 0;         ///< largest score
@@ -45,7 +45,7 @@ struct BandReference {
   int64_t rows = 0, d = 0;
   std::vector<double> o;  ///< [rows][d]
   /// [rows][d], in units of u^2: sum of (p v)^2 and, if scores are rounded, of (p g (v - o))^2. Multiplied by the
-  /// variance of one rounding it is the variance of an output's error.
+  /// variance of one rounding it is the variance of an output's error, doubtful values of a cache in fp8 included.
   std::vector<double> variance;
   std::vector<RowFacts> facts;
 };
@@ -58,7 +58,7 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
                                                   const Region& band);
 
 /// Products, scores or masked scores of a band, [rows][kv_pitch]. Masked scores are -inf for hidden keys, and
-/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression. Cached; callers keep rows * kv_len
+/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression and rounded operands. Cached; callers keep rows * kv_len
 /// below kScoreLimit by dividing the band.
 struct BandScores {
   std::vector<float> s, sigma;

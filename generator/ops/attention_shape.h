@@ -8,6 +8,7 @@
 
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/attention_modifiers.h"
+#include "generator/ops/attention_prologue.h"
 #include "roofgen/pipeline.h"
 
 namespace roofgen::attention {
@@ -37,6 +38,7 @@ struct Shape {
   bool hnd = false;                            ///< K and V have heads before rows
   std::shared_ptr<const Modifiers> modifiers;  ///< nullptr without modifiers
   std::shared_ptr<const KvCache> cache;        ///< nullptr without lengths of caches and pages
+  std::shared_ptr<const Prologue> prologue;    ///< nullptr without rotary positions, appended keys and fp8
 
   explicit Shape(const Problem& p)
       : q_len(p.dims.at("L")),
@@ -52,7 +54,8 @@ struct Shape {
         spread(p.dims.count(kSpread) > 0),
         hnd(p.texts.count("kv_layout") > 0),
         modifiers(Modifiers::of(p)),
-        cache(KvCache::of(p)) {}
+        cache(KvCache::of(p)),
+        prologue(Prologue::of(p)) {}
 
   int64_t group() const { return heads / kv_heads; }
   /// Elements per row of S and P: rows stay 16-byte aligned.
@@ -72,21 +75,41 @@ struct Shape {
   int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
   Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows); }  ///< and of O
   Layout layout_of_kv() const {
-    return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage)
-                   : layout(batch, kv_len, kv_heads, hnd, kSpreadRows);
+    const int64_t gap = 16 / size_of(kv_dtype());
+    return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage, gap)
+                   : layout(batch, kv_len, kv_heads, hnd, kSpreadRows, gap);
+  }
+  Layout layout_of_new() const { return layout(batch, q_len, kv_heads, false, kSpreadRows); }  ///< of K_new and V_new
+  DType kv_dtype() const { return fp8() ? DType::kFp8 : dtype; }                               ///< of K and V
+  bool fp8() const { return prologue && prologue->kv_fp8(); }
+  bool append() const { return prologue && prologue->append(); }
+  bool rotary() const { return prologue && prologue->rotary_dim() > 0; }
+  bool rotates_keys() const { return prologue && prologue->rotates_keys(); }
+  /// The first key of a sequence that is in K_new and V_new; its number of keys if none is.
+  int64_t first_new(int64_t b) const { return keys(b) - (append() ? q_len : 0); }
+  /// Whether kernels round operands before they multiply them: rotated ones, and new keys and values of a cache in fp8.
+  bool rounds_operands() const { return rotary() || (append() && fp8()); }
+  /// The element of K and V at which the row of a key begins.
+  int64_t place_of_key(int64_t b, int64_t head, int64_t key) const {
+    const Layout l = layout_of_kv();
+    if (varlen()) return head * l.head + (first_token(b) + key) * l.row;
+    if (!paged()) return b * l.block + head * l.head + key * l.row;
+    return cache->table(b, key / cache->page()) * l.block + head * l.head + key % cache->page() * l.row;
   }
   /// LSE is [batch, head, row], with lengths [head, token].
   int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
   }
 
-  Layout layout(int64_t blocks, int64_t rows, int64_t n_heads, bool head_major, int64_t gap) const {
+  /// `gap`: rows behind each head; `row_gap`: elements behind each row, 16 bytes. Both in spread layouts only.
+  Layout layout(int64_t blocks, int64_t rows, int64_t n_heads, bool head_major, int64_t gap,
+                int64_t row_gap = 8) const {
     if (varlen()) blocks = 1, rows = q_tokens();
     Layout out{rows * n_heads * d, d, n_heads * d, rows, n_heads, head_major || spread, 0};
     if (out.head_major) out.head = rows * d, out.row = d;
     // Gaps are multiples of 16 bytes, which kernels copy at a time. Behind a head lies a gap longer than a tile.
     if (spread) {
-      out.row = d + 8;
+      out.row = d + row_gap;
       out.head = (rows + gap) * out.row + 16;
       out.block = n_heads * out.head + 32;
     }

@@ -30,7 +30,11 @@ double Tolerance::products(bool hidden) const {
   // |q k| sums to 2/pi d on average; d bounds atypical rows.
   const double d = static_cast<double>(shape_.d);
   const double added = kDeepest - kLowest * kOffset + (hidden || shape_.has_mask() ? kLateHidden : kLate);
-  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? added : 0));
+  // One-hot: without rotary positions, sums are exact; a code has d products of its magnitude.
+  const double codes = pattern_ == InputPattern::kOneHot && shape_.rotary()
+                           ? shape_.scale * Inputs(shape_, pattern_).largest_product()
+                           : 0;
+  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? added : codes));
 }
 
 double Tolerance::score(Value value, double s, double sigma) const {
@@ -39,7 +43,7 @@ double Tolerance::score(Value value, double s, double sigma) const {
   if (path_.from == Value::kScores) return 0;
   if (path_.from == Value::kProducts) return spacing(s, format) / 2 + 0x1p-23 * std::fabs(s) + kSigmas * sigma;
   // Structured inputs have exact sums, and the format represents their products.
-  if (exact()) return spacing(s, format);
+  if (exact_scores()) return spacing(s, format);
   if (value == Value::kProducts) return spacing(s, format) / 2 + products(true) / shape_.scale;
   const double before = path_.rounding.products && !shape_.has_score() ? unit_roundoff(format) * std::fabs(s) : 0;
   return spacing(s, format) / 2 + products(value < Value::kMasked) + before + kSigmas * sigma;

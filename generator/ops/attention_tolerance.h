@@ -12,8 +12,8 @@ class Tolerance {
  public:
   Tolerance(const Shape& shape, InputPattern pattern, const Path& path);
 
-  /// An element of S (products, scores or masked scores) with exact value s; `sigma`: standard deviation of the error
-  /// of the score expression.
+  /// An element of S (products, scores or masked scores) with exact value s; `sigma`: standard deviation of the errors
+  /// of rounded operands and of the score expression.
   double score(Value value, double s, double sigma) const;
   /// An element of P with exact value p and score s, in a row with these data.
   double probability(double p, double s, double sigma, const RowFacts& facts) const;
@@ -34,6 +34,8 @@ class Tolerance {
   bool exact() const {
     return (pattern_ == InputPattern::kZeroQuery || pattern_ == InputPattern::kOneHot) && !shape_.has_score();
   }
+  /// Scores too. Codes that are rotated back, rounded, and rotated are not the codes; P and O are as exact as before.
+  bool exact_scores() const { return exact() && (pattern_ == InputPattern::kZeroQuery || !shape_.rotary()); }
   /// Bound of a result of structured inputs. Zero query: sums are exact, their quotient and its rounding are not.
   /// One-hot: p is exact only relative to the same p in the sum.
   double one_rounding(double x) const;

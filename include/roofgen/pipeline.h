@@ -85,13 +85,16 @@ struct Schedule {
 std::string to_string(const Schedule& schedule);
 std::string to_string(const ParamValue& value);
 
-/// A device buffer of a problem. Sizes are in bytes; the op defines the layout.
+/// A device buffer of a problem. Sizes are in bytes; the op defines the layout. kUpdated: an input of which kernels also
+/// write a part (a cache that grows); like an output it is compared, like an input it has contents before the first
+/// kernel.
 struct Buffer {
-  enum class Role { kInput, kTemporary, kOutput };
+  enum class Role { kInput, kTemporary, kOutput, kUpdated };
   std::string name;
   DType dtype = DType::kBf16;
   uint64_t bytes = 0;
   Role role = Role::kInput;
+  bool has_contents() const { return role == Role::kInput || role == Role::kUpdated; }  ///< before the first kernel
 };
 
 // ---- Program -----------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
   std::map<std::string, DevicePtr> at;
   for (const Buffer& b : buffers) {
     Fill fill;
-    if (b.role == Buffer::Role::kInput)
+    if (b.has_contents())
       fill = [op, &request, name = b.name](uint64_t offset, std::span<std::byte> out) {
         op->fill(request.problem, request.pattern, name, offset, out);
       };
@@ -169,7 +169,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
     }
     if (request.keep_bytes)
       for (const Buffer& b : buffers)
-        if (b.role == Buffer::Role::kOutput) {
+        if (b.role == Buffer::Role::kOutput || b.role == Buffer::Role::kUpdated) {
           std::vector<std::byte> bytes(b.bytes);
           std::vector<bool> written;
           ROOFGEN_CHECK(executor->read(at[b.name], bytes, &written));

@@ -143,12 +143,12 @@ Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int rep
   // The op fills the inputs: their sizes must be the op's.
   std::map<std::string, uint64_t> inputs;
   for (const Buffer& b : op->buffers(problem))
-    if (b.role == Buffer::Role::kInput) inputs[b.name] = b.bytes;
+    if (b.has_contents()) inputs[b.name] = b.bytes;
   Buffers buffers(executor);
   for (const Buffer& b : replay.buffers) {
     if (buffers.find(b.name)) return Error{Exit::kUsage, fmt::format("buffer \"{}\" is there twice", b.name)};
     Fill fill;
-    if (b.role == Buffer::Role::kInput) {
+    if (b.has_contents()) {
       if (const auto it = inputs.find(b.name); it == inputs.end() || it->second != b.bytes)
         return Error{Exit::kUsage, fmt::format("{} has no input \"{}\" of {} bytes", op->name(), b.name, b.bytes)};
       fill = [op, problem, pattern = replay.pattern, name = b.name](uint64_t offset, std::span<std::byte> out) {

@@ -359,7 +359,7 @@ class GpuTiming {
     const auto add = [&](const Buffer& b) {
       if (used.erase(b.name) == 0) return;
       Fill fill = nullptr;
-      if (b.role == Buffer::Role::kInput)
+      if (b.has_contents())  // appending twice writes the same keys
         fill = [op = &run_.context.op, problem = run_.problem, name = b.name](uint64_t offset,
                                                                               std::span<std::byte> to) {
           op->fill(problem, InputPattern::kNormal, name, offset, to);

@@ -32,7 +32,7 @@ constexpr int64_t kCompareRows = 256, kTileRows = 64, kTileCols = 1024;
 uint64_t Verifier::written_bytes(const Site& site, const std::vector<Candidate>& chain) const {
   uint64_t bytes = 0;
   for (const Buffer& b : all_buffers(site.problem))
-    if (b.role == Buffer::Role::kOutput ||
+    if (b.role == Buffer::Role::kOutput || b.role == Buffer::Role::kUpdated ||
         (b.role == Buffer::Role::kTemporary && (!site.fed || b.name == chain.back().stage().output)))
       bytes += b.bytes;
   return bytes;

@@ -250,8 +250,12 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       arg.bits = ptr->address;
     } else if (auto fed = feed.find(arg.name); fed != feed.end() && arg.name != candidate.stage().output) {
       arg.bits = fed->second.address;
+    } else if (const auto own = run.written.find(arg.name); own != run.written.end()) {
+      arg.bits = own->second.address;
     } else {
-      auto ptr = allocate(site, *buffer, nullptr);
+      // Each run begins with the cache as it was before.
+      Fill contents = buffer->has_contents() ? op_.filler(site.problem, site.pattern, buffer->name) : Fill(nullptr);
+      auto ptr = allocate(site, *buffer, std::move(contents));
       if (!ptr) return fail(std::move(ptr).error());
       run.written[arg.name] = *ptr;
       arg.bits = ptr->address;

@@ -133,6 +133,10 @@ double AttentionSubject::value_bytes(size_t step, Part kernel) const {
 
 Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options) {
+  if (problem.texts.count("rotary") || problem.flags.count("append") || problem.dtypes.count("kv"))
+    return Error{Exit::kUsage,
+                 "whatif attention does not divide --rotary, --append or --kv-dtype yet; tune compares them with a "
+                 "kernel of their own"};
   const AttentionSubject subject(problem);
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, subject, context.files, context.device, problem));
   ROOFGEN_TRY(WhatIfReport report, search(context, subject, joined(subject.steps(), " > "), problem, wanted, options));

@@ -1,0 +1,167 @@
+// Rows of Q, K and V in memory and as operands, with rotary positions, appended keys and a cache in fp8. A row of a
+// structured pattern has its structure where the products use it: memory holds it rotated back, or divided by the
+// scale, and rounded.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "generator/ops/attention_inputs.h"
+#include "generator/ops/elements.h"
+#include "generator/ops/float16.h"
+
+namespace roofgen::attention {
+namespace {
+
+constexpr double kMostFp16 = 57344;  // with room for one rounding
+
+uint16_t bits_of_fp8(double x) {
+  std::byte out;
+  store_element(&out, 0, DType::kFp8, x);
+  return static_cast<uint16_t>(out);
+}
+
+double value_of_fp8(uint16_t bits) {
+  static const auto all = [] {
+    std::array<double, 256> out;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const std::byte code{static_cast<unsigned char>(i)};
+      out[i] = load_element(&code, 0, DType::kFp8);
+    }
+    return out;
+  }();
+  return all[bits & 255];
+}
+
+/// The e4m3 of every number of a 16-bit format divided by a scale: caches are large, and divisions by a power of a table
+/// are not.
+using QuantisedBits = std::array<uint8_t, 1 << 16>;
+const QuantisedBits& quantised(DType dtype, double scale) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, double>, std::unique_ptr<const QuantisedBits>> kept;
+  const std::lock_guard lock(mutex);
+  auto& found = kept[{static_cast<int>(dtype), scale}];
+  if (!found) {
+    auto made = std::make_unique<QuantisedBits>();
+    for (uint32_t i = 0; i < made->size(); ++i)
+      (*made)[i] = static_cast<uint8_t>(bits_of_fp8(decode16(static_cast<uint16_t>(i), dtype) / scale));
+    found = std::move(made);
+  }
+  return *found;
+}
+
+}  // namespace
+
+bool Inputs::is_new(Tensor tensor, int64_t batch, int64_t row) const {
+  return tensor != Tensor::kQ && row >= shape_.first_new(batch);
+}
+
+bool Inputs::is_unrotated(Tensor tensor, int64_t batch, int64_t row) const {
+  return shape_.rotary() &&
+         (tensor == Tensor::kQ || (tensor == Tensor::kK && (shape_.rotates_keys() || is_new(tensor, batch, row))));
+}
+
+DType Inputs::dtype_of(Tensor tensor, int64_t batch, int64_t row) const {
+  return shape_.fp8() && tensor != Tensor::kQ && !is_new(tensor, batch, row) ? DType::kFp8 : shape_.dtype;
+}
+
+double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
+  const int64_t h = shape_.prologue->scale_per_head() ? kv_head : 0;
+  const bool keys = tensor == Tensor::kK;
+  const auto power = [](int64_t exponent) { return std::ldexp(1.0, static_cast<int>(exponent)); };
+  switch (pattern_) {
+    // N(0,1) ends at 3.7; codes of keys become 16 to 64.
+    case InputPattern::kOneHot: return keys ? decode16(k_magnitude_, shape_.dtype) * power(-4 - h % 3) : power(h % 3 - 6);
+    case InputPattern::kZeroQuery: return power(keys ? h % 3 - 6 : -h % 3);
+    case InputPattern::kGrowing: {
+      // Columns 0 and 3 are the largest; before they are rotated they share a pair with another one.
+      const double largest = (kLate + kOffset / 2) / (shape_.scale * growing_query_);
+      return power(keys ? std::max(0, static_cast<int>(std::ceil(std::log2(largest / 448)))) + h % 2 : h % 2);
+    }
+    default: return static_cast<float>(keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5)
+                                            : 0.0459 + 0.0071 * static_cast<double>(h % 3));
+  }
+}
+
+void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
+  pattern_row(tensor, batch, head, row, out);
+  if (!shape_.prologue) return;
+  const bool fp8 = dtype_of(tensor, batch, row) == DType::kFp8;
+  const bool structured = pattern_ == InputPattern::kOneHot || pattern_ == InputPattern::kGrowing;
+  const bool turned = structured && is_unrotated(tensor, batch, row);
+  const double scale = shape_.fp8() && tensor != Tensor::kQ ? cache_scale(tensor, head) : 1;
+  if (turned) {
+    std::array<double, 256> x;
+    for (int64_t c = 0; c < shape_.d; ++c) x[c] = decode16(out[c], shape_.dtype);
+    shape_.prologue->rotate(tensor == Tensor::kQ ? shape_.position(batch, row) : row, x.data(), true);
+    if (shape_.dtype == DType::kFp16)
+      for (int64_t i = 0; i < shape_.prologue->rotary_dim() / 2; ++i) {
+        const auto [a, b] = shape_.prologue->columns(i);
+        if (const double norm = std::hypot(x[a], x[b]); norm > kMostFp16)
+          for (const int64_t c : {a, b}) x[c] *= kMostFp16 / norm;
+      }
+    for (int64_t c = 0; c < shape_.d; ++c)
+      out[c] = fp8 ? bits_of_fp8(x[c] / scale) : encode16(round_to(x[c], format_of(shape_.dtype)), shape_.dtype);
+  } else if (fp8) {
+    const QuantisedBits& table = quantised(shape_.dtype, scale);
+    for (int64_t c = 0; c < shape_.d; ++c) out[c] = table[out[c]];
+  } else if (shape_.fp8() && tensor == Tensor::kV && pattern_ != InputPattern::kNormal) {
+    // A new value is a number of the cache already: the scales of structured patterns are powers of two.
+    for (int64_t c = 0; c < shape_.d; ++c)
+      out[c] = encode16(round_to_dtype(decode16(out[c], shape_.dtype) / scale, DType::kFp8) * scale, shape_.dtype);
+  }
+}
+
+void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const {
+  std::array<uint16_t, 256> bits;
+  this->row(tensor, batch, head, row, bits.data());
+  if (dtype_of(tensor, batch, row) == DType::kFp8)
+    for (int64_t c = 0; c < shape_.d; ++c) out[c] = value_of_fp8(bits[c]);
+  else
+    for (int64_t c = 0; c < shape_.d; ++c) out[c] = decode16(bits[c], shape_.dtype);
+}
+
+double Inputs::stored_fp8(double x, double error, double scale, double* doubt) {
+  // The quotient is one fp32 product with a rounded reciprocal, or a division.
+  const double y = x / scale, off = error / scale + 0x1p-22 * std::fabs(y);
+  const double low = round_to_dtype(y - off, DType::kFp8), high = round_to_dtype(y + off, DType::kFp8);
+  *doubt = std::isnan(y) ? 0 : high - low;
+  return round_to_dtype(y, DType::kFp8);
+}
+
+void Inputs::operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out, double* variance) const {
+  this->row(tensor, batch, head, row, out);
+  if (variance) std::fill_n(variance, shape_.d, 0.0);
+  if (!shape_.prologue) return;
+  const bool fp8 = shape_.fp8() && tensor != Tensor::kQ, becomes_fp8 = fp8 && is_new(tensor, batch, row);
+  const double scale = fp8 ? cache_scale(tensor, head) : 1;
+  if (fp8 && !becomes_fp8)
+    for (int64_t c = 0; c < shape_.d; ++c) out[c] *= scale;
+  std::array<double, 256> error{};  // of the fp32 value before it is rounded
+  if (is_unrotated(tensor, batch, row)) {
+    const Prologue& p = *shape_.prologue;
+    p.rotate(tensor == Tensor::kQ ? shape_.position(batch, row) : row, out);
+    const Format16 format = format_of(shape_.dtype);
+    const double u = unit_roundoff(format), subnormal = rms_subnormal_error(format) * scale;
+    for (int64_t i = 0; i < p.rotary_dim() / 2; ++i) {
+      const auto [a, b] = p.columns(i);
+      const double norm = std::hypot(out[a], out[b]);
+      for (const int64_t c : {a, b}) {
+        error[c] = kRotationError * norm;
+        if (!variance || becomes_fp8 || norm == 0) continue;
+        const double rounding = u * out[c];
+        variance[c] = rounding * rounding / 3 + subnormal * subnormal + error[c] * error[c];
+      }
+    }
+  }
+  if (!becomes_fp8) return;
+  for (int64_t c = 0; c < shape_.d; ++c) {
+    double doubt = 0;
+    out[c] = stored_fp8(out[c], error[c], scale, &doubt) * scale;
+    if (variance) variance[c] = doubt * scale * doubt * scale;
+  }
+}
+
+}  // namespace roofgen::attention
