@@ -189,6 +189,10 @@ Result<DevicePtr> FakeGpu::allocate(uint64_t bytes, std::string label, Fill fill
   return DevicePtr{address};
 }
 
+void FakeGpu::allow_writes(DevicePtr ptr) {
+  if (const auto at = buffers_.find(ptr.address); at != buffers_.end()) inner_->allow_writes({at->second.inner});
+}
+
 void FakeGpu::release(DevicePtr ptr) {
   record(Kind::kRelease).label = label_of(ptr.address);
   auto at = buffers_.find(ptr.address);
