@@ -82,7 +82,8 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
     }
 }
 
-template <class VBlocks>
+/// P and V are of type T.
+template <class T, class VBlocks>
 __device__ __forceinline__ void multiply_values(State& state, const VBlocks& v_blocks, unsigned stage) {
   static_for<WN / 16>([&](auto step) {
     constexpr int kStep = decltype(step)::value;
@@ -92,7 +93,7 @@ __device__ __forceinline__ void multiply_values(State& state, const VBlocks& v_b
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const float(&tile)[4] = state.s[i][2 * kStep + e / 2];
-        p[i][e] = pack2<Half>(tile[e % 2 * 2], tile[e % 2 * 2 + 1]);
+        p[i][e] = pack2<T>(tile[e % 2 * 2], tile[e % 2 * 2 + 1]);
       }
     static_for<D / 16>([&](auto pair) {
       constexpr int kPair = decltype(pair)::value;
@@ -100,8 +101,8 @@ __device__ __forceinline__ void multiply_values(State& state, const VBlocks& v_b
       v_blocks.template load_transposed<16 * kStep, kPair>(v, stage);
 #pragma unroll
       for (int i = 0; i < MT; ++i) {
-        mma_m16n8k16<Half>(state.o[i][2 * kPair], p[i], v[0], v[1]);
-        mma_m16n8k16<Half>(state.o[i][2 * kPair + 1], p[i], v[2], v[3]);
+        mma_m16n8k16<T>(state.o[i][2 * kPair], p[i], v[0], v[1]);
+        mma_m16n8k16<T>(state.o[i][2 * kPair + 1], p[i], v[2], v[3]);
       }
     });
   });
