@@ -120,7 +120,7 @@ bool Machine::load_device_row(Warp& w, const Inst& in, uint32_t bytes, bool* emi
     if (!slot[i]) return false;
     prefetch_next(slot[i]);
   }
-  DeviceAccess e{{site(w), Op::kRead, kAll, bytes}, nullptr, first, slot, b->fill ? kAll : 0};
+  DeviceAccess e{{site(w), Op::kRead, kAll, bytes}, nullptr, first, slot, b->is_input() ? kAll : 0};
   e.lazily = true;
   emit(e);
   *emitted = true;
@@ -135,7 +135,7 @@ bool Machine::load_device_row(Warp& w, const Inst& in, uint32_t bytes, bool* emi
 bool Machine::store_device_row(Warp& w, const Inst& in, uint32_t bytes) {
   Buffer* b = nullptr;
   const uint64_t first = row_address(w, in, bytes, &b);
-  if (!first || b->fill) return false;
+  if (!first || b->is_input()) return false;
   const uint64_t offset = first - b->base, begin = offset / kLineBytes, end = offset + bytes * kWarpSize;
   uint32_t slot[kMostLines];
   for (uint32_t i = 0; (begin + i) * kLineBytes < end; ++i) {

@@ -51,14 +51,14 @@ bool Machine::device_line(uint64_t address, uint32_t bytes, uint32_t lane, Op op
                           uint32_t* offset) {
   if (strong) require_order(lane);
   Buffer& b = buffer_at(address, bytes, lane, op == Op::kWrite ? "write" : "read");
-  if (b.fill && op != Op::kRead)
+  if (b.is_input() && op != Op::kRead)
     throw Fault{"write-to-input", fmt::format("write to {}, which is an input", text(address)), lane};
   const uint64_t line = (address - b.base) / kLineBytes;
   *slot = op == Op::kRead ? state_.memory.slot_for_read(b, line) : state_.memory.slot_for_write(b, line);
   *offset = (address - b.base) % kLineBytes;
   if (!*slot && (b.fill || op != Op::kRead))
     throw Fault{"out-of-memory", "the simulator ran out of memory for this launch", lane};
-  return b.fill != nullptr;
+  return b.is_input();
 }
 
 void Machine::write_device(uint32_t slot, uint32_t at, uint32_t bytes, const std::byte* in, uint32_t holes) {

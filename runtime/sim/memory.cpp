@@ -100,7 +100,7 @@ void DeviceMemory::drop_lines(Buffer& buffer, size_t first, double share) {
     buffer.table[l.line].store(0, std::memory_order_release);
     free_slots_.push_back(l.slot);
   }
-  if (buffer.fill) filled_.fetch_sub(count, std::memory_order_relaxed);
+  if (buffer.is_input()) filled_.fetch_sub(count, std::memory_order_relaxed);
   const auto begin = buffer.lines.begin() + static_cast<ptrdiff_t>(first);
   buffer.lines.erase(begin, begin + static_cast<ptrdiff_t>(count));
 }
@@ -120,6 +120,12 @@ void DeviceMemory::drop_filled_since(const std::vector<std::pair<std::shared_ptr
   std::unique_lock alone(in_use_);
   for (const auto& [buffer, count] : marks)
     if (buffer->evictable()) drop_lines(*buffer, count, 1);
+}
+
+Result<void> DeviceMemory::allow_writes(uint64_t address) {
+  ROOFGEN_TRY(auto buffer, locate(address, 1));
+  buffer->updated = true;
+  return {};
 }
 
 void DeviceMemory::release(uint64_t address) {
@@ -163,7 +169,7 @@ uint32_t DeviceMemory::fill_line(Buffer& buffer, uint64_t line) {
   if (buffer.fill) {
     uint64_t bytes = std::min<uint64_t>(kLineBytes, buffer.bytes - from);
     buffer.fill(from, std::span(data(slot), bytes));
-    filled_.fetch_add(1, std::memory_order_relaxed);
+    if (buffer.is_input()) filled_.fetch_add(1, std::memory_order_relaxed);
     valid(slot)[0] = valid(slot)[1] = ~uint64_t{0};
   } else {
     clear(slot);

@@ -76,8 +76,11 @@ struct Buffer {
     uint32_t slot;
   };
   std::vector<Line> lines;  ///< all lines with a slot, oldest first
-  bool evictable() const { return fill != nullptr && !written.load(std::memory_order_relaxed); }
+  bool evictable() const { return is_input() && !written.load(std::memory_order_relaxed); }
+  /// Whether no kernel may write to it.
+  bool is_input() const { return fill != nullptr && !updated; }
   std::atomic<bool> written{false};  ///< a filled buffer that the host wrote to
+  bool updated = false;              ///< a filled buffer that kernels write to
 };
 
 /// The buffers that exist at some moment, by address; launches hold one.
@@ -91,6 +94,8 @@ class DeviceMemory {
 
   /// `at`: the address, which the caller keeps apart from all others; 0: any.
   Result<uint64_t> allocate(uint64_t bytes, std::string label, Fill fill, uint64_t at = 0);
+  /// Kernels may write to a buffer that has a Fill. Before a launch uses it.
+  Result<void> allow_writes(uint64_t address);
   void release(uint64_t address);
   Result<void> write(uint64_t to, std::span<const std::byte> from);
   Result<void> read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written);

@@ -271,7 +271,8 @@ class World {
 
   void write_new(int64_t b, int64_t h, int64_t j, bool values, const std::vector<double>& x, const Faults& f) {
     const std::string name = values ? "V" : "K";
-    const int64_t to = std::max<int64_t>(0, j + f.append_shift);
+    int64_t to = std::max<int64_t>(0, j + f.append_shift);
+    if (f.other_sequence) to = std::min(to, Shape(p_).keys(0) - 1);
     for (size_t c = 0; c < x.size(); ++c)
       put(name, key(f.other_sequence ? 0 : b, h, to) + static_cast<int64_t>(c), x[c]);
     if (f.old_overwritten && j == Shape(p_).first_new(b))
@@ -404,5 +405,87 @@ TEST_P(EveryCase, ARightKernelPasses) {
   }
 }
 
+// ---- faults ------------------------------------------------------------------------------------
+
+struct Fault {
+  std::string name;
+  Faults faults;
+  bool (*applies)(const World&);
+  const char* stage;  ///< of the variant prologue, unless "fused"
+};
+void PrintTo(const Fault& f, std::ostream* out) { *out << f.name; }
+
+bool rotates(const World& w) { return w.number("rotary_dim") > 0; }
+bool appends(const World& w) { return w.is("append"); }
+bool is_fp8(const World& w) { return w.is("kv_fp8"); }
+bool rotates_part(const World& w) { return rotates(w) && w.number("rotary_dim") < w.number("d"); }
+bool appends_rotated(const World& w) { return rotates(w) && appends(w); }
+bool appends_fp8(const World& w) { return appends(w) && is_fp8(w); }
+bool has_old_keys(const World& w) { return appends(w) && w.number("kv_len") > 8; }
+bool rotates_all(const World& w) { return w.is("rotates_keys"); }
+bool has_old_rotated(const World& w) { return rotates(w) && !w.is("rotates_keys"); }
+bool has_heads(const World& w) { return w.is("kv_scale_per_head"); }
+bool has_space(const World& w) { return appends(w) && w.number("page") == 0 && w.is("ragged"); }
+
+Faults with(std::function<void(Faults&)> change) {
+  Faults out;
+  change(out);
+  return out;
+}
+
+const std::vector<Fault>& faults() {
+  static const std::vector<Fault> all{
+      {"query one position too far", with([](Faults& f) { f.q_shift = 1; }), rotates, "attention"},
+      {"query at its row", with([](Faults& f) { f.q_shift = -3; }), rotates, "attention"},
+      {"keys one position too far", with([](Faults& f) { f.k_shift = 1; }), rotates_all, "attention"},
+      {"other pairing", with([](Faults& f) { f.other_pairing = true; }), rotates, "prologue"},
+      {"sine of the wrong sign", with([](Faults& f) { f.wrong_sine = true; }), rotates, "prologue"},
+      {"query not rotated", with([](Faults& f) { f.q_unrotated = true; }), rotates, "attention"},
+      {"keys not rotated", with([](Faults& f) { f.k_unrotated = true; }), rotates_all, "attention"},
+      {"keys rotated twice", with([](Faults& f) { f.k_twice = true; }), rotates_all, "attention"},
+      {"old keys rotated again", with([](Faults& f) { f.k_twice = true; }), has_old_rotated, "attention"},
+      {"all columns rotated", with([](Faults& f) { f.all_columns = true; }), rotates_part, "attention"},
+      {"new keys not rotated", with([](Faults& f) { f.new_unrotated = true; }), appends_rotated, "fused"},
+      {"new keys rotated twice", with([](Faults& f) { f.new_twice = true; }), appends_rotated, "fused"},
+      {"scale of head 0", with([](Faults& f) { f.scale_of_head_0 = true; }), has_heads, "attention"},
+      {"no scale of K", with([](Faults& f) { f.no_k_scale = true; }), is_fp8, "attention"},
+      {"scale of K for V", with([](Faults& f) { f.k_scale_for_v = true; }), is_fp8, "attention"},
+      {"appended one key too far", with([](Faults& f) { f.append_shift = 1; }), has_space, "fused"},
+      {"appended one key too early", with([](Faults& f) { f.append_shift = -1; }), appends, "fused"},
+      {"appended to sequence 0", with([](Faults& f) { f.other_sequence = true; }), appends, "fused"},
+      {"an old key overwritten", with([](Faults& f) { f.old_overwritten = true; }), has_old_keys, "fused"},
+      {"K and V exchanged", with([](Faults& f) { f.exchanged = true; }), appends, "fused"},
+      {"not appended", with([](Faults& f) { f.not_appended = true; }), appends, "fused"},
+      {"written behind the end", with([](Faults& f) { f.writes_behind = true; }), has_space, "fused"},
+      {"new keys ignored", with([](Faults& f) { f.keys_missing = true; }), appends, "attention"},
+      {"attention with unrounded new keys", with([](Faults& f) { f.unrounded_new = true; }), appends_fp8, "attention"},
+      {"new keys truncated", with([](Faults& f) { f.truncated_new = true; }), appends_fp8, "fused"},
+      {"plain rows times the scale", with([](Faults& f) { f.plain_scaled = true; }), is_fp8, "prologue"}};
+  return all;
+}
+
+class EveryFault : public ::testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(Prologue, EveryFault, ::testing::ValuesIn(faults()), [](const auto& one) {
+  std::string name = one.param.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
+
+// A fault fails in every case to which it applies, and the message names an element.
+TEST_P(EveryFault, IsFoundInEveryCase) {
+  const Fault& fault = GetParam();
+  int cases_with_it = 0;
+  for (const Case& c : cases()) {
+    World world(complete(c), InputPattern::kNormal);
+    if (!fault.applies(world)) continue;
+    ++cases_with_it;
+    world.run(fault.faults);
+    const bool fused = fault.stage == std::string("fused");
+    const Comparison found = world.compare(fused ? "fused" : "prologue", fused ? "attention" : fault.stage);
+    EXPECT_GT(found.worst, 1) << c.name;
+    EXPECT_NE(found.failure.find("[batch "), std::string::npos) << c.name << ": " << found.failure;
+  }
+  EXPECT_GT(cases_with_it, 0);
+}
 }  // namespace
 }  // namespace roofgen::attention_prologue_op_test
