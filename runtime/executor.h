@@ -118,8 +118,8 @@ class Executor {
   /// Allocates 256-byte aligned memory. With `fill` the buffer is an input; otherwise it is poisoned, and the simulator
   /// reports reads of unwritten bytes. Findings name the buffer by `label`.
   virtual Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill = nullptr) = 0;
-  /// Kernels may write to this buffer with `fill`, as to a cache. Before its first use.
-  virtual void allow_writes(DevicePtr) {}
+  /// Kernels may write to this buffer although it has a Fill. Before the first launch that takes it.
+  virtual Result<void> allow_writes(DevicePtr) { return {}; }
   virtual void release(DevicePtr ptr) = 0;
   virtual Result<void> write(DevicePtr to, std::span<const std::byte> from) = 0;
   /// Copies to the host. The simulator reports in `*written` (if given, one entry per byte) whether each byte was

@@ -27,6 +27,7 @@ class LimitedExecutor final : public Executor {
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override {
     return simulator_->allocate(bytes, std::move(label), std::move(fill));
   }
+  Result<void> allow_writes(DevicePtr ptr) override { return simulator_->allow_writes(ptr); }
   void release(DevicePtr ptr) override { simulator_->release(ptr); }
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return simulator_->write(to, from); }
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {

@@ -302,6 +302,9 @@ class Attention final : public Op {
     for (int64_t b = 0; b < s.batch; ++b) keys += s.keys(b);
     return static_cast<double>(buffer.bytes) * number(keys) / number(s.batch * s.kv_len);
   }
+  bool by_rows(const std::string& buffer) const override {
+    return buffer == "Q_plain" || buffer == "K_plain" || buffer == "V_plain";
+  }
 
  private:
   /// What a stage writes before the scores: the temporaries of a prologue, and the cache where keys are appended. The

@@ -80,8 +80,10 @@ double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
       const double largest = (kLate + kOffset / 2) / (shape_.scale * growing_query_);
       return power(keys ? std::max(0, static_cast<int>(std::ceil(std::log2(largest / 448)))) + h % 2 : h % 2);
     }
-    default: return static_cast<float>(keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5)
-                                            : 0.0459 + 0.0071 * static_cast<double>(h % 3));
+    default:
+      return round_to_dtype(keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5)
+                                 : 0.0459 + 0.0071 * static_cast<double>(h % 3),
+                            DType::kFp32);
   }
 }
 

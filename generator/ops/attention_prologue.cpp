@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "generator/ops/attention_cache.h"
+#include "generator/ops/elements.h"
 #include "generator/ops/limits.h"
 
 namespace roofgen::attention {
@@ -206,7 +207,8 @@ std::pair<double, double> Prologue::angle(int64_t position, int64_t i) const {
   const auto& [fine_c, fine_s] = fine_[static_cast<size_t>(rest * pairs_ + i)];
   const std::pair<double, double> exact{c * fine_c - s * fine_s, s * fine_c + c * fine_s};
   if (!table_) return exact;
-  return {static_cast<float>(exact.first), static_cast<float>(exact.second)};
+  // Not by way of float: GCC 12.2 drops a pair of such conversions when it vectorises.
+  return {round_to_dtype(exact.first, DType::kFp32), round_to_dtype(exact.second, DType::kFp32)};
 }
 
 void Prologue::rotate(int64_t position, double* row, bool back) const {

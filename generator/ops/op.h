@@ -174,6 +174,8 @@ class Op {
   virtual double weight(const Problem& problem, const Region& region) const = 0;
   /// Whether kernels touch only the share of this input or output that `weight` counts, as they do of temporaries.
   virtual bool by_pairs(const std::string&) const { return false; }
+  /// Whether kernels touch all of this temporary: rotated rows do not depend on what is visible.
+  virtual bool by_rows(const std::string&) const { return false; }
 };
 
 /// Problems whose `dim` is shorter, in steps of `step` from the remainder on, each at least `step`; at most 64 of them.

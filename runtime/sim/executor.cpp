@@ -46,7 +46,7 @@ class SimExecutor final : public Executor {
     ROOFGEN_TRY(uint64_t address, memory_.allocate(bytes, std::move(label), std::move(fill)));
     return DevicePtr{address};
   }
-  void allow_writes(DevicePtr ptr) override { memory_.allow_writes(ptr.address); }
+  Result<void> allow_writes(DevicePtr ptr) override { return memory_.allow_writes(ptr.address); }
   void release(DevicePtr ptr) override { memory_.release(ptr.address); }
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return memory_.write(to.address, from); }
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {

@@ -122,8 +122,10 @@ void DeviceMemory::drop_filled_since(const std::vector<std::pair<std::shared_ptr
     if (buffer->evictable()) drop_lines(*buffer, count, 1);
 }
 
-void DeviceMemory::allow_writes(uint64_t address) {
-  if (auto buffer = locate(address, 1)) (*buffer)->updated = true;
+Result<void> DeviceMemory::allow_writes(uint64_t address) {
+  ROOFGEN_TRY(auto buffer, locate(address, 1));
+  buffer->updated = true;
+  return {};
 }
 
 void DeviceMemory::release(uint64_t address) {

@@ -67,8 +67,7 @@ class Mapping {
 struct Buffer {
   uint64_t base = 0, bytes = 0;
   std::string label;
-  Fill fill;             ///< null: poisoned until written
-  bool updated = false;  ///< kernels may write over what `fill` made
+  Fill fill;  ///< null: poisoned until written
   Mapping table_memory;
   std::atomic<uint32_t>* table = nullptr;  ///< slot per line, 0 = none
   std::mutex mutex;                        ///< guards `lines`
@@ -77,9 +76,11 @@ struct Buffer {
     uint32_t slot;
   };
   std::vector<Line> lines;  ///< all lines with a slot, oldest first
-  bool is_input() const { return fill != nullptr && !updated; }
   bool evictable() const { return is_input() && !written.load(std::memory_order_relaxed); }
+  /// Whether no kernel may write to it.
+  bool is_input() const { return fill != nullptr && !updated; }
   std::atomic<bool> written{false};  ///< a filled buffer that the host wrote to
+  bool updated = false;              ///< a filled buffer that kernels write to
 };
 
 /// The buffers that exist at some moment, by address; launches hold one.
@@ -93,7 +94,8 @@ class DeviceMemory {
 
   /// `at`: the address, which the caller keeps apart from all others; 0: any.
   Result<uint64_t> allocate(uint64_t bytes, std::string label, Fill fill, uint64_t at = 0);
-  void allow_writes(uint64_t address);
+  /// Kernels may write to a buffer that has a Fill. Before a launch uses it.
+  Result<void> allow_writes(uint64_t address);
   void release(uint64_t address);
   Result<void> write(uint64_t to, std::span<const std::byte> from);
   Result<void> read(uint64_t from, std::span<std::byte> to, std::vector<bool>* written);

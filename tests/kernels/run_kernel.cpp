@@ -143,7 +143,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
         op->fill(request.problem, request.pattern, name, offset, out);
       };
     ROOFGEN_TRY(at[b.name], executor->allocate(b.bytes, b.name, fill));
-    if (b.role == Buffer::Role::kUpdated) executor->allow_writes(at[b.name]);
+    if (b.role == Buffer::Role::kUpdated) ROOFGEN_CHECK(executor->allow_writes(at[b.name]));
   }
   const ElementReader read = reader(*executor, buffers, at);
 

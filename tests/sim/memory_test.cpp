@@ -43,6 +43,37 @@ TEST(Memory, AnInputIsFilledOnlyWhereItIsTouched) {
   EXPECT_EQ(filled.load(), 32u * 128);
 }
 
+// One thread adds 1 to each 1024th byte; another buffer of a row of words is copied, so that whole rows are written too.
+TEST(Memory, AFilledBufferTakesWritesOnlyWhereTheyAreAllowed) {
+  for (const bool allowed : {true, false}) {
+    Bench bench;
+    ASSERT_EQ(bench.load(kernel_text(
+                  1,
+                  "ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd2,%r1,1024; add.s64 %rd3,%rd1,%rd2; "
+                  "ld.global.u8 %rs1,[%rd3]; add.u16 %rs2,%rs1,1; st.global.u8 [%rd3],%rs2; mul.wide.u32 %rd4,%r1,4; "
+                  "add.s64 %rd5,%rd1,%rd4; st.global.u32 [%rd5+256],%r1;")),
+              "");
+    const uint64_t size = uint64_t{1} << 40;
+    auto updated = bench.executor().allocate(size, "cache", fill);
+    ASSERT_TRUE(updated);
+    if (allowed) ASSERT_TRUE(bench.executor().allow_writes(*updated));
+    RunResult r = bench.arg(*updated).run({1, 1, 1}, {32, 1, 1});
+    if (!allowed) {
+      ASSERT_EQ(r.findings.size(), 1u);
+      EXPECT_EQ(r.findings[0].kind, "write-to-input");
+      continue;
+    }
+    ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
+    const auto bytes = bench.read<uint8_t>(*updated, 33 * 1024);
+    for (uint64_t i = 0; i < bytes.size(); ++i) {
+      const auto before = static_cast<uint8_t>(pattern(i));
+      const bool added = i % 1024 == 0 && i < 32 * 1024, word = i >= 256 && i < 384;
+      const auto expected = static_cast<uint8_t>(word ? (i % 4 == 0 ? (i - 256) / 4 : 0) : before + added);
+      ASSERT_EQ(bytes[i], expected) << i;
+    }
+  }
+}
+
 TEST(Memory, ImpossibleSizesAreErrors) {
   Bench bench;
   auto none = bench.executor().allocate(0, "nothing");

@@ -268,6 +268,7 @@ class Suspicious final : public Executor {
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill) override {
     return inner_->allocate(bytes, std::move(label), std::move(fill));
   }
+  Result<void> allow_writes(DevicePtr ptr) override { return inner_->allow_writes(ptr); }
   void release(DevicePtr ptr) override { inner_->release(ptr); }
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override { return inner_->write(to, from); }
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written) override {

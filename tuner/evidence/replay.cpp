@@ -45,6 +45,7 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Result<void> add(const Buffer& buffer, Fill fill) {
     ROOFGEN_TRY(at_[buffer.name], executor_.allocate(buffer.bytes, buffer.name, std::move(fill)));
+    if (buffer.role == Buffer::Role::kUpdated) ROOFGEN_CHECK(executor_.allow_writes(at_[buffer.name]));
     return {};
   }
   const DevicePtr* find(const std::string& name) const {

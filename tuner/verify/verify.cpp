@@ -130,6 +130,7 @@ Result<DevicePtr> Verifier::allocate(const Site& site, const Buffer& buffer, Fil
       if (before < out.size()) fill(offset + before - skip, out.subspan(before));
     };
   ROOFGEN_TRY(DevicePtr ptr, executor_.allocate(buffer.bytes + skip, buffer.name, std::move(fill)));
+  if (buffer.role == Buffer::Role::kUpdated) ROOFGEN_CHECK(executor_.allow_writes(ptr));
   return DevicePtr{ptr.address + skip};
 }
 
@@ -454,20 +455,22 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     return mean_over_batches(extent, [&](const Region& r) { return op_.weight(problem, r); });
   };
   const double touched = mean_weight(problem_) / mean_weight(dense);
+  const auto share = [&](const Buffer& b) {
+    return (b.role == Buffer::Role::kTemporary && !op_.by_rows(b.name)) || op_.by_pairs(b.name) ? touched : 1;
+  };
   double whole = 0, here = 0;
   for (const Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
     for (const Buffer& b : all_buffers(problem_))
       if (b.name == arg.name) {
         const bool temporary = b.role == Buffer::Role::kTemporary;
-        const double bytes = op_.distinct_bytes(problem_, b) * (temporary || op_.by_pairs(b.name) ? touched : 1);
+        const double bytes = op_.distinct_bytes(problem_, b) * share(b);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
       if (b.name == arg.name)
-        here += op_.distinct_bytes(site.problem, b) *
-                (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
+        here += op_.distinct_bytes(site.problem, b) * share(b);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
   out.unique_bytes = site.whole ? seen * whole / here : whole;
