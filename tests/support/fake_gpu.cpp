@@ -189,8 +189,9 @@ Result<DevicePtr> FakeGpu::allocate(uint64_t bytes, std::string label, Fill fill
   return DevicePtr{address};
 }
 
-void FakeGpu::allow_writes(DevicePtr ptr) {
-  if (const auto at = buffers_.find(ptr.address); at != buffers_.end()) inner_->allow_writes({at->second.inner});
+Result<void> FakeGpu::allow_writes(DevicePtr ptr) {
+  const auto at = buffers_.find(ptr.address);
+  return at == buffers_.end() ? Result<void>() : inner_->allow_writes({at->second.inner});
 }
 
 void FakeGpu::release(DevicePtr ptr) {

@@ -121,7 +121,7 @@ class FakeGpu final : public GpuExecutor {
   ExecutorInfo info() const override { return script.info; }
   Origin origin() const override { return Origin::kMeasured; }
   Result<DevicePtr> allocate(uint64_t bytes, std::string label, Fill fill = nullptr) override;
-  void allow_writes(DevicePtr ptr) override;
+  Result<void> allow_writes(DevicePtr ptr) override;
   void release(DevicePtr ptr) override;
   Result<void> write(DevicePtr to, std::span<const std::byte> from) override;
   Result<void> read(DevicePtr from, std::span<std::byte> to, std::vector<bool>* written = nullptr) override;

@@ -258,7 +258,6 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       Fill contents = buffer->has_contents() ? op_.filler(site.problem, site.pattern, buffer->name) : Fill(nullptr);
       auto ptr = allocate(site, *buffer, std::move(contents));
       if (!ptr) return fail(std::move(ptr).error());
-      if (buffer->has_contents()) executor_.allow_writes(*ptr);
       run.written[arg.name] = *ptr;
       arg.bits = ptr->address;
     }
