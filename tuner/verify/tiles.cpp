@@ -83,11 +83,15 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
       ids = std::move(next);
     };
     const int64_t col_end = region.col_end < 0 ? std::numeric_limits<int64_t>::max() : region.col_end;
-    combine(tiles_along(launch, stride, "row",
-                        [&](const Tile& t) { return t.begin < region.row_end && t.begin + rows > region.row_begin; }));
-    const bool has_cols =
-        std::any_of(launch.axes.begin(), launch.axes.end(), [](const GridAxis& a) { return a.name == "col"; });
-    if (has_cols)
+    // Without an axis of that name, each CTA covers all.
+    const auto has = [&](std::string_view name) {
+      return std::any_of(launch.axes.begin(), launch.axes.end(), [&](const GridAxis& a) { return a.name == name; });
+    };
+    if (has("row"))
+      combine(tiles_along(launch, stride, "row", [&](const Tile& t) {
+        return t.begin < region.row_end && t.begin + rows > region.row_begin;
+      }));
+    if (has("col"))
       combine(tiles_along(launch, stride, "col",
                           [&](const Tile& t) { return t.begin < col_end && t.begin + cols > region.col_begin; }));
     for (size_t a = 0; a < launch.axes.size(); ++a) {
