@@ -17,6 +17,13 @@ constexpr const char *kFused = "attention/fused.cu.jinja", *kMerge = "attention/
   "attention --d 64 --heads 10 --kv-heads 2 --L 10 --kv-len 300 --batch 2 --variant fused --set pack_gqa=true,BM=16"
 #define ROOFGEN_PAGED ROOFGEN_DECODE "--L 1 --kv-lengths 300,77 --page 16 --variant fused "
 
+constexpr const char *kRotary = "attention/rotary.cuh.jinja", *kAppend = "attention/append.cuh.jinja",
+                     *kFp8 = "attention/fp8_tiles.cuh.jinja", *kPrologue = "attention/prologue.cu.jinja";
+
+#define ROOFGEN_ROTARY ROOFGEN_DECODE "--L 3 --kv-len 300 --batch 2 --rotary half --variant fused "
+#define ROOFGEN_APPEND ROOFGEN_DECODE "--L 4 --kv-len 300 --batch 2 --append --rotary half --variant "
+#define ROOFGEN_CACHE_8 ROOFGEN_DECODE "--L 2 --kv-len 300 --batch 2 --kv-dtype fp8 --kv-scales head --variant "
+
 const Wrong kWrong[] = {
     // The kernel that merges the splits.
     {"weights_of_base_e", kCombine, "ex2(logs[s] - reference)", "ex2((logs[s] - reference) * 1.44269504f)",
@@ -124,6 +131,55 @@ const Wrong kWrong[] = {
      "attention --d 128 --heads 8 --kv-heads 8 --L 1 --kv-len 131072 --batch 32 --page 16 --variant fused"},
     {"cache_offset_of_32_bits", kFused, "k + batch * k_batch_stride", "k + static_cast<int>(batch * k_batch_stride)",
      "attention --d 128 --heads 8 --kv-heads 8 --L 1 --kv-len 131072 --batch 32 --variant fused"},
+    // Rotary embedding.
+    {"queries_rotated_by_their_row", kFused, "used ? first_new + row0 + row : 0", "used ? row0 + row : 0",
+     ROOFGEN_ROTARY},
+    {"queries_rotated_by_the_next_position", kFused, "used ? first_new + row0 + row : 0",
+     "used ? first_new + row0 + row + 1 : 0", ROOFGEN_ROTARY},
+    {"keys_rotated_by_their_row_of_the_tile", kFused, "unit, j * BN + row, angles", "unit, row, angles",
+     ROOFGEN_ROTARY},
+    {"keys_not_rotated", kFused, "elif rotary and (rotates_keys or append)", "elif rotary and append", ROOFGEN_ROTARY},
+    {"sine_of_the_other_sign", kRotary, "-y * angle.y", "y * angle.y", ROOFGEN_ROTARY},
+    {"columns_of_other_pairs", kRotary, "rotate(x[i], y[i],", "rotate(x[i], y[7 - i],", ROOFGEN_ROTARY},
+    {"turns_of_another_pair", kRotary, "kTurns[unit * kUnitPairs + i]", "kTurns[unit * kUnitPairs + (i ^ 1)]",
+     ROOFGEN_ROTARY},
+    {"neighbours_of_other_pairs", kRotary, "rotate(x[2 * i], x[2 * i + 1],", "rotate(x[2 * i + 1], x[2 * i],",
+     ROOFGEN_DECODE "--L 3 --kv-len 300 --batch 2 --append --rotary interleaved --variant fused"},
+    {"cosines_for_sines", kRotary, "__ldg(row + kRotary / 2)", "__ldg(row)", ROOFGEN_ROTARY "--rotary-table"},
+    {"all_columns_rotated", kRotary, "kRotary == D || 8 * unit < kRotary", "true",
+     ROOFGEN_DECODE "--L 3 --kv-len 300 --batch 2 --rotary interleaved --rotary-table --rotary-dim 32 --variant fused"},
+    {"scores_before_the_rotation", kFused,
+     "    });\n    __syncthreads();\n{% if append %}\n    }", "    });\n{% if append %}\n    }", ROOFGEN_ROTARY},
+    // New keys and values.
+    {"old_keys_rotated_again", kFused, "\"row < unrotated || \"", "\"\"", ROOFGEN_APPEND "fused"},
+    {"appended_one_too_early", kAppend, "old_keys(first_new + row0 + i)", "old_keys(first_new + row0 + i - 1)",
+     ROOFGEN_APPEND "fused"},
+    {"appended_key_of_another_position", kAppend, "\", first_new + row0 + i, angles\"", "\", row0 + i, angles\"",
+     ROOFGEN_APPEND "fused"},
+    {"new_values_of_another_head", kAppend, "kv_head * v_new_head_stride", "(kv_head ^ 1) * v_new_head_stride",
+     ROOFGEN_APPEND "fused"},
+    {"new_keys_read_from_the_cache", kAppend, "key < first_new ?", "true ?", ROOFGEN_APPEND "fused"},
+    {"new_keys_read_while_another_cta_writes_them", kAppend, "key < first_new ?", "true ?", ROOFGEN_APPEND "split3"},
+    {"appended_by_no_split", kAppend, "split != 0", "split != splits", ROOFGEN_APPEND "split3"},
+    {"appended_past_the_page", kAppend, "old_values(first_new + row0 + i)",
+     "old_values(first_new + row0) + i * v_copy.row_bytes",
+     ROOFGEN_DECODE "--L 4 --kv-lengths 291,83 --page 16 --append --variant fused"},
+    {"rotated_query_of_another_head", kPrologue, "kv_heads * group + head) * D", "kv_heads * group + kv_head * group) * D",
+     ROOFGEN_APPEND "prologue_fused"},
+    {"prologue_appends_to_the_start", kPrologue, "key = first_new + row;", "key = row;",
+     ROOFGEN_APPEND "prologue_fused"},
+    // Caches in fp8.
+    {"scale_of_another_head", kFused, "*= k_scale[{{ \"kv_head\"", "*= k_scale[{{ \"(kv_head ^ 1)\"",
+     ROOFGEN_CACHE_8 "fused"},
+    {"value_scale_left_out", kMerge, "\" * value_scale\"", "\"\"", ROOFGEN_CACHE_8 "split3"},
+    {"scores_before_the_conversion", kFused, "convert_tiles(j * BN, read_stage);\n    __syncthreads();",
+     "convert_tiles(j * BN, read_stage);", ROOFGEN_CACHE_8 "fused"},
+    {"halves_of_a_chunk_exchanged", kFp8, "second_first ? high : low", "second_first ? low : high",
+     ROOFGEN_CACHE_8 "fused"},
+    {"appended_without_the_scale", kRotary, "scaled[i] = x[i] * scale", "scaled[i] = x[i]",
+     ROOFGEN_CACHE_8 "fused --append"},
+    {"appended_key_with_the_scale_of_values", kAppend, "quantised(x, to_k_cache)", "quantised(x, to_v_cache)",
+     ROOFGEN_CACHE_8 "fused --append"},
 };
 
 class WrongAttentionKernels : public testing::TestWithParam<Wrong> {};

@@ -18,6 +18,7 @@ struct AttentionCase {
   double softcap = 0;
   DType dtype = DType::kBf16;
   InputPattern pattern = InputPattern::kNormal;
+  std::map<std::string, DType> dtypes = {};
 };
 inline void PrintTo(const AttentionCase& c, std::ostream* out) { *out << c.name; }
 
@@ -25,6 +26,7 @@ inline Problem problem_of(const AttentionCase& c) {
   Problem p{"attention", c.dims, c.dtype, c.flags, {}};
   p.texts = c.texts;
   p.args = c.args;
+  p.dtypes = c.dtypes;
   if (c.softcap > 0) p.reals["softcap"] = c.softcap;
   auto done = (*find_op("attention"))->complete(p);
   EXPECT_TRUE(done) << to_string(done.error());

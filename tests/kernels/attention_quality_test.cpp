@@ -73,5 +73,59 @@ TEST_P(BankConflicts, AreNone) {
 
 INSTANTIATE_TEST_SUITE_P(Attention, BankConflicts, testing::Values(32, 48, 80, 96, 112, 144, 176, 240, 256));
 
+/// Decode reads the cache once: K and V of a group are counted once, whatever the group.
+struct Decode {
+  const char* name;
+  const char* variant;
+  int64_t group;
+  std::map<std::string, int64_t> more = {};
+  std::map<std::string, bool> flags = {};
+  std::map<std::string, std::string> texts = {};
+  bool fp8 = false;
+};
+void PrintTo(const Decode& d, std::ostream* out) { *out << d.name; }
+
+class DecodeQuality : public testing::TestWithParam<Decode> {};
+
+TEST_P(DecodeQuality, ReadsTheCacheOnce) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Decode& c = GetParam();
+  constexpr int64_t kv_len = 4096, d = 128, kv_heads = 2;
+  Problem p{"attention", {{"L", 1}, {"kv_len", kv_len}, {"d", d}, {"batch", 1}}, DType::kBf16, c.flags, {}};
+  p.dims["kv_heads"] = kv_heads;
+  p.dims["heads"] = kv_heads * c.group;
+  for (const auto& [name, value] : c.more) p.dims[name] = value;
+  p.texts = c.texts;
+  if (c.fp8) p.dtypes["kv"] = DType::kFp8;
+  Request request;
+  request.problem = *(*find_op("attention"))->complete(p);
+  request.variant = c.variant;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  ASSERT_EQ(what_is_wrong(*runs), "");
+  const Counts& counts = runs->front().counts;
+  // Q, the block table and the turns of the rotation are a part of the other bytes.
+  const double cache = 2.0 * kv_len * kv_heads * d * (c.fp8 ? 1 : 2),
+               query = 2.0 * static_cast<double>(kv_heads * c.group * d),
+               read = 32.0 * static_cast<double>(counts.l2_read_sectors),
+               touched = 32.0 * static_cast<double>(counts.unique_read_sectors);
+  RecordProperty("L2 reads over the cache", std::to_string(read / cache));
+  EXPECT_GE(read, cache);
+  EXPECT_LE(read, 1.03 * (cache + query));
+  EXPECT_LE(touched, 1.03 * (cache + query));
+  EXPECT_EQ(counts.local, 0u);
+  // The merge of the warps has a few bank conflicts.
+  EXPECT_LE(static_cast<double>(counts.smem_wavefronts), 1.03 * static_cast<double>(counts.smem_ideal_wavefronts));
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, DecodeQuality,
+                         testing::Values(Decode{"one_head", "fused", 1}, Decode{"group_of_4", "fused", 4},
+                                         Decode{"group_of_7", "fused", 7}, Decode{"group_of_8_split", "split8", 8},
+                                         Decode{"group_of_16", "fused", 16}, Decode{"group_of_40", "fused", 40},
+                                         Decode{"pages", "fused", 8, {{"page", 64}}},
+                                         Decode{"fp8", "fused", 8, {}, {}, {}, true},
+                                         Decode{"append", "split4", 8, {}, {{"append", true}}, {{"rotary", "half"}}}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 }  // namespace
 }  // namespace roofgen::test::attention_quality_test
