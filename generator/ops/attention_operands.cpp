@@ -35,8 +35,8 @@ double value_of_fp8(uint16_t bits) {
   return all[bits & 255];
 }
 
-/// The e4m3 of every number of a 16-bit format divided by a scale: caches are large, and divisions by a power of a table
-/// are not.
+/// The e4m3 of every number of a 16-bit format divided by a scale: caches are large, and divisions by a power of a
+/// table are not.
 using QuantisedBits = std::array<uint8_t, 1 << 16>;
 const QuantisedBits& quantised(DType dtype, double scale) {
   static std::mutex mutex;
@@ -73,7 +73,8 @@ double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
   const auto power = [](int64_t exponent) { return std::ldexp(1.0, static_cast<int>(exponent)); };
   switch (pattern_) {
     // N(0,1) ends at 3.7; codes of keys become 16 to 64.
-    case InputPattern::kOneHot: return keys ? decode16(k_magnitude_, shape_.dtype) * power(-4 - h % 3) : power(h % 3 - 6);
+    case InputPattern::kOneHot:
+      return keys ? decode16(k_magnitude_, shape_.dtype) * power(-4 - h % 3) : power(h % 3 - 6);
     case InputPattern::kZeroQuery: return power(keys ? h % 3 - 6 : -h % 3);
     case InputPattern::kGrowing: {
       // Columns 0 and 3 are the largest; before they are rotated they share a pair with another one.
@@ -81,9 +82,9 @@ double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
       return power(keys ? std::max(0, static_cast<int>(std::ceil(std::log2(largest / 448)))) + h % 2 : h % 2);
     }
     default:
-      return round_to_dtype(keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5)
-                                 : 0.0459 + 0.0071 * static_cast<double>(h % 3),
-                            DType::kFp32);
+      return round_to_dtype(
+          keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5) : 0.0459 + 0.0071 * static_cast<double>(h % 3),
+          DType::kFp32);
   }
 }
 

@@ -142,8 +142,11 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
 class ProductErrors {
  public:
   ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band)
-      : d_(shape.d), padded_(round_up(band.row_end - band.row_begin, kRowBlock)), q_(padded_ * 2 * d_, 0.0),
-        k_(2 * d_ * kKeyBlock), squares_(padded_ * kKeyBlock) {
+      : d_(shape.d),
+        padded_(round_up(band.row_end - band.row_begin, kRowBlock)),
+        q_(padded_ * 2 * d_, 0.0),
+        k_(2 * d_ * kKeyBlock),
+        squares_(padded_ * kKeyBlock) {
     std::vector<double> row(d_), variance(d_);
     for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
       inputs.operand(Tensor::kQ, band.batch, band.head, band.row_begin + r, row.data(), variance.data());
