@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "generator/ops/attention_inputs.h"
+#include "generator/ops/counter_random.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/float16.h"
 
@@ -16,6 +17,8 @@ namespace roofgen::attention {
 namespace {
 
 constexpr double kMostFp16 = 57344;  // with room for one rounding
+/// One element of a new row is so many times larger, and most of these are beyond the largest e4m3.
+constexpr double kTooLarge = 64;
 
 uint16_t bits_of_fp8(double x) {
   std::byte out;
@@ -110,7 +113,10 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
   } else if (fp8) {
     const QuantisedBits& table = quantised(shape_.dtype, scale);
     for (int64_t c = 0; c < shape_.d; ++c) out[c] = table[out[c]];
-  } else if (shape_.fp8() && tensor == Tensor::kV && pattern_ != InputPattern::kNormal) {
+  } else if (shape_.fp8() && tensor != Tensor::kQ && pattern_ == InputPattern::kNormal) {
+    const uint64_t column = mix(static_cast<uint64_t>(head) << 32 ^ static_cast<uint64_t>(row)) % 32;
+    out[column] = encode16(kTooLarge * decode16(out[column], shape_.dtype), shape_.dtype);
+  } else if (shape_.fp8() && tensor == Tensor::kV) {
     // A new value is a number of the cache already: the scales of structured patterns are powers of two.
     for (int64_t c = 0; c < shape_.d; ++c)
       out[c] = encode16(round_to_dtype(decode16(out[c], shape_.dtype) / scale, DType::kFp8) * scale, shape_.dtype);

@@ -111,6 +111,7 @@ const std::vector<Fault>& faults() {
       {"written behind the end", with([](Faults& f) { f.writes_behind = true; }), has_space, "fused"},
       {"new keys ignored", with([](Faults& f) { f.keys_missing = true; }), appends, "attention"},
       {"attention with unrounded new keys", with([](Faults& f) { f.unrounded_new = true; }), appends_fp8, "attention"},
+      {"new keys overflow", with([](Faults& f) { f.overflows = true; }), appends_fp8, "fused"},
       {"new keys truncated", with([](Faults& f) { f.truncated_new = true; }), appends_fp8, "fused"},
       {"plain rows times the scale", with([](Faults& f) { f.plain_scaled = true; }), is_fp8, "prologue"}};
   return all;
@@ -166,8 +167,7 @@ TEST(PrologueTolerance, OneExtraKeyExceedsIt) {
   }
 }
 
-// Results are kept for problems; those that differ in one of the choices are others. (Except: keys that are appended to
-// a cache in fp8 without rotary positions are those that would be there.)
+// Results are kept for problems; those that differ in one of the choices are others.
 TEST(PrologueReference, EveryChoiceHasItsOwnResult) {
   std::vector<double> seen;
   const Dims one{{"batch", 1}, {"heads", 2}, {"kv_heads", 2}};
@@ -183,6 +183,7 @@ TEST(PrologueReference, EveryChoiceHasItsOwnResult) {
                               {"", dims({}), kHalf, kAppend},
                               {"", dims({}), {}, {}, {}, true},
                               {"", dims({}), {{"kv_scales", "head"}}, {}, {}, true},
+                              {"", dims({}), {}, kAppend, {}, true},
                               {"", dims({}), kHalf, kAppend, {}, true}};
   for (const Case& c : all) {
     const auto band =

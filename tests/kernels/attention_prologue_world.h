@@ -97,6 +97,7 @@ struct Faults {
   bool other_sequence = false;  ///< appends to the places of sequence 0
   bool old_overwritten = false, exchanged = false, not_appended = false, writes_behind = false;
   bool unrounded_new = false;  ///< attention uses K_new and V_new instead of the stored e4m3
+  bool overflows = false;      ///< NaN instead of the largest e4m3
   bool truncated_new = false;  ///< e4m3 by truncation
   bool keys_missing = false;   ///< ignores the new keys
   bool plain_scaled = false;   ///< K_plain and V_plain times the scale
@@ -217,6 +218,7 @@ class World {
                 double stored = y;
                 if (fp8) {
                   stored = decode_e4m3(encode_e4m3(y / unit));
+                  if (f.overflows && std::fabs(y / unit) > 464) stored = NAN;
                   if (f.truncated_new && std::fabs(stored) > std::fabs(y / unit))
                     stored = decode_e4m3((encode_e4m3(stored) & 128) | ((encode_e4m3(stored) & 127) - 1));
                 } else if (rotary && !values) {
