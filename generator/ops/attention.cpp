@@ -182,7 +182,12 @@ class Attention final : public Op {
 
   std::vector<int64_t> sampled_heads(const Problem& problem) const override {
     const Shape s(problem);
-    return attention::telling_heads(s.heads, s.kv_heads);
+    std::vector<int64_t> heads = attention::telling_heads(s.heads, s.kv_heads);
+    // The first head of a group answers for the cache.
+    const auto first = [&](int64_t h) { return h % s.group() == 0; };
+    if (s.append() && std::none_of(heads.begin(), heads.end(), first))
+      heads.insert(heads.begin(), s.kv_heads / 2 * s.group());
+    return heads;
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.

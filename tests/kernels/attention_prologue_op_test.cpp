@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/json_text.h"
+#include "generator/problem_json.h"
 #include "tests/kernels/attention_prologue_world.h"
 
 namespace roofgen::attention_prologue_op_test {
@@ -209,6 +211,35 @@ TEST(PrologueOp, ThinProblemsKeepANewKeyForEachQuery) {
   EXPECT_EQ(least({"", {{"L", 200}, {"kv_len", 200}}, {}, kAppend}), 0);
   EXPECT_FALSE(op().fed(complete({"", {}, kHalf})));
   EXPECT_TRUE(op().fed(complete({"plain"})));
+}
+
+// The first head of a group answers for the cache: slices of large problems have one.
+TEST(PrologueOp, OneSampledHeadIsTheFirstOfItsGroup) {
+  int without = 0;
+  for (const auto& [heads, kv_heads] : {std::pair{4, 2}, {28, 4}, {8, 1}, {6, 6}, {1, 1}}) {
+    const auto sampled = [&, heads = heads, kv_heads = kv_heads](Flags flags) {
+      return op().sampled_heads(complete({"", {{"heads", heads}, {"kv_heads", kv_heads}}, {}, std::move(flags)}));
+    };
+    const auto has_first = [group = heads / kv_heads](const std::vector<int64_t>& in) {
+      return std::any_of(in.begin(), in.end(), [&](int64_t h) { return h % group == 0; });
+    };
+    const std::vector<int64_t> plain = sampled({}), with = sampled(kAppend);
+    without += !has_first(plain);
+    EXPECT_TRUE(has_first(with)) << heads;
+    EXPECT_EQ(with.size(), plain.size() + !has_first(plain));
+    EXPECT_EQ(with.back(), heads - 1);
+  }
+  EXPECT_GT(without, 0);
+}
+
+TEST(PrologueOp, ReportsNameTheFormatOfTheCache) {
+  const Json json = problem_json(complete({"", {}, {{"kv_scales", "head"}, {"rotary", "half"}}, kAppend, {}, true}));
+  EXPECT_EQ(json.at("kv_dtype"), "fp8");
+  EXPECT_EQ(json.at("kv_scale_per_head"), true);
+  EXPECT_EQ(json.at("append"), true);
+  EXPECT_EQ(json.at("rotary"), "half");
+  EXPECT_EQ(json.at("rotary_dim"), 64);
+  EXPECT_EQ(json.at("rotary_base"), 10000);
 }
 
 TEST(PrologueOp, ReducedProblemsAndPatternsAreComplete) {
