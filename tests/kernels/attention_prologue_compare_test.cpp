@@ -53,6 +53,10 @@ TEST_P(EveryCase, ARightKernelPasses) {
       EXPECT_EQ(c.failure, "") << to_string(pattern) << " " << variant << " " << stage;
       EXPECT_GT(c.rows, 0u);
       EXPECT_LE(c.worst, 1);
+      // The bounds are not wide either.
+      if (pattern == InputPattern::kNormal && world.number("rotary_dim") > 0 && stage == std::string("scores")) {
+        EXPECT_GT(c.worst, 0.3);
+      }
     }
   }
 }
@@ -129,6 +133,7 @@ TEST_P(EveryFault, IsFoundInEveryCase) {
   const Fault& fault = GetParam();
   int cases_with_it = 0;
   for (const Case& c : cases()) {
+    if (c.reals.count("scale")) continue;  // all keys count the same, whatever their scores
     World world(complete(c), InputPattern::kNormal);
     if (!fault.applies(world)) continue;
     ++cases_with_it;
