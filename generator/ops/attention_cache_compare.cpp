@@ -13,7 +13,8 @@
 namespace roofgen::attention {
 namespace {
 
-/// Up to as many keys all are compared; of more, about 2048 at equal distances, and the last ones before the first new key.
+/// Up to as many keys all are compared; of more, about 2048 at equal distances, and the last ones before the first new
+/// key.
 constexpr int64_t kAllKeys = 4096, kSampledKeys = 2048, kLastOldKeys = 64;
 /// Rows behind the end of a cache that are looked at, and pages whose first and last keys are.
 constexpr int64_t kRowsBehind = 16, kPagesBefore = 64;
