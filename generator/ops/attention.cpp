@@ -124,9 +124,10 @@ class Attention final : public Op {
       out[prefix + "_head_stride"] = layout.head;
     }
     out["kv_esize"] = size_of(s.kv_dtype());
-    const expr::Map plain{{"rotary", ""},          {"rotary_dim", 0},     {"rotary_table", false},
-                          {"rotary_turns", expr::List{}}, {"rotates_keys", false}, {"append", false},
-                          {"kv_fp8", false},       {"kv_scale_per_head", false}, {"prologue", false}};
+    const expr::Map plain{
+        {"rotary", ""},          {"rotary_dim", 0}, {"rotary_table", false}, {"rotary_turns", expr::List{}},
+        {"rotates_keys", false}, {"append", false}, {"kv_fp8", false},       {"kv_scale_per_head", false},
+        {"prologue", false}};
     for (const auto& [name, value] : s.prologue ? s.prologue->scope() : plain) out[name] = value;
     out["varlen"] = s.varlen();
     out["q_rows"] = s.q_tokens() * s.heads;
@@ -181,7 +182,12 @@ class Attention final : public Op {
 
   std::vector<int64_t> sampled_heads(const Problem& problem) const override {
     const Shape s(problem);
-    return attention::telling_heads(s.heads, s.kv_heads);
+    std::vector<int64_t> heads = attention::telling_heads(s.heads, s.kv_heads);
+    // The first head of a group answers for the cache.
+    const auto first = [&](int64_t h) { return h % s.group() == 0; };
+    if (s.append() && std::none_of(heads.begin(), heads.end(), first))
+      heads.insert(heads.begin(), s.kv_heads / 2 * s.group());
+    return heads;
   }
 
   // A multiple of the row tiles 16, 32, 48, 64, 96, 128, 192, 256 and 384.
@@ -329,8 +335,8 @@ class Attention final : public Op {
                          std::span<std::byte> out) {
     for (size_t i = 0; i < out.size(); ++i) {
       const uint64_t byte = offset + i;
-      const auto bits = std::bit_cast<uint32_t>(
-          static_cast<float>(inputs.cache_scale(tensor, static_cast<int64_t>(byte / 4))));
+      const auto bits =
+          std::bit_cast<uint32_t>(static_cast<float>(inputs.cache_scale(tensor, static_cast<int64_t>(byte / 4))));
       out[i] = static_cast<std::byte>(bits >> (8 * (byte % 4)) & 255);
     }
   }
@@ -344,7 +350,7 @@ class Attention final : public Op {
     if (s.prologue && s.prologue->fill(buffer, offset, out)) return;
     if (buffer == "k_scale" || buffer == "v_scale")
       return fill_scale(inputs, buffer == "k_scale" ? attention::Tensor::kK : attention::Tensor::kV, offset, out);
-    const attention::Tensor tensor = buffer == "Q"       ? attention::Tensor::kQ
+    const attention::Tensor tensor = buffer == "Q"      ? attention::Tensor::kQ
                                      : buffer[0] == 'K' ? attention::Tensor::kK
                                                         : attention::Tensor::kV;
     const bool is_q = buffer == "Q", is_cache = buffer == "K" || buffer == "V", is_new = !is_q && !is_cache;

@@ -13,7 +13,8 @@
 namespace roofgen::attention {
 namespace {
 
-/// Up to as many keys all are compared; of more, every so manieth, and the last ones before the first new key.
+/// Up to as many keys all are compared; of more, about 2048 at equal distances, and the last ones before the first new
+/// key.
 constexpr int64_t kAllKeys = 4096, kSampledKeys = 2048, kLastOldKeys = 64;
 /// Rows behind the end of a cache that are looked at, and pages whose first and last keys are.
 constexpr int64_t kRowsBehind = 16, kPagesBefore = 64;
@@ -59,8 +60,7 @@ void expect_new(const Shape& shape, const Inputs& inputs, Tensor tensor, int64_t
   if (!shape.fp8()) return;
   const double scale = inputs.cache_scale(tensor, head);
   for (int64_t c = 0; c < shape.d; ++c) {
-    const double error =
-        row.tolerance[c] == 0 ? 0 : row.tolerance[c] - spacing(row.x[c], format_of(shape.dtype)) / 2;
+    const double error = row.tolerance[c] == 0 ? 0 : row.tolerance[c] - spacing(row.x[c], format_of(shape.dtype)) / 2;
     row.x[c] = Inputs::stored_fp8(row.x[c], error, scale, &row.tolerance[c]);
   }
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "generator/ops/attention_inputs.h"
+#include "generator/ops/counter_random.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/float16.h"
 
@@ -16,6 +17,8 @@ namespace roofgen::attention {
 namespace {
 
 constexpr double kMostFp16 = 57344;  // with room for one rounding
+/// One element of a new row is so many times larger, and most of these are beyond the largest e4m3.
+constexpr double kTooLarge = 64;
 
 uint16_t bits_of_fp8(double x) {
   std::byte out;
@@ -35,8 +38,8 @@ double value_of_fp8(uint16_t bits) {
   return all[bits & 255];
 }
 
-/// The e4m3 of every number of a 16-bit format divided by a scale: caches are large, and divisions by a power of a table
-/// are not.
+/// The e4m3 of every number of a 16-bit format divided by a scale: caches are large, and divisions by a power of a
+/// table are not.
 using QuantisedBits = std::array<uint8_t, 1 << 16>;
 const QuantisedBits& quantised(DType dtype, double scale) {
   static std::mutex mutex;
@@ -73,7 +76,8 @@ double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
   const auto power = [](int64_t exponent) { return std::ldexp(1.0, static_cast<int>(exponent)); };
   switch (pattern_) {
     // N(0,1) ends at 3.7; codes of keys become 16 to 64.
-    case InputPattern::kOneHot: return keys ? decode16(k_magnitude_, shape_.dtype) * power(-4 - h % 3) : power(h % 3 - 6);
+    case InputPattern::kOneHot:
+      return keys ? decode16(k_magnitude_, shape_.dtype) * power(-4 - h % 3) : power(h % 3 - 6);
     case InputPattern::kZeroQuery: return power(keys ? h % 3 - 6 : -h % 3);
     case InputPattern::kGrowing: {
       // Columns 0 and 3 are the largest; before they are rotated they share a pair with another one.
@@ -81,9 +85,9 @@ double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
       return power(keys ? std::max(0, static_cast<int>(std::ceil(std::log2(largest / 448)))) + h % 2 : h % 2);
     }
     default:
-      return round_to_dtype(keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5)
-                                 : 0.0459 + 0.0071 * static_cast<double>(h % 3),
-                            DType::kFp32);
+      return round_to_dtype(
+          keys ? 0.0371 + 0.0113 * static_cast<double>(h % 5) : 0.0459 + 0.0071 * static_cast<double>(h % 3),
+          DType::kFp32);
   }
 }
 
@@ -109,7 +113,10 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
   } else if (fp8) {
     const QuantisedBits& table = quantised(shape_.dtype, scale);
     for (int64_t c = 0; c < shape_.d; ++c) out[c] = table[out[c]];
-  } else if (shape_.fp8() && tensor == Tensor::kV && pattern_ != InputPattern::kNormal) {
+  } else if (shape_.fp8() && tensor != Tensor::kQ && pattern_ == InputPattern::kNormal) {
+    const uint64_t column = mix(static_cast<uint64_t>(head) << 32 ^ static_cast<uint64_t>(row)) % 32;
+    out[column] = encode16(kTooLarge * decode16(out[column], shape_.dtype), shape_.dtype);
+  } else if (shape_.fp8() && tensor == Tensor::kV) {
     // A new value is a number of the cache already: the scales of structured patterns are powers of two.
     for (int64_t c = 0; c < shape_.d; ++c)
       out[c] = encode16(round_to_dtype(decode16(out[c], shape_.dtype) / scale, DType::kFp8) * scale, shape_.dtype);

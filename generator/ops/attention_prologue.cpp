@@ -55,9 +55,10 @@ Result<void> complete_rotary(Problem& p) {
     if (p.reals.count("rotary_base"))
       return usage("--rotary-base and --rotary-table: the table has the cosines and sines; leave one out");
     if (const int64_t first = shortest_cache(p) - p.dims.at("L"); first < 0 && !has_text(p, "lengths"))
-      return usage(fmt::format("--rotary-table: with fewer keys than queries positions begin at {}; the table has no "
-                               "such row",
-                               first));
+      return usage(
+          fmt::format("--rotary-table: with fewer keys than queries positions begin at {}; the table has no "
+                      "such row",
+                      first));
     return {};
   }
   const double base = p.reals.emplace("rotary_base", kDefaultBase).first->second;
@@ -73,14 +74,16 @@ Result<void> complete_append(const Problem& p) {
   const int64_t length = p.dims.at("L"), shortest = shortest_cache(p);
   if (length <= shortest) return {};
   if (!p.texts.count("kv_lengths"))
-    return usage(fmt::format("L is {}, but every sequence has {} keys; with --append at most as many queries as keys "
-                             "were expected",
-                             length, shortest));
+    return usage(
+        fmt::format("L is {}, but every sequence has {} keys; with --append at most as many queries as keys "
+                    "were expected",
+                    length, shortest));
   const std::vector<int64_t> lengths = *parse_lengths("--kv-lengths", p.texts.at("kv_lengths"));
   const auto at = std::find(lengths.begin(), lengths.end(), shortest);
-  return usage(fmt::format("L is {}, but sequence {} of --kv-lengths has {} keys; with --append at most as many "
-                           "queries as keys were expected",
-                           length, at - lengths.begin(), shortest));
+  return usage(
+      fmt::format("L is {}, but sequence {} of --kv-lengths has {} keys; with --append at most as many "
+                  "queries as keys were expected",
+                  length, at - lengths.begin(), shortest));
 }
 
 Result<void> complete_fp8(Problem& p) {
@@ -162,12 +165,12 @@ long double Prologue::frequency(int64_t i) const {
 std::vector<Buffer> Prologue::buffers() const {
   std::vector<Buffer> out;
   if (table_)
-    out.push_back({"rotary_table", DType::kFp32, static_cast<uint64_t>(kv_len_ * rotary_dim()) * 4,
-                   Buffer::Role::kInput});
+    out.push_back(
+        {"rotary_table", DType::kFp32, static_cast<uint64_t>(kv_len_ * rotary_dim()) * 4, Buffer::Role::kInput});
   if (kv_fp8_)
     for (const char* name : {"k_scale", "v_scale"})
-      out.push_back({name, DType::kFp32, static_cast<uint64_t>(scale_per_head_ ? kv_heads_ : 1) * 4,
-                     Buffer::Role::kInput});
+      out.push_back(
+          {name, DType::kFp32, static_cast<uint64_t>(scale_per_head_ ? kv_heads_ : 1) * 4, Buffer::Role::kInput});
   return out;
 }
 

@@ -33,13 +33,13 @@ class Prologue {
 
   explicit Prologue(const Problem& problem);
 
-  const std::string& rotary() const { return rotary_; }     ///< "half", "interleaved", or "": none
-  int64_t rotary_dim() const { return 2 * pairs_; }         ///< columns that are rotated; 0: none
-  bool has_table() const { return table_; }                 ///< cos and sin come from rotary_table
-  bool rotates_keys() const { return rotates_keys_; }       ///< all of K is stored unrotated
-  bool append() const { return append_; }                   ///< the last L keys of each sequence are in K_new and V_new
-  bool kv_fp8() const { return kv_fp8_; }                   ///< K and V hold e4m3
-  bool scale_per_head() const { return scale_per_head_; }   ///< else one scale for K and one for V
+  const std::string& rotary() const { return rotary_; }    ///< "half", "interleaved", or "": none
+  int64_t rotary_dim() const { return 2 * pairs_; }        ///< columns that are rotated; 0: none
+  bool has_table() const { return table_; }                ///< cos and sin come from rotary_table
+  bool rotates_keys() const { return rotates_keys_; }      ///< all of K is stored unrotated
+  bool append() const { return append_; }                  ///< the last L keys of each sequence are in K_new and V_new
+  bool kv_fp8() const { return kv_fp8_; }                  ///< K and V hold e4m3
+  bool scale_per_head() const { return scale_per_head_; }  ///< else one scale for K and one for V
   const std::string& identity() const { return identity_; }  ///< equal for equal contents
 
   /// rotary_table, k_scale and v_scale.

@@ -138,17 +138,21 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
 }
 
 /// The deviations of the products of rounded operands: of q k it is sqrt(k^2 var q + q^2 var k), and the errors of the
-/// columns are independent.
+/// columns are independent. `one_column`: one column decides, so that its error in q is the same for all keys of a row:
+/// the largest error is counted, whose square is three times the variance.
 class ProductErrors {
  public:
-  ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band)
-      : d_(shape.d), padded_(round_up(band.row_end - band.row_begin, kRowBlock)), q_(padded_ * 2 * d_, 0.0),
-        k_(2 * d_ * kKeyBlock), squares_(padded_ * kKeyBlock) {
+  ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band, bool one_column)
+      : d_(shape.d),
+        padded_(round_up(band.row_end - band.row_begin, kRowBlock)),
+        q_(padded_ * 2 * d_, 0.0),
+        k_(2 * d_ * kKeyBlock),
+        squares_(padded_ * kKeyBlock) {
     std::vector<double> row(d_), variance(d_);
     for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
       inputs.operand(Tensor::kQ, band.batch, band.head, band.row_begin + r, row.data(), variance.data());
       for (int64_t c = 0; c < d_; ++c) {
-        q_[r * 2 * d_ + c] = variance[c];
+        q_[r * 2 * d_ + c] = (one_column ? 3 : 1) * variance[c];
         q_[r * 2 * d_ + d_ + c] = row[c] * row[c];
       }
     }
@@ -187,7 +191,8 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
   ScoreBlock block;
   block.s.resize(padded * kKeyBlock);
   std::optional<ProductErrors> errors;
-  if (shape.rounds_operands() && path.from == Value::kInputs) errors.emplace(shape, inputs, band);
+  if (shape.rounds_operands() && path.from == Value::kInputs)
+    errors.emplace(shape, inputs, band, pattern == InputPattern::kGrowing);
   if (errors || (shape.has_score() && scales(path, value))) block.sigma.resize(block.s.size());
   std::vector<double>& s = block.s;
   std::vector<double> variance(errors ? d : 0);

@@ -58,8 +58,8 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
                                                   const Region& band);
 
 /// Products, scores or masked scores of a band, [rows][kv_pitch]. Masked scores are -inf for hidden keys, and
-/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression and rounded operands. Cached; callers keep rows * kv_len
-/// below kScoreLimit by dividing the band.
+/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression and rounded operands. Cached; callers
+/// keep rows * kv_len below kScoreLimit by dividing the band.
 struct BandScores {
   std::vector<float> s, sigma;
 };

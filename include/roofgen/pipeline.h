@@ -85,9 +85,9 @@ struct Schedule {
 std::string to_string(const Schedule& schedule);
 std::string to_string(const ParamValue& value);
 
-/// A device buffer of a problem. Sizes are in bytes; the op defines the layout. kUpdated: an input of which kernels also
-/// write a part (a cache that grows); like an output it is compared, like an input it has contents before the first
-/// kernel.
+/// A device buffer of a problem. Sizes are in bytes; the op defines the layout. kUpdated: an input of which kernels
+/// also write a part (a cache that grows); like an output it is compared, like an input it has contents before the
+/// first kernel.
 struct Buffer {
   enum class Role { kInput, kTemporary, kOutput, kUpdated };
   std::string name;

@@ -1,491 +1,466 @@
-// Attention with rotary positions, appended keys and a cache in fp8, without a kernel: completion, inputs, reference and
-// comparison. A kernel of plain loops over the bytes of the buffers stands in for those of roofgen.
+// Attention with rotary positions, appended keys and a cache in fp8, without a kernel: completion, scope, buffers and
+// inputs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <numeric>
 
-#include "generator/ops/attention_inputs.h"
-#include "generator/ops/attention_reference.h"
-#include "generator/ops/elements.h"
-#include "generator/ops/float16.h"
-#include "generator/ops/op.h"
+#include "base/json_text.h"
+#include "generator/problem_json.h"
+#include "tests/kernels/attention_prologue_world.h"
 
 namespace roofgen::attention_prologue_op_test {
 namespace {
 
-using attention::Inputs;
-using attention::Shape;
-using attention::Tensor;
-using Dims = std::map<std::string, int64_t>;
-using Flags = std::map<std::string, bool>;
-using Texts = std::map<std::string, std::string>;
+using namespace attention_prologue;
 
-const Op& op() { return **find_op("attention"); }
-
-struct Case {
-  std::string name;
-  Dims dims = {};
-  Texts texts = {};
-  Flags flags = {};
-  std::map<std::string, double> reals = {};
-  bool fp8 = false;
-  DType dtype = DType::kBf16;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-Result<Problem> completed(const Case& c) {
-  Problem p{"attention", c.dims, c.dtype, c.flags, c.reals, c.texts};
-  for (const auto& [name, value] : Dims{{"L", 4}, {"kv_len", 37}, {"d", 64}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}})
-    if (!(c.texts.count("lengths") && (name == "L" || name == "kv_len")) &&
-        !(c.texts.count("kv_lengths") && name == "kv_len"))
-      p.dims.emplace(name, value);
-  if (c.fp8) p.dtypes["kv"] = DType::kFp8;
-  return op().complete(p);
-}
-
-Problem complete(const Case& c) {
-  auto done = completed(c);
-  EXPECT_TRUE(done) << c.name << ": " << done.error().message;
-  return *done;
-}
-
-std::string refusal(const Case& c) {
-  const auto done = completed(c);
-  if (done) return "accepted";
-  EXPECT_EQ(done.error().exit, Exit::kUsage);
-  return done.error().message;
-}
-
-// ---- a kernel of plain loops -------------------------------------------------------------------
-
-/// e4m3 from its definition.
-double decode_e4m3(int code) {
-  const int exponent = code >> 3 & 15, mantissa = code & 7;
-  if ((code & 127) == 127) return NAN;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
-  return code & 128 ? -magnitude : magnitude;
-}
-
-/// The nearest number; of two, the one with an even code.
-uint8_t encode_e4m3(double x) {
-  if (std::isnan(x)) return 127;
-  int best = 0;
-  for (int code = 0; code < 127; ++code) {
-    const double d = std::fabs(decode_e4m3(code) - std::fabs(x)), least = std::fabs(decode_e4m3(best) - std::fabs(x));
-    if (d < least || (d == least && code % 2 == 0)) best = code;
-  }
-  return static_cast<uint8_t>(best | (std::signbit(x) ? 128 : 0));
-}
-
-double rounded(double x, DType dtype) { return std::isnan(x) ? x : round_to(x, format_of(dtype)); }
-
-struct Faults {
-  int64_t q_shift = 0, k_shift = 0;  ///< of positions
-  bool other_pairing = false, wrong_sine = false, q_unrotated = false, k_unrotated = false, k_twice = false;
-  bool all_columns = false;      ///< rotates d columns instead of rotary_dim
-  bool new_unrotated = false, new_twice = false;
-  bool scale_of_head_0 = false, no_k_scale = false, k_scale_for_v = false;
-  int64_t append_shift = 0;      ///< keys
-  bool other_sequence = false;   ///< appends to the places of sequence 0
-  bool old_overwritten = false, exchanged = false, not_appended = false, writes_behind = false;
-  bool unrounded_new = false;    ///< attention uses K_new and V_new instead of the stored e4m3
-  bool truncated_new = false;    ///< e4m3 by truncation
-  bool keys_missing = false;     ///< ignores the new keys
-  bool plain_scaled = false;     ///< K_plain and V_plain times the scale
-};
-
-/// The buffers of a problem, and what a kernel writes to them.
-class World {
- public:
-  World(Problem problem, InputPattern pattern) : p_(std::move(problem)), pattern_(pattern), scope_(op().scope(p_)) {
-    for (const Buffer& b : op().buffers(p_)) {
-      buffers_[b.name] = b;
-      auto& bytes = bytes_[b.name];
-      bytes.resize(b.bytes);
-      if (b.has_contents()) op().fill(p_, pattern_, b.name, 0, bytes);
-    }
-    const Shape s(p_);
-    const auto temporary = [&](const char* name, int64_t rows, int64_t heads) {
-      buffers_[name] = {name, p_.dtype, static_cast<uint64_t>(rows * heads * s.d * 2), Buffer::Role::kTemporary};
-      bytes_[name].resize(buffers_[name].bytes);
-    };
-    temporary("Q_plain", s.q_tokens(), s.heads);
-    temporary("K_plain", s.varlen() ? s.q_tokens() : s.batch * s.kv_len, s.kv_heads);
-    temporary("V_plain", s.varlen() ? s.q_tokens() : s.batch * s.kv_len, s.kv_heads);
-    buffers_["S"] = {"S", p_.dtype, static_cast<uint64_t>(s.batch * s.heads * s.q_len * s.kv_pitch() * 2)};
-    bytes_["S"].resize(buffers_["S"].bytes);
-  }
-
-  double get(const std::string& name, int64_t i) const {
-    return load_element(bytes_.at(name).data(), static_cast<size_t>(i), buffers_.at(name).dtype);
-  }
-  void put(const std::string& name, int64_t i, double x) {
-    const Buffer& b = buffers_.at(name);
-    if (b.dtype == DType::kFp8)
-      bytes_[name][static_cast<size_t>(i)] = std::byte{encode_e4m3(x)};
-    else
-      store_element(bytes_[name].data(), static_cast<size_t>(i), b.dtype, x);
-  }
-  int64_t number(const char* name) const { return *scope_.at(name).as<int64_t>(); }
-  bool is(const char* name) const { return *scope_.at(name).as<bool>(); }
-
-  /// Place of element 0 of a row of Q or O, of a key, and of a new key.
-  int64_t query(char tensor, int64_t b, int64_t h, int64_t r) const {
-    const Shape s(p_);
-    const std::string prefix(1, tensor);
-    const int64_t row = number((prefix + "_row_stride").c_str()), head = number((prefix + "_head_stride").c_str());
-    if (s.varlen()) return (s.first_token(b) + r) * row + h * head;
-    return b * number((prefix + "_batch_stride").c_str()) + h * head + r * row;
-  }
-  int64_t key(int64_t b, int64_t h, int64_t k) const {
-    const Shape s(p_);
-    const int64_t row = number("k_row_stride"), head = number("k_head_stride"), page = number("page");
-    if (s.varlen()) return (s.first_token(b) + k) * row + h * head;
-    if (page == 0) return b * number("k_batch_stride") + h * head + k * row;
-    const auto entry = static_cast<int64_t>(get("block_table", b * number("pages_per_sequence") + k / page));
-    return entry * number("k_page_stride") + h * head + k % page * row;
-  }
-  int64_t fresh(int64_t b, int64_t h, int64_t j) const {
-    return b * number("k_new_batch_stride") + h * number("k_new_head_stride") + j * number("k_new_row_stride");
-  }
-
-  /// Rotates a row.
-  void turn(std::vector<double>& x, int64_t position, const Faults& f, int times = 1) const {
-    const auto d = static_cast<int64_t>(x.size());
-    const int64_t n = f.all_columns ? d : number("rotary_dim");
-    const bool half = (scope_.at("rotary").str() == "half") != f.other_pairing;
-    const double base = is("rotary_table") ? 10000 : p_.reals.at("rotary_base");
-    for (int64_t i = 0; i < n / 2; ++i) {
-      const int64_t a = half ? i : 2 * i, b = half ? i + n / 2 : 2 * i + 1;
-      const double angle =
-          times * static_cast<double>(position) * std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(n));
-      double c = std::cos(angle), s = std::sin(angle);
-      if (is("rotary_table") && times == 1 && position >= 0 && position < p_.dims.at("kv_len")) {
-        c = get("rotary_table", position * n + i);
-        s = get("rotary_table", position * n + n / 2 + i);
-      }
-      if (f.wrong_sine) s = -s;
-      const double u = x[static_cast<size_t>(a)], v = x[static_cast<size_t>(b)];
-      x[static_cast<size_t>(a)] = u * c - v * s;
-      x[static_cast<size_t>(b)] = u * s + v * c;
-    }
-  }
-
-  /// All stages, with operands rounded as kernels round them; `exactly`: without any rounding but that to e4m3.
-  void run(const Faults& f = {}, bool exactly = false) {
-    const Shape s(p_);
-    const auto round16 = [&](double x) { return exactly ? x : rounded(x, p_.dtype); };
-    const bool rotary = number("rotary_dim") > 0, fp8 = is("kv_fp8"), append = is("append");
-    const auto scale = [&](bool values, int64_t h) {
-      if (!fp8 || (f.no_k_scale && !values)) return 1.0;
-      return get(values && !f.k_scale_for_v ? "v_scale" : "k_scale",
-                 is("kv_scale_per_head") && !f.scale_of_head_0 ? h : 0);
-    };
-    o_.clear();
-    for (int64_t b = 0; b < s.batch; ++b) {
-      const int64_t keys = s.keys(b), rows = s.rows(b), first_new = append ? keys - s.q_len : keys;
-      for (int64_t h = 0; h < s.kv_heads; ++h) {
-        std::vector<std::vector<double>> k(static_cast<size_t>(keys)), v(k);
-        for (const bool values : {false, true})
-          for (int64_t j = 0; j < keys; ++j) {
-            const bool fresh_one = j >= first_new;
-            std::vector<double>& x = (values ? v : k)[static_cast<size_t>(j)];
-            x.resize(static_cast<size_t>(s.d));
-            const bool from_v = fresh_one && f.exchanged ? !values : values;
-            const std::string name = std::string(from_v ? "V" : "K") + (fresh_one ? "_new" : "");
-            const int64_t at = fresh_one ? fresh(b, h, j - first_new) : key(b, h, j);
-            for (int64_t c = 0; c < s.d; ++c) x[static_cast<size_t>(c)] = get(name, at + c);
-            const int64_t position = j + f.k_shift;
-            if (rotary && !values && fresh_one && !f.new_unrotated) turn(x, position, f, f.new_twice ? 2 : 1);
-            if (rotary && !values && !fresh_one && is("rotates_keys") && !f.k_unrotated) {
-              turn(x, position, f, f.k_twice ? 2 : 1);
-              for (double& y : x) y = round16(y);
-            }
-            if (rotary && !values && !fresh_one && !is("rotates_keys") && f.k_twice) turn(x, position, f);
-            const double unit = scale(values, h);
-            if (fresh_one) {
-              const std::vector<double> before = x;
-              for (double& y : x) {
-                double stored = y;
-                if (fp8) {
-                  stored = decode_e4m3(encode_e4m3(y / unit));
-                  if (f.truncated_new && std::fabs(stored) > std::fabs(y / unit))
-                    stored = decode_e4m3((encode_e4m3(stored) & 128) | ((encode_e4m3(stored) & 127) - 1));
-                } else if (rotary && !values) {
-                  stored = round16(y);
-                }
-                y = stored;
-              }
-              if (!f.not_appended) write_new(b, h, j, values, x, f);
-              if (f.unrounded_new)
-                for (size_t c = 0; c < x.size(); ++c) x[c] = before[c] / unit;
-            }
-            if (rotates_or_fp8(values)) {
-              const std::string plain = values ? "V_plain" : "K_plain";
-              const int64_t token = s.varlen() ? s.first_token(b) + j : b * s.kv_len + j;
-              for (int64_t c = 0; c < s.d; ++c)
-                put(plain, (token * s.kv_heads + h) * s.d + c,
-                    x[static_cast<size_t>(c)] * (f.plain_scaled ? unit : 1));
-            }
-          }
-        for (int64_t group = 0; group < s.group(); ++group)
-          for (int64_t r = 0; r < rows; ++r) {
-            attend(b, h * s.group() + group, r, k, v, scale(false, h), scale(true, h), first_new, f, exactly);
-          }
-      }
-    }
-  }
-
-  /// The unrounded rows of O in the order of the computation.
-  const std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<double>>& o() const { return o_; }
-
-  Comparison compare(const std::string& variant, const std::string& stage) const {
-    const ElementReader read = [&](const std::string& name, uint64_t first, std::span<double> out,
-                                   std::vector<bool>* valid) -> Result<void> {
-      for (size_t i = 0; i < out.size(); ++i) out[i] = get(name, static_cast<int64_t>(first + i));
-      if (valid) valid->assign(out.size(), true);
-      return {};
-    };
-    Comparison all;
-    const Extent extent = op().extent(p_);
-    for (int64_t b = 0; b < extent.batch; ++b)
-      for (int64_t h = 0; h < extent.heads; ++h) {
-        const auto one = op().compare(p_, pattern_, variant, stage, {b, h, 0, extent.rows_of(b)}, read);
-        EXPECT_TRUE(one) << one.error().message;
-        if (!one) continue;
-        all.rows += one->rows;
-        all.worst = std::max(all.worst, one->worst);
-        if (all.failure.empty()) all.failure = one->failure;
-      }
-    return all;
-  }
-
-  const Problem& problem() const { return p_; }
-
- private:
-  bool rotates_or_fp8(bool values) const { return is("kv_fp8") || (is("rotates_keys") && !values); }
-
-  void write_new(int64_t b, int64_t h, int64_t j, bool values, const std::vector<double>& x, const Faults& f) {
-    const std::string name = values ? "V" : "K";
-    int64_t to = std::max<int64_t>(0, j + f.append_shift);
-    if (f.other_sequence) to = std::min(to, Shape(p_).keys(0) - 1);
-    for (size_t c = 0; c < x.size(); ++c)
-      put(name, key(f.other_sequence ? 0 : b, h, to) + static_cast<int64_t>(c), x[c]);
-    if (f.old_overwritten && j == Shape(p_).first_new(b))
-      put(name, key(b, h, 1) + 5, get(name, key(b, h, 0) + 5) + 1);
-    const Shape s(p_);
-    if (f.writes_behind && j + 1 == s.keys(b) && s.keys(b) < s.kv_len) put(name, key(b, h, j) + number("k_row_stride"), 1);
-  }
-
-  void attend(int64_t b, int64_t h, int64_t r, const std::vector<std::vector<double>>& k,
-              const std::vector<std::vector<double>>& v, double k_scale, double v_scale, int64_t first_new,
-              const Faults& f, bool exactly) {
-    const Shape s(p_);
-    const auto round16 = [&](double x) { return exactly ? x : rounded(x, p_.dtype); };
-    const int64_t position = r + s.keys(b) - s.rows(b), end = s.causal ? position + 1 : s.keys(b);
-    std::vector<double> q(static_cast<size_t>(s.d));
-    for (int64_t c = 0; c < s.d; ++c) q[static_cast<size_t>(c)] = get("Q", query('q', b, h, r) + c);
-    if (number("rotary_dim") > 0 && !f.q_unrotated) turn(q, position + f.q_shift, f);
-    for (double& x : q) x = round16(x);
-    const int64_t token = s.first_token(b) + r;
-    for (int64_t c = 0; c < s.d; ++c) put("Q_plain", (token * s.heads + h) * s.d + c, q[static_cast<size_t>(c)]);
-    std::vector<double> p, o(q.size(), 0.0);
-    double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < end; ++j) {
-      double x = 0;
-      for (size_t c = 0; c < q.size(); ++c) x += q[c] * round16(k[static_cast<size_t>(j)][c]);
-      p.push_back(x * k_scale * s.scale);
-      if (s.has_score()) p.back() = p_.reals.at("softcap") * std::tanh(p.back() / p_.reals.at("softcap"));
-      if (f.keys_missing && j >= first_new) p.back() = -INFINITY;
-      put("S", ((b * s.heads + h) * s.q_len + r) * s.kv_pitch() + j, p.back());
-      max = std::max(max, p.back());
-    }
-    for (size_t j = 0; j < p.size(); ++j) {
-      const double e = std::exp(p[j] - max);
-      sum += e;
-      for (size_t c = 0; c < o.size(); ++c) o[c] += round16(e) * v[j][c];
-    }
-    for (size_t c = 0; c < o.size(); ++c) {
-      o[c] *= v_scale / sum;
-      put("O", query('o', b, h, r) + static_cast<int64_t>(c), o[c]);
-    }
-    if (s.lse) put("LSE", s.lse_index(b, h, r), max + std::log(sum));
-    o_[{b, h, r}] = std::move(o);
-  }
-
-  Problem p_;
-  InputPattern pattern_;
-  expr::Map scope_;
-  std::map<std::string, Buffer> buffers_;
-  std::map<std::string, std::vector<std::byte>> bytes_;
-  std::map<std::tuple<int64_t, int64_t, int64_t>, std::vector<double>> o_;
-};
-
-// ---- cases -------------------------------------------------------------------------------------
-
-const Flags kTable{{"rotary_table", true}}, kAppend{{"append", true}}, kAppendCausal{{"append", true}, {"causal", true}},
-    kLse{{"lse", true}};
-const Texts kHalf{{"rotary", "half"}}, kInterleaved{{"rotary", "interleaved"}};
-const std::string kLengths = "40,9,100,33";
-
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
-      {"half", {}, kHalf, kLse},
-      {"interleaved", {{"rotary_dim", 32}}, kInterleaved, {{"causal", true}}, {{"rotary_base", 500}}},
-      {"packed", {{"rotary_dim", 48}}, {{"rotary", "half"}, {"lengths", "7,3"}}, {}, {}, false, DType::kFp16},
-      {"table", {{"rotary_dim", 32}}, kHalf, kTable},
-      {"softcap", {}, kInterleaved, {}, {{"softcap", 3}}},
-      {"append", {}, {{"kv_layout", "hnd"}}, kAppendCausal},
-      {"append to lengths", {{"batch", 4}, {"kv_len", 110}}, {{"kv_lengths", kLengths}, {"rotary", "half"}}, kAppend},
-      {"append to pages", {{"batch", 4}, {"page", 16}}, {{"kv_lengths", kLengths}, {"rotary", "interleaved"}}, kAppendCausal},
-      {"rotated cache", {{"page", 16}}, kInterleaved},
-      {"table and append", {}, kInterleaved, {{"rotary_table", true}, {"append", true}}, {}, false, DType::kFp16},
-      {"fp8", {}, {}, kLse, {}, true},
-      {"fp8 per head", {{"page", 16}}, {{"kv_scales", "head"}}, {}, {}, true, DType::kFp16},
-      {"fp8 unrotated", {{"rotary_dim", 32}}, {{"rotary", "half"}, {"kv_scales", "head"}}, {}, {}, true},
-      {"fp8 rotated append", {{"batch", 4}, {"page", 16}}, {{"kv_lengths", kLengths}, {"rotary", "half"}, {"kv_scales", "head"}},
-       kAppendCausal, {}, true},
-      {"fp8 append", {{"L", 9}}, {{"kv_scales", "head"}}, kAppend, {}, true}};
-  return all;
-}
-
-class EveryCase : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Prologue, EveryCase, ::testing::ValuesIn(cases()), [](const auto& one) {
+class EveryCacheCase : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Prologue, EveryCacheCase, ::testing::ValuesIn(cases()), [](const auto& one) {
   std::string name = one.param.name;
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 });
 
-constexpr InputPattern kPatterns[] = {InputPattern::kNormal, InputPattern::kZeroQuery, InputPattern::kOneHot,
-                                      InputPattern::kGrowing};
+// ---- problems ----------------------------------------------------------------------------------
 
-/// The problem in the layout of a pattern.
-Problem spread(Problem p, InputPattern pattern) {
-  if (pattern != InputPattern::kNormal) p.dims[attention::kSpread] = 1;
-  return p;
+TEST(PrologueOp, RefusesWhatDoesNotFitTogether) {
+  EXPECT_EQ(refusal({"", {}, {{"rotary", "both"}}}), "rotary is 'both'; half or interleaved was expected");
+  EXPECT_EQ(refusal({"", {{"rotary_dim", 24}}, kHalf}),
+            "rotary_dim is 24; a multiple of 16 from 16 to 64 was expected");
+  EXPECT_EQ(refusal({"", {{"rotary_dim", 0}}, kHalf}), "rotary_dim is 0; a multiple of 16 from 16 to 64 was expected");
+  EXPECT_EQ(refusal({"", {{"rotary_dim", 80}}, kHalf}),
+            "rotary_dim is 80; a multiple of 16 from 16 to 64 was expected");
+  EXPECT_EQ(refusal({"", {{"rotary_dim", 32}}}), "--rotary-dim needs --rotary half or interleaved");
+  EXPECT_EQ(refusal({"", {}, {}, kTable}), "--rotary-table needs --rotary half or interleaved");
+  EXPECT_EQ(refusal({"", {}, {}, {}, {{"rotary_base", 500}}}), "--rotary-base needs --rotary half or interleaved");
+  for (const double base : {1.0, 0.0, -3.0, 2e9, static_cast<double>(NAN)})
+    EXPECT_EQ(refusal({"", {}, kHalf, {}, {{"rotary_base", base}}}).find("rotary_base is "), 0u) << base;
+  EXPECT_EQ(refusal({"", {}, kHalf, {}, {{"rotary_base", 1}}}),
+            "rotary_base is 1; a number above 1, at most 1000000000, was expected");
+  EXPECT_EQ(refusal({"", {}, kHalf, {}, {{"rotary_base", 1e9}}}), "accepted");
+  EXPECT_EQ(refusal({"", {}, kHalf, kTable, {{"rotary_base", 500}}}),
+            "--rotary-base and --rotary-table: the table has the cosines and sines; leave one out");
+  EXPECT_EQ(refusal({"", {{"L", 40}}, kHalf, kTable}),
+            "--rotary-table: with fewer keys than queries positions begin at -3; the table has no such row");
+  EXPECT_EQ(refusal({"", {{"L", 40}}, kHalf}), "accepted");
+  EXPECT_EQ(refusal({"", {}, {{"lengths", "7,3"}}, kAppend}),
+            "--lengths and --append: the keys of packed sequences are no cache; leave one out");
+  EXPECT_EQ(refusal({"", {{"L", 38}}, {}, kAppend}),
+            "L is 38, but every sequence has 37 keys; with --append at most as many queries as keys were expected");
+  EXPECT_EQ(refusal({"", {{"L", 37}}, {}, kAppend}), "accepted");
+  EXPECT_EQ(refusal({"", {{"L", 10}}, {{"kv_lengths", "40,9"}}, kAppend}),
+            "L is 10, but sequence 1 of --kv-lengths has 9 keys; with --append at most as many queries as keys were "
+            "expected");
+  EXPECT_EQ(refusal({"", {{"L", 9}}, {{"kv_lengths", "40,9"}}, kAppend}), "accepted");
+  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "head"}}}), "--kv-scales needs --kv-dtype fp8");
+  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "tensor"}}}), "--kv-scales needs --kv-dtype fp8");
+  EXPECT_EQ(refusal({"", {}, {}, {{"kv_scale_per_head", true}}}), "--kv-scales needs --kv-dtype fp8");
+  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "row"}}, {}, {}, true}), "kv_scales is 'row'; tensor or head was expected");
+  EXPECT_EQ(refusal({"", {}, {}, {}, {}, false, DType::kFp8}),
+            "attention has no dtype fp8; bf16 or fp16 was expected, with --kv-dtype fp8 for K and V in fp8");
+  Problem p = complete({"plain"});
+  p.dtypes["kv"] = DType::kBf16;
+  EXPECT_EQ(op().complete(p).error().message,
+            "kv_dtype is bf16; fp8 was expected (without --kv-dtype K and V have the dtype of Q)");
+  // Names of its own tensors, where there are any.
+  p = complete({"half", {}, kHalf, kAppend});
+  p.texts["score"] = "s + K_new";
+  p.args = {{"K_new", DType::kFp32, {}}};
+  EXPECT_EQ(op().complete(p).error().message, "--arg K_new:fp32: K_new is a tensor of attention itself");
+  p = complete({"plain"});
+  p.texts["score"] = "s + K_new";
+  p.args = {{"K_new", DType::kFp32, {}}};
+  EXPECT_TRUE(op().complete(p));
 }
 
-TEST_P(EveryCase, TheReferenceAgreesWithPlainLoops) {
-  for (InputPattern pattern : kPatterns) {
-    World world(spread(complete(GetParam()), pattern), pattern);
-    world.run({}, true);
-    const Shape s(world.problem());
-    double largest = 0;
-    for (const auto& [at, o] : world.o()) {
-      const auto [b, h, r] = at;
-      const auto band = attention::reference_of(s, pattern, attention::Rounding::kFused, {b, h, r, r + 1});
-      for (size_t c = 0; c < o.size(); ++c) {
-        if (std::isnan(o[c]) && std::isnan(band->o[c])) continue;
-        largest = std::max(largest, std::fabs(o[c]));
-        ASSERT_NEAR(band->o[c], o[c], 1e-6 * std::max(1.0, std::fabs(o[c])))
-            << to_string(pattern) << " " << b << " " << h << " " << r << " " << c;
-      }
-    }
-    EXPECT_GT(largest, 0.1) << to_string(pattern);
-  }
-}
-
-TEST_P(EveryCase, ARightKernelPasses) {
-  for (InputPattern pattern : kPatterns) {
-    if (pattern == InputPattern::kZeroQuery && GetParam().reals.count("softcap")) continue;
-    World world(spread(complete(GetParam()), pattern), pattern);
-    world.run();
-    for (const auto& [variant, stage] :
-         {std::pair{"fused", "attention"}, {"prologue", "prologue"}, {"prologue", "attention"}, {"unfused", "scores"}}) {
-      if (stage == std::string("scores") && Shape(world.problem()).varlen()) continue;
-      const Comparison c = world.compare(variant, stage);
-      EXPECT_EQ(c.failure, "") << to_string(pattern) << " " << variant << " " << stage;
-      EXPECT_GT(c.rows, 0u);
-      EXPECT_LE(c.worst, 1);
-    }
-  }
-}
-
-// ---- faults ------------------------------------------------------------------------------------
-
-struct Fault {
-  std::string name;
-  Faults faults;
-  bool (*applies)(const World&);
-  const char* stage;  ///< of the variant prologue, unless "fused"
-};
-void PrintTo(const Fault& f, std::ostream* out) { *out << f.name; }
-
-bool rotates(const World& w) { return w.number("rotary_dim") > 0; }
-bool appends(const World& w) { return w.is("append"); }
-bool is_fp8(const World& w) { return w.is("kv_fp8"); }
-bool rotates_part(const World& w) { return rotates(w) && w.number("rotary_dim") < w.number("d"); }
-bool appends_rotated(const World& w) { return rotates(w) && appends(w); }
-bool appends_fp8(const World& w) { return appends(w) && is_fp8(w); }
-bool has_old_keys(const World& w) { return appends(w) && w.number("kv_len") > 8; }
-bool rotates_all(const World& w) { return w.is("rotates_keys"); }
-bool has_old_rotated(const World& w) { return rotates(w) && !w.is("rotates_keys"); }
-bool has_heads(const World& w) { return w.is("kv_scale_per_head"); }
-bool has_space(const World& w) { return appends(w) && w.number("page") == 0 && w.is("ragged"); }
-
-Faults with(std::function<void(Faults&)> change) {
-  Faults out;
-  change(out);
-  return out;
-}
-
-const std::vector<Fault>& faults() {
-  static const std::vector<Fault> all{
-      {"query one position too far", with([](Faults& f) { f.q_shift = 1; }), rotates, "attention"},
-      {"query at its row", with([](Faults& f) { f.q_shift = -3; }), rotates, "attention"},
-      {"keys one position too far", with([](Faults& f) { f.k_shift = 1; }), rotates_all, "attention"},
-      {"other pairing", with([](Faults& f) { f.other_pairing = true; }), rotates, "prologue"},
-      {"sine of the wrong sign", with([](Faults& f) { f.wrong_sine = true; }), rotates, "prologue"},
-      {"query not rotated", with([](Faults& f) { f.q_unrotated = true; }), rotates, "attention"},
-      {"keys not rotated", with([](Faults& f) { f.k_unrotated = true; }), rotates_all, "attention"},
-      {"keys rotated twice", with([](Faults& f) { f.k_twice = true; }), rotates_all, "attention"},
-      {"old keys rotated again", with([](Faults& f) { f.k_twice = true; }), has_old_rotated, "attention"},
-      {"all columns rotated", with([](Faults& f) { f.all_columns = true; }), rotates_part, "attention"},
-      {"new keys not rotated", with([](Faults& f) { f.new_unrotated = true; }), appends_rotated, "fused"},
-      {"new keys rotated twice", with([](Faults& f) { f.new_twice = true; }), appends_rotated, "fused"},
-      {"scale of head 0", with([](Faults& f) { f.scale_of_head_0 = true; }), has_heads, "attention"},
-      {"no scale of K", with([](Faults& f) { f.no_k_scale = true; }), is_fp8, "attention"},
-      {"scale of K for V", with([](Faults& f) { f.k_scale_for_v = true; }), is_fp8, "attention"},
-      {"appended one key too far", with([](Faults& f) { f.append_shift = 1; }), has_space, "fused"},
-      {"appended one key too early", with([](Faults& f) { f.append_shift = -1; }), appends, "fused"},
-      {"appended to sequence 0", with([](Faults& f) { f.other_sequence = true; }), appends, "fused"},
-      {"an old key overwritten", with([](Faults& f) { f.old_overwritten = true; }), has_old_keys, "fused"},
-      {"K and V exchanged", with([](Faults& f) { f.exchanged = true; }), appends, "fused"},
-      {"not appended", with([](Faults& f) { f.not_appended = true; }), appends, "fused"},
-      {"written behind the end", with([](Faults& f) { f.writes_behind = true; }), has_space, "fused"},
-      {"new keys ignored", with([](Faults& f) { f.keys_missing = true; }), appends, "attention"},
-      {"attention with unrounded new keys", with([](Faults& f) { f.unrounded_new = true; }), appends_fp8, "attention"},
-      {"new keys truncated", with([](Faults& f) { f.truncated_new = true; }), appends_fp8, "fused"},
-      {"plain rows times the scale", with([](Faults& f) { f.plain_scaled = true; }), is_fp8, "prologue"}};
-  return all;
-}
-
-class EveryFault : public ::testing::TestWithParam<Fault> {};
-INSTANTIATE_TEST_SUITE_P(Prologue, EveryFault, ::testing::ValuesIn(faults()), [](const auto& one) {
-  std::string name = one.param.name;
-  std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
-});
-
-// A fault fails in every case to which it applies, and the message names an element.
-TEST_P(EveryFault, IsFoundInEveryCase) {
-  const Fault& fault = GetParam();
-  int cases_with_it = 0;
+TEST(PrologueOp, DefaultsAndChoicesThatAreTheDefaultLeaveNoTrace) {
+  const Problem p = complete({"half", {}, kHalf});
+  EXPECT_EQ(p.dims.at("rotary_dim"), 64);
+  EXPECT_EQ(p.reals.at("rotary_base"), 10000);
+  EXPECT_FALSE(complete({"table", {}, kHalf, kTable}).reals.count("rotary_base"));
+  const std::string plain = to_string(complete({"plain"}));
+  EXPECT_EQ(to_string(complete({"plain", {}, {{"rotary", ""}, {"kv_scales", ""}}, {{"append", false}}})), plain);
+  EXPECT_EQ(to_string(complete({"fp8", {}, {{"kv_scales", "tensor"}}, {}, {}, true})),
+            to_string(complete({"fp8", {}, {}, {}, {}, true})));
   for (const Case& c : cases()) {
-    World world(complete(c), InputPattern::kNormal);
-    if (!fault.applies(world)) continue;
-    ++cases_with_it;
-    world.run(fault.faults);
-    const bool fused = fault.stage == std::string("fused");
-    const Comparison found = world.compare(fused ? "fused" : "prologue", fused ? "attention" : fault.stage);
-    EXPECT_GT(found.worst, 1) << c.name;
-    EXPECT_NE(found.failure.find("[batch "), std::string::npos) << c.name << ": " << found.failure;
+    const Problem once = complete(c);
+    EXPECT_NE(to_string(once), plain) << c.name;
+    EXPECT_EQ(to_string(*op().complete(once)), to_string(once)) << c.name;
   }
-  EXPECT_GT(cases_with_it, 0);
+  const std::string all = to_string(complete(
+      *std::find_if(cases().begin(), cases().end(), [](const Case& c) { return c.name == "fp8 rotated append"; })));
+  for (const char* part : {" append=1", " kv=fp8", " kv_scale_per_head=1", " rotary='half'", " rotary_dim=64"})
+    EXPECT_NE(all.find(part), std::string::npos) << all;
 }
+
+TEST(PrologueOp, TheScopeNamesWhatTemplatesNeed) {
+  const auto text = [](const expr::Map& scope) {
+    std::string out;
+    for (const char* name : {"rotary", "rotary_dim", "rotary_table", "rotates_keys", "append", "kv_fp8",
+                             "kv_scale_per_head", "kv_esize", "prologue"})
+      out += scope.at(name).str() + " ";
+    return out + std::to_string(scope.at("rotary_turns").list()->size());
+  };
+  EXPECT_EQ(text(op().scope(complete({"plain"}))), " 0 False False False False False 2 False 0");
+  EXPECT_EQ(text(op().scope(complete({"", {}, kHalf}))), "half 64 False True False False False 2 True 32");
+  EXPECT_EQ(text(op().scope(complete({"", {{"rotary_dim", 32}}, kInterleaved, kTable}))),
+            "interleaved 32 True True False False False 2 True 0");
+  EXPECT_EQ(text(op().scope(complete({"", {}, {}, kAppend}))), " 0 False False True False False 2 True 0");
+  EXPECT_EQ(text(op().scope(complete({"", {{"page", 16}}, {{"rotary", "half"}, {"kv_scales", "head"}}, {}, {}, true}))),
+            "half 64 False False False True True 1 True 32");
+  // Keys are in a cache with any of --append, --page, --kv-lengths; a packed batch has none.
+  const auto rotates = [](Dims dims, Texts texts, Flags flags) {
+    texts["rotary"] = "half";
+    return *op().scope(complete({"", std::move(dims), std::move(texts), std::move(flags)}))
+                .at("rotates_keys")
+                .as<bool>();
+  };
+  EXPECT_TRUE(rotates({}, {}, {}));
+  EXPECT_TRUE(rotates({}, {{"lengths", "7,3"}}, {}));
+  EXPECT_FALSE(rotates({}, {}, kAppend));
+  EXPECT_FALSE(rotates({{"page", 16}}, {}, {}));
+  EXPECT_FALSE(rotates({}, {{"kv_lengths", "30,9"}}, {}));
+
+  const auto strides = [](const Problem& p, const std::string& prefix) {
+    const expr::Map scope = op().scope(p);
+    std::vector<int64_t> out;
+    for (const char* name : {"_batch_stride", "_row_stride", "_head_stride"})
+      out.push_back(*scope.at(prefix + name).as<int64_t>());
+    return out;
+  };
+  using Strides = std::vector<int64_t>;
+  EXPECT_EQ(strides(complete({"plain"}), "k_new"), (Strides{0, 0, 0}));
+  Problem p = complete({"", {}, {{"kv_layout", "hnd"}}, kAppend, {}, true});
+  for (const char* prefix : {"k_new", "v_new"}) EXPECT_EQ(strides(p, prefix), (Strides{4 * 2 * 64, 2 * 64, 64}));
+  EXPECT_EQ(strides(p, "k"), (Strides{37 * 2 * 64, 64, 37 * 64}));
+  p.dims[attention::kSpread] = 1;
+  // Rows begin at multiples of 16 bytes.
+  EXPECT_EQ(strides(p, "k_new"), (Strides{2 * ((4 + 256) * 72 + 16) + 32, 72, (4 + 256) * 72 + 16}));
+  EXPECT_EQ(strides(p, "k"), (Strides{2 * ((37 + 256) * 80 + 16) + 32, 80, (37 + 256) * 80 + 16}));
+}
+
+TEST(PrologueOp, TurnsAreFixedPointFractions) {
+  const Problem p = complete({"", {{"rotary_dim", 32}}, kHalf, {}, {{"rotary_base", 500}}});
+  const expr::Map scope = op().scope(p);
+  const expr::List& turns = *scope.at("rotary_turns").list();
+  ASSERT_EQ(turns.size(), 16u);
+  EXPECT_EQ(turns[0].str().substr(0, 12), "0x28be60db93");  // 1 / (2 pi)
+  for (size_t i = 0; i < turns.size(); ++i) {
+    const std::string text = turns[i].str();
+    ASSERT_EQ(text.size(), 21u);
+    ASSERT_EQ(text.substr(18), "ull");
+    const uint64_t turn = std::stoull(text, nullptr, 16);
+    for (const uint64_t position : {uint64_t{1}, uint64_t{1000}, (uint64_t{1} << 24) - 1}) {
+      const double exact = static_cast<double>(position) * std::pow(500.0, -2.0 * static_cast<double>(i) / 32);
+      const double angle = std::ldexp(static_cast<double>(turn * position), -64) * 2 * M_PI;
+      EXPECT_NEAR(std::cos(angle), std::cos(exact), 0x1p-26);
+      EXPECT_NEAR(std::sin(angle), std::sin(exact), 0x1p-26);
+    }
+  }
+}
+
+TEST(PrologueOp, BuffersHaveTheirRolesAndSizes) {
+  const auto text = [](const Problem& p) {
+    std::string out;
+    for (const Buffer& b : op().buffers(p))
+      out += fmt::format("{}:{}:{}{} ", b.name, to_string(b.dtype), b.bytes,
+                         b.role == Buffer::Role::kUpdated  ? "*"
+                         : b.role == Buffer::Role::kOutput ? "!"
+                                                           : "");
+    return out;
+  };
+  const std::string q = std::to_string(2 * 4 * 4 * 64 * 2), kv = std::to_string(2 * 37 * 2 * 64 * 2),
+                    fresh = std::to_string(2 * 4 * 2 * 64 * 2), kv8 = std::to_string(2 * 37 * 2 * 64);
+  EXPECT_EQ(text(complete({"", {{"rotary_dim", 32}}, kHalf, {{"append", true}, {"rotary_table", true}}})),
+            "Q:bf16:" + q + " K:bf16:" + kv + "* V:bf16:" + kv + "* O:bf16:" + q + "! K_new:bf16:" + fresh +
+                " V_new:bf16:" + fresh + " rotary_table:fp32:" + std::to_string(37 * 32 * 4) + " ");
+  EXPECT_EQ(text(complete({"", {}, {{"kv_scales", "head"}}, {}, {}, true})),
+            "Q:bf16:" + q + " K:fp8:" + kv8 + " V:fp8:" + kv8 + " O:bf16:" + q + "! k_scale:fp32:8 v_scale:fp32:8 ");
+  EXPECT_EQ(text(complete({"", {}, {}, {}, {}, true})).substr(text(complete({"", {}, {}, {}, {}, true})).find("k_sc")),
+            "k_scale:fp32:4 v_scale:fp32:4 ");
+}
+
+TEST(PrologueOp, RequiredWorkCountsTheCacheOnceInItsFormat) {
+  const double pairs = 2 * 4 * 4 * 37, qo = 2 * (2 * 4 * 4 * 64 * 2);
+  const auto half = op().required(complete({"", {}, kHalf}));
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half->mma_flops, 4 * pairs * 64);
+  EXPECT_EQ(half->dram_bytes, qo + 2 * (2 * 37 * 2 * 64 * 2));
+  EXPECT_EQ(op().required(complete({"", {}, {}, kAppend}))->dram_bytes, half->dram_bytes + 2 * (2 * 4 * 2 * 64 * 2));
+  EXPECT_EQ(op().required(complete({"", {}, {}, {}, {}, true}))->dram_bytes, qo + 2 * (2 * 37 * 2 * 64) + 8);
+  // Pages: 100 keys of one sequence in fp8.
+  EXPECT_EQ(
+      op().required(complete({"", {{"page", 16}, {"batch", 1}}, {{"kv_lengths", "100"}}, {}, {}, true}))->dram_bytes,
+      qo / 2 + 2 * (100 * 2 * 64) + 8 + 4 + 7 * 4);
+  EXPECT_FALSE(op().required(complete({"plain"})));
+  const Problem ragged = complete({"", {{"batch", 2}}, {{"kv_lengths", "10,30"}, {"rotary", "half"}}});
+  EXPECT_EQ(op().distinct_bytes(ragged, {"Q_plain", DType::kBf16, 600, Buffer::Role::kTemporary}), 600);
+  EXPECT_EQ(op().distinct_bytes(ragged, {"K_plain", DType::kBf16, 600, Buffer::Role::kTemporary}), 400);
+  EXPECT_TRUE(op().by_rows("Q_plain") && op().by_rows("K_plain") && op().by_rows("V_plain"));
+  EXPECT_FALSE(op().by_rows("S") || op().by_rows("partial_O"));
+}
+
+TEST(PrologueOp, ThinProblemsKeepANewKeyForEachQuery) {
+  const auto least = [](const Case& c) {
+    const auto thin = op().thinner(complete(c));
+    return thin.empty() ? int64_t{0} : thin.front().problem.dims.at("kv_len");
+  };
+  EXPECT_EQ(least({"", {{"L", 100}, {"kv_len", 200}}, kHalf}), 24);
+  EXPECT_EQ(least({"", {{"L", 100}, {"kv_len", 200}}, kHalf, kTable}), 104);
+  EXPECT_EQ(least({"", {{"L", 100}, {"kv_len", 200}}, {}, kAppend}), 104);
+  EXPECT_EQ(least({"", {{"L", 200}, {"kv_len", 200}}, {}, kAppend}), 0);
+  EXPECT_FALSE(op().fed(complete({"", {}, kHalf})));
+  EXPECT_TRUE(op().fed(complete({"plain"})));
+}
+
+// The first head of a group answers for the cache: slices of large problems have one.
+TEST(PrologueOp, OneSampledHeadIsTheFirstOfItsGroup) {
+  int without = 0;
+  for (const auto& [heads, kv_heads] : {std::pair{4, 2}, {28, 4}, {8, 1}, {6, 6}, {1, 1}}) {
+    const auto sampled = [&, heads = heads, kv_heads = kv_heads](Flags flags) {
+      return op().sampled_heads(complete({"", {{"heads", heads}, {"kv_heads", kv_heads}}, {}, std::move(flags)}));
+    };
+    const auto has_first = [group = heads / kv_heads](const std::vector<int64_t>& in) {
+      return std::any_of(in.begin(), in.end(), [&](int64_t h) { return h % group == 0; });
+    };
+    const std::vector<int64_t> plain = sampled({}), with = sampled(kAppend);
+    without += !has_first(plain);
+    EXPECT_TRUE(has_first(with)) << heads;
+    EXPECT_EQ(with.size(), plain.size() + !has_first(plain));
+    EXPECT_EQ(with.back(), heads - 1);
+  }
+  EXPECT_GT(without, 0);
+}
+
+TEST(PrologueOp, ReportsNameTheFormatOfTheCache) {
+  const Json json = problem_json(complete({"", {}, {{"kv_scales", "head"}, {"rotary", "half"}}, kAppend, {}, true}));
+  EXPECT_EQ(json.at("kv_dtype"), "fp8");
+  EXPECT_EQ(json.at("kv_scale_per_head"), true);
+  EXPECT_EQ(json.at("append"), true);
+  EXPECT_EQ(json.at("rotary"), "half");
+  EXPECT_EQ(json.at("rotary_dim"), 64);
+  EXPECT_EQ(json.at("rotary_base"), 10000);
+}
+
+TEST(PrologueOp, ReducedProblemsAndPatternsAreComplete) {
+  for (const Case& c : cases()) {
+    const Problem reduced = op().reduced(complete(c));
+    EXPECT_TRUE(op().complete(reduced)) << c.name;
+    for (InputPattern pattern : op().patterns(reduced)) {
+      const Problem p = op().with_pattern(reduced, pattern);
+      EXPECT_EQ(p.dims.at("kv_heads"), 2) << c.name;
+      EXPECT_TRUE(op().complete(p)) << c.name << ": " << op().complete(p).error().message;
+    }
+  }
+}
+
+// ---- inputs ------------------------------------------------------------------------------------
+
+template <class T>
+std::vector<T> filled(const Problem& p, const std::string& name, InputPattern pattern = InputPattern::kNormal) {
+  for (const Buffer& b : op().buffers(p)) {
+    if (b.name != name) continue;
+    std::vector<T> out(b.bytes / sizeof(T));
+    op().fill(p, pattern, name, 0, std::as_writable_bytes(std::span(out)));
+    return out;
+  }
+  return {};
+}
+
+TEST_P(EveryCacheCase, FillGivesTheSameBytesInAnyPieces) {
+  for (InputPattern pattern : kPatterns) {
+    const Problem p = spread(complete(GetParam()), pattern);
+    for (const Buffer& b : op().buffers(p)) {
+      if (!b.has_contents()) continue;
+      std::vector<std::byte> whole(b.bytes), pieces(b.bytes);
+      op().fill(p, pattern, b.name, 0, whole);
+      for (size_t at = 0, step = 1; at < b.bytes; at += step, step = step * 5 % 997 + 1)
+        op().fill(p, pattern, b.name, at, std::span(pieces).subspan(at, std::min<size_t>(step, b.bytes - at)));
+      EXPECT_EQ(whole, pieces) << b.name;
+    }
+  }
+}
+
+// A kernel that reads the place of a new key before it was written gets NaN; all others are numbers. Rows of the spread
+// layout begin at multiples of 16 bytes.
+TEST_P(EveryCacheCase, NewKeysAreNotInTheCacheYet) {
+  for (InputPattern pattern : {InputPattern::kNormal, InputPattern::kOneHot}) {
+    const Problem p = spread(complete(GetParam()), pattern);
+    const World world(p, pattern);
+    const Shape s(p);
+    for (const char* name : {"K", "V"})
+      for (int64_t b = 0; b < s.batch; ++b)
+        for (int64_t h = 0; h < s.kv_heads; ++h)
+          for (int64_t j = 0; j < s.keys(b); ++j) {
+            const int64_t at = world.key(b, h, j);
+            ASSERT_EQ(at, s.place_of_key(b, h, j));
+            ASSERT_EQ(at * size_of(s.kv_dtype()) % 16, 0);
+            for (int64_t c = 0; c < s.d; ++c)
+              ASSERT_EQ(std::isnan(world.get(name, at + c)), world.is("append") && j >= s.keys(b) - s.q_len)
+                  << name << " " << b << " " << h << " " << j;
+          }
+    if (!s.append()) continue;
+    for (const char* name : {"K_new", "V_new"})
+      for (int64_t b = 0; b < s.batch; ++b)
+        for (int64_t j = 0; j < s.q_len; ++j)
+          for (int64_t c = 0; c < s.d; ++c) ASSERT_TRUE(std::isfinite(world.get(name, world.fresh(b, 1, j) + c)));
+  }
+}
+
+TEST(PrologueInputs, APageWithNewKeysHasOneSequence) {
+  const auto table = [](int64_t length, Flags flags) {
+    const Problem p =
+        complete({"", {{"L", length}, {"batch", 4}, {"page", 16}}, {{"kv_lengths", "40,33,20,19"}}, flags});
+    const auto entries = filled<int32_t>(p, "block_table");
+    return std::pair{entries[0] == entries[3], entries[6] == entries[9]};  // three entries for each sequence
+  };
+  EXPECT_EQ(table(4, {}), (std::pair{true, true}));
+  EXPECT_EQ(table(3, kAppend), (std::pair{true, true}));
+  EXPECT_EQ(table(4, kAppend), (std::pair{true, false}));  // 19 - 4 is in the first page
+  EXPECT_EQ(table(17, kAppend), (std::pair{true, false}));
+  EXPECT_EQ(table(18, kAppend), (std::pair{false, false}));
+}
+
+TEST(PrologueInputs, TheTableHasCosinesThenSines) {
+  const Problem p = complete({"", {{"rotary_dim", 32}}, kInterleaved, kTable});
+  const auto table = filled<float>(p, "rotary_table");
+  ASSERT_EQ(table.size(), 37u * 32);
+  for (size_t position = 0; position < 37; ++position)
+    for (size_t i = 0; i < 16; ++i) {
+      const double angle = static_cast<double>(position) * std::pow(10000.0, -static_cast<double>(i) / 16);
+      ASSERT_NEAR(table[position * 32 + i], std::cos(angle), 0x1p-24);
+      ASSERT_NEAR(table[position * 32 + 16 + i], std::sin(angle), 0x1p-24);
+    }
+}
+
+TEST(PrologueInputs, AnglesAreExactAtEveryPosition) {
+  const Problem p = complete(
+      {"", {{"rotary_dim", 32}, {"kv_len", 1 << 20}, {"L", (1 << 20) + 700}}, kHalf, {}, {{"rotary_base", 500}}});
+  const Shape s(p);
+  for (const int64_t position : {-700, -513, -512, -1, 0, 1, 255, 256, 5000, 65536, (1 << 20) - 1})
+    for (int64_t i = 0; i < 16; ++i) {
+      std::vector<double> row(64, 0.0);
+      row[static_cast<size_t>(i)] = 2;
+      row[40] = 5;
+      s.prologue->rotate(position, row.data());
+      const long double angle =
+          static_cast<long double>(position) * std::pow(500.0L, -static_cast<long double>(i) / 16);
+      EXPECT_NEAR(row[static_cast<size_t>(i)], 2 * static_cast<double>(std::cos(angle)), 1e-12) << position << " " << i;
+      EXPECT_NEAR(row[static_cast<size_t>(i) + 16], 2 * static_cast<double>(std::sin(angle)), 1e-12) << position;
+      EXPECT_EQ(row[40], 5);
+      s.prologue->rotate(position, row.data(), true);
+      EXPECT_NEAR(row[static_cast<size_t>(i)], 2, 1e-12);
+      EXPECT_NEAR(row[static_cast<size_t>(i) + 16], 0, 1e-12);
+    }
+}
+
+// Codes of keys: every element has one magnitude after the rotation and, but for keys that are stored rotated, not
+// before.
+TEST(PrologueInputs, RotatedRowsHaveTheStructure) {
+  for (const Case& c : cases()) {
+    if (!c.texts.count("rotary")) continue;
+    const Problem p = complete(c);
+    const Shape s(p);
+    const Inputs inputs(s, InputPattern::kOneHot);
+    const double coarse = s.rotates_keys() && s.fp8() ? 0.15 : 0.03;  // e4m3 before the rotation
+    std::vector<double> memory(s.d), row(s.d);
+    for (const Tensor tensor : {Tensor::kQ, Tensor::kK})
+      for (int64_t j = 0; j < (tensor == Tensor::kQ ? s.rows(0) : s.keys(0)); ++j) {
+        inputs.row(tensor, 0, 1, j, memory.data());
+        inputs.operand(tensor, 0, 1, j, row.data(), nullptr);
+        double unit = 0, before = 0, after = 0;
+        for (double x : row) unit += x * x / static_cast<double>(s.d);
+        unit = std::sqrt(unit);
+        for (double x : row) after = std::max(after, std::fabs(std::fabs(x) / unit - 1));
+        double memory_unit = 0;
+        for (double x : memory) memory_unit += x * x / static_cast<double>(s.d);
+        for (double x : memory) before = std::max(before, std::fabs(std::fabs(x) / std::sqrt(memory_unit) - 1));
+        EXPECT_LT(after, coarse) << c.name << " " << j;
+        const bool stored_rotated = tensor == Tensor::kK && !s.rotates_keys() && j < s.first_new(0);
+        const int64_t position = tensor == Tensor::kQ ? s.position(0, j) : j;
+        if (stored_rotated || position == 0) {
+          EXPECT_LT(before, 1e-9) << c.name << " " << j;
+        } else {
+          EXPECT_GT(before, 0.2) << c.name << " " << j;
+        }
+      }
+  }
+}
+
+// The gap of one-hot scores remains, so that O is the row of V of one key: of e4m3 its number times the scale.
+TEST(PrologueInputs, OneHotSelectsOneKeyExactly) {
+  for (const Case& c : cases()) {
+    if (c.reals.count("softcap")) continue;
+    const Problem p = spread(complete(c), InputPattern::kOneHot);
+    const Shape s(p);
+    const Inputs inputs(s, InputPattern::kOneHot);
+    std::vector<double> q(s.d), k(s.d), v(s.d);
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t h = 0; h < s.heads; ++h)
+        for (int64_t r = 0; r < s.rows(b); ++r) {
+          const int64_t target = inputs.target(b, h, r);
+          inputs.operand(Tensor::kQ, b, h, r, q.data(), nullptr);
+          const auto score = [&](int64_t j) {
+            inputs.operand(Tensor::kK, b, h / s.group(), j, k.data(), nullptr);
+            return s.scale * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+          };
+          const double hot = score(target);
+          for (int64_t j = 0; j < s.allowed(b, r); ++j)
+            ASSERT_GT(j == target ? attention::kGap : hot - score(j), 100)
+                << c.name << " " << b << " " << h << " " << r << " " << j;
+          const auto band =
+              attention::reference_of(s, InputPattern::kOneHot, attention::Rounding::kFused, {b, h, r, r + 1});
+          inputs.operand(Tensor::kV, b, h / s.group(), target, v.data(), nullptr);
+          for (int64_t i = 0; i < s.d; ++i) {
+            ASSERT_NEAR(band->o[static_cast<size_t>(i)], v[static_cast<size_t>(i)], 1e-12) << c.name;
+            ASSERT_EQ(v[static_cast<size_t>(i)], rounded(v[static_cast<size_t>(i)], s.dtype)) << c.name;
+          }
+        }
+  }
+}
+
+TEST(PrologueInputs, ScalesDifferByHeadAndKeepPatternsInRange) {
+  const Problem p = complete({"", {{"heads", 6}, {"kv_heads", 6}}, {{"kv_scales", "head"}}, {}, {}, true});
+  for (InputPattern pattern : kPatterns) {
+    const auto k = filled<float>(p, "k_scale", pattern), v = filled<float>(p, "v_scale", pattern);
+    ASSERT_EQ(k.size(), 6u);
+    for (const auto& scales : {k, v}) {
+      EXPECT_NE(scales[0], scales[1]);
+      for (float x : scales) {
+        int exponent;
+        EXPECT_EQ(std::frexp(x, &exponent) == 0.5, pattern != InputPattern::kNormal) << x;
+      }
+    }
+    EXPECT_NE(k, v);
+    for (const char* name : {"K", "V"})
+      for (uint8_t code : filled<uint8_t>(p, name, pattern)) ASSERT_TRUE((code & 127) == 127 || (code & 127) < 126);
+    // Small integers and codes are the numbers of the pattern.
+    if (pattern != InputPattern::kZeroQuery) continue;
+    const Inputs inputs(Shape(p), pattern);
+    double row[64];
+    for (int64_t h = 0; h < 6; ++h) {
+      inputs.operand(Tensor::kV, 0, h, 3, row, nullptr);
+      for (double x : row) {
+        const double n = x / v[static_cast<size_t>(h)];
+        ASSERT_TRUE(n == std::nearbyint(n) && n >= -5 && n <= 10) << n;
+      }
+    }
+  }
+}
+
+TEST(PrologueInputs, AHeadHoldsTheSameNumbersInTheReducedProblem) {
+  const Case c{"", {{"page", 16}}, {{"kv_scales", "head"}, {"rotary", "half"}}, kAppend, {}, true};
+  const Problem p = complete(c), r = op().reduced(p);
+  const Shape big(p), small(r);
+  double a[64], b[64];
+  for (const Tensor tensor : {Tensor::kQ, Tensor::kK, Tensor::kV})
+    for (const int64_t row : {0, 3}) {
+      Inputs(big, InputPattern::kNormal).operand(tensor, 1, 0, row, a, nullptr);
+      Inputs(small, InputPattern::kNormal).operand(tensor, 1, 0, row, b, nullptr);
+      for (int i = 0; i < 64; ++i) EXPECT_EQ(a[i], b[i]);
+    }
+}
+
 }  // namespace
 }  // namespace roofgen::attention_prologue_op_test

@@ -20,11 +20,10 @@ constexpr Name<InputPattern> kPatterns[] = {
     {"one-hot", InputPattern::kOneHot},  {"integers", InputPattern::kIntegers},
     {"special", InputPattern::kSpecial}, {"extremes", InputPattern::kExtremes},
     {"growing", InputPattern::kGrowing}, {"extreme-rows", InputPattern::kExtremeRows}};
-constexpr Name<Buffer::Role> kRoles[] = {
-    {"input", Buffer::Role::kInput},
-    {"temporary", Buffer::Role::kTemporary},
-    {"output", Buffer::Role::kOutput},
-    {"updated", Buffer::Role::kUpdated}};
+constexpr Name<Buffer::Role> kRoles[] = {{"input", Buffer::Role::kInput},
+                                         {"temporary", Buffer::Role::kTemporary},
+                                         {"output", Buffer::Role::kOutput},
+                                         {"updated", Buffer::Role::kUpdated}};
 constexpr Name<DType> kDTypes[] = {{"bf16", DType::kBf16},  {"fp16", DType::kFp16}, {"fp32", DType::kFp32},
                                    {"tf32", DType::kTf32},  {"fp8", DType::kFp8},   {"int8", DType::kInt8},
                                    {"int32", DType::kInt32}};

@@ -468,8 +468,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
-      if (b.name == arg.name)
-        here += op_.distinct_bytes(site.problem, b) * share(b);
+      if (b.name == arg.name) here += op_.distinct_bytes(site.problem, b) * share(b);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
   out.unique_bytes = site.whole ? seen * whole / here : whole;
