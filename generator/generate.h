@@ -102,6 +102,7 @@ struct Variant : VariantInfo {
   struct Temporary {
     std::string name;
     expr::Expr dtype, bytes;
+    bool zeroed = false;  ///< as of Buffer
   };
   std::vector<Temporary> temporaries;
   std::vector<Stage> stages;

@@ -92,6 +92,7 @@ struct Buffer {
   DType dtype = DType::kBf16;
   uint64_t bytes = 0;
   Role role = Role::kInput;
+  bool zeroed = false;  ///< of a temporary: zero before the first launch, and again after each
 };
 
 // ---- Program -----------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
         op->fill(request.problem, request.pattern, name, offset, out);
       };
     ROOFGEN_TRY(at[b.name], executor->allocate(b.bytes, b.name, fill));
+    if (b.zeroed) ROOFGEN_CHECK(executor->write(at[b.name], std::vector<std::byte>(b.bytes)));
   }
   const ElementReader read = reader(*executor, buffers, at);
 

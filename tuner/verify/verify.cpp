@@ -243,7 +243,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     const auto buffer =
         std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
     if (buffer == buffers.end()) continue;  // an output that the problem does not ask for: a null pointer
-    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && arg.name != candidate.stage().output;
+    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && !buffer->zeroed &&
+                           arg.name != candidate.stage().output;
     if (buffer->role == Buffer::Role::kInput || generated) {
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
@@ -255,6 +256,11 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       if (!ptr) return fail(std::move(ptr).error());
       run.written[arg.name] = *ptr;
       arg.bits = ptr->address;
+      // Not as a fill, with which a buffer is an input.
+      if (buffer->zeroed) {
+        auto zeroed = executor_.write(*ptr, std::vector<std::byte>(buffer->bytes));
+        if (!zeroed) return fail(std::move(zeroed).error());
+      }
     }
   }
   RunOptions options;
@@ -319,6 +325,19 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
   return {};
 }
 
+/// What a launch left in a buffer that it must leave zero, for the next one.
+Result<void> Verifier::check_zeroed(const Site& site, const Feed& buffers, Verification& into) const {
+  for (const Buffer& buffer : all_buffers(site.problem)) {
+    const auto at = buffers.find(buffer.name);
+    if (!buffer.zeroed || at == buffers.end() || !into.failure.empty()) continue;
+    std::vector<std::byte> bytes(buffer.bytes);
+    ROOFGEN_CHECK(executor_.read(at->second, bytes));
+    const std::string found = what_is_not_zero(buffer, bytes);
+    if (!found.empty()) into.failure = fmt::format("{} problem: {}", site.name, found);
+  }
+  return {};
+}
+
 const Verifier::Feed& Verifier::feed_of(const Site& site, size_t stage_index) const {
   static const Feed kNone;
   if (stage_index == 0) return kNone;
@@ -366,6 +385,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       return out;
     }
     ROOFGEN_CHECK(compare(site, candidate, run.slices, run.written, v));
+    ROOFGEN_CHECK(check_zeroed(site, run.written, v));
     if (!v.failure.empty()) return out;
     if (site.counted && run.result.counts) {
       out.counts = *run.result.counts;
@@ -553,6 +573,7 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
         return out;
       }
       ROOFGEN_CHECK(compare(*site, candidate, run.slices, feed, out));
+      ROOFGEN_CHECK(check_zeroed(*site, run.written, out));
       if (!out.failure.empty()) return out;
     }
   }
