@@ -14,7 +14,7 @@ constexpr const char *kFused = "attention/fused.cu.jinja", *kMerge = "attention/
 #define ROOFGEN_COMBINE ROOFGEN_SPLIT "--set row_warps=4 "
 #define ROOFGEN_RAGGED_SPLIT ROOFGEN_DECODE "--L 4 --causal --kv-lengths 300,20,4 --variant split3 "
 #define ROOFGEN_MERGED ROOFGEN_DECODE "--L 1 --kv-len 512 --batch 2 --variant merged4 --set BN=64 "
-#define ROOFGEN_MERGED_ROWS ROOFGEN_DECODE "--L 40 --kv-len 512 --batch 2 --variant merged2 --set BN=64 "
+#define ROOFGEN_MERGED_ROWS ROOFGEN_DECODE "--L 16 --kv-len 512 --batch 2 --variant merged4 --set BM=16,pack_gqa=true "
 #define ROOFGEN_RAGGED_MERGED ROOFGEN_DECODE "--L 4 --causal --kv-lengths 300,20,4 --variant merged3 "
 #define ROOFGEN_FUSED ROOFGEN_DECODE "--kv-len 300 --batch 2 --variant fused --set pack_gqa=true "
 #define ROOFGEN_FIVE \
@@ -49,7 +49,7 @@ const Wrong kWrong[] = {
     {"arrival_in_the_scope_of_a_cta", kArrival, "atom.acq_rel.gpu", "atom.acq_rel.cta", ROOFGEN_MERGED},
     {"every_thread_arrives", kLast, "if (thread == 0) *before", "*before", ROOFGEN_MERGED},
     {"no_barrier_before_the_arrival", kLast, "  __syncthreads();\n  unsigned* const before", "  unsigned* const before",
-     ROOFGEN_MERGED},
+     ROOFGEN_MERGED_ROWS},
     {"no_barrier_behind_the_arrival", kLast, "  __syncthreads();\n  if (*before", "  if (*before", ROOFGEN_MERGED},
     {"first_arrival_merges", kLast, "*before != last", "*before != 0", ROOFGEN_MERGED},
     {"last_but_one_merges", kLast, "*before != last", "*before != last - 1", ROOFGEN_MERGED},

@@ -45,6 +45,9 @@ int64_t last_row_step(const Launch& launch) {
   return step;
 }
 
+/// Seed of the order of CTAs and warps.
+constexpr uint64_t kRandomOrder = 1;
+
 /// Both executors allocate at multiples of this.
 constexpr uint64_t kAllocationStep = 256;
 /// A tensor may be a part of a larger one. Emitted kernels expect addresses that are multiples of 16 bytes.
@@ -237,6 +240,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   auto launch = launch_of(site, candidate);
   if (!launch) return std::move(launch).error();
   run.launch = std::move(*launch);
+  bool counts_arrivals = false;
   const std::vector<Buffer> buffers = all_buffers(site.problem);
   for (Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
@@ -258,6 +262,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       arg.bits = ptr->address;
       // Not as a fill, with which a buffer is an input.
       if (buffer->zeroed) {
+        counts_arrivals = true;
         auto zeroed = executor_.write(*ptr, std::vector<std::byte>(buffer->bytes));
         if (!zeroed) return fail(std::move(zeroed).error());
       }
@@ -265,6 +270,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   }
   RunOptions options;
   options.trace = trace;
+  // CTAs that meet must do so in any order: one after another, two groups may share a counter unnoticed.
+  if (counts_arrivals) options.schedule = kRandomOrder;
   if (site.whole && !site.counted)
     options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   auto slices = only.empty() ? slices_of(run.launch, site, how) : Result<Slices>(Slices{only, only});
