@@ -273,9 +273,15 @@ static inline int64_t roofgen_max(int64_t a, int64_t b) {{ return a > b ? a : b;
     ROOFGEN_TRY(const BytesCode bytes, bytes_code(request, t));
     std::string sizes;
     for (const std::string& s : bytes.sizes) sizes += fmt::format("{}int64_t {}", sizes.empty() ? "" : ", ", s);
-    header += fmt::format("/* Of the temporary {}. */\nstatic inline int64_t {}_{}_bytes({}) {{ return {}; }}\n\n",
-                          t.name, request.name, t.name, sizes.empty() ? "void" : sizes, bytes.code);
-    manifest["temporaries"].push_back({{"name", t.name}, {"bytes", bytes.code}});
+    const char* const zeroed =
+        t.zeroed ? "\n * Its memory must be zero before the first launch and stays zero between launches: each leaves it so."
+                   "\n * Launches that may overlap need memory of their own."
+                 : "";
+    header += fmt::format("/* Of the temporary {}.{} */\nstatic inline int64_t {}_{}_bytes({}) {{ return {}; }}\n\n",
+                          t.name, zeroed, request.name, t.name, sizes.empty() ? "void" : sizes, bytes.code);
+    Json temporary{{"name", t.name}, {"bytes", bytes.code}};
+    if (t.zeroed) temporary["zeroed"] = true;
+    manifest["temporaries"].push_back(std::move(temporary));
   }
   for (const EmittedKernel& k : request.kernels) {
     ROOFGEN_TRY(const LaunchCode code, launch_code(request, k));

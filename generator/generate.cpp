@@ -231,7 +231,7 @@ Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map&
     const std::string name = dtype.str();
     const std::optional<DType> format = parse_dtype(name);
     if (!format) return Error{Exit::kFailed, fmt::format("{}: unknown dtype \"{}\" of {}", variant.file, name, t.name)};
-    out.push_back({t.name, *format, static_cast<uint64_t>(bytes), Buffer::Role::kTemporary});
+    out.push_back({t.name, *format, static_cast<uint64_t>(bytes), Buffer::Role::kTemporary, t.zeroed});
   }
   return out;
 }

@@ -104,6 +104,7 @@ struct Variant : VariantInfo {
     std::string name;
     expr::Expr dtype, bytes;
     std::optional<expr::Expr> when = {};  ///< false for the problem: not needed
+    bool zeroed = false;  ///< as of Buffer
   };
   std::optional<expr::Expr> when = {};  ///< false: not a variant of the problem
   std::vector<Temporary> temporaries;

@@ -143,8 +143,8 @@ class Writer {
     const std::string note =
         b == request_.buffers.end()
             ? "not used: 0"
-            : fmt::format("{}, {}{}, {} bytes for the tuned problem", kRoles[static_cast<int>(b->role)],
-                          to_string(b->dtype), indices(arg.name), b->bytes);
+            : fmt::format("{}, {}{}, {} bytes for the tuned problem{}", kRoles[static_cast<int>(b->role)],
+                          to_string(b->dtype), indices(arg.name), b->bytes, b->zeroed ? ", zero before and after" : "");
     KernelArgument out = pass("CUdeviceptr", "ptr", unique(arg.name), note);
     pointers_[arg.name] = out.name;
     return out;

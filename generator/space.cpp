@@ -45,6 +45,10 @@ class SpaceReader : private JsonReader {
         ROOFGEN_TRY(temp.dtype, expression(t, "dtype"));
         ROOFGEN_TRY(temp.bytes, expression(t, "bytes"));
         ROOFGEN_TRY(temp.when, condition(t));
+        if (t.contains("zeroed")) {
+          if (!t["zeroed"].is_boolean()) return bad_at(t, "\"zeroed\" must be true or false", "zeroed");
+          temp.zeroed = t["zeroed"].get<bool>();
+        }
         v.temporaries.push_back(std::move(temp));
       }
     if (!root.contains("stages") || !root["stages"].is_array() || root["stages"].empty())

@@ -81,6 +81,14 @@ uint16_t encode_half(double x, DType dtype) {
 
 }  // namespace
 
+std::string what_is_not_zero(const Buffer& buffer, std::span<const std::byte> bytes) {
+  const auto first = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
+  if (first == bytes.end()) return "";
+  const size_t index = static_cast<size_t>(first - bytes.begin()) / static_cast<size_t>(size_of(buffer.dtype));
+  return fmt::format("{}[{}] is {:g} after the launch; 0 was expected, as before it", buffer.name, index,
+                     load_element(bytes.data(), index, buffer.dtype));
+}
+
 std::vector<bool> written_elements(const std::vector<bool>& bytes, size_t size) {
   std::vector<bool> out(bytes.size() / size, true);
   // std::find looks at whole words.

@@ -20,6 +20,8 @@ inline bool is_integer(DType dtype) { return dtype == DType::kInt8 || dtype == D
 double load_element(const std::byte* base, size_t index, DType dtype);
 /// Whether all bytes of each element of `size` bytes are written.
 std::vector<bool> written_elements(const std::vector<bool>& bytes, size_t size);
+/// The first element that is not zero, of a buffer that a launch must leave zero, in words; empty: all are.
+std::string what_is_not_zero(const Buffer& buffer, std::span<const std::byte> bytes);
 /// Rounds to nearest even and stores; int8 and int32 saturate, fp8 saturates to 448 (NaN stays NaN).
 void store_element(std::byte* base, size_t index, DType dtype, double value);
 /// The result of store_element followed by load_element.

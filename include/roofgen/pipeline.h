@@ -95,6 +95,7 @@ struct Buffer {
   uint64_t bytes = 0;
   Role role = Role::kInput;
   bool has_contents() const { return role == Role::kInput || role == Role::kUpdated; }  ///< before the first kernel
+  bool zeroed = false;  ///< of a temporary: zero before the first launch, and again after each
 };
 
 // ---- Program -----------------------------------------------------------------------------------

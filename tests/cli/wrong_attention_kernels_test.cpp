@@ -6,12 +6,16 @@ namespace {
 
 constexpr const char *kFused = "attention/fused.cu.jinja", *kMerge = "attention/merge_parts.cuh.jinja",
                      *kCombine = "attention/combine.cu.jinja", *kPages = "attention/pages.cuh",
-                     *kShared = "attention/modifiers.jinja";
+                     *kShared = "attention/modifiers.jinja", *kLast = "attention/merge_splits.cuh.jinja",
+                     *kArrival = "lib/arrival.cuh";
 
 #define ROOFGEN_DECODE "attention --d 64 --heads 8 --kv-heads 2 "
 #define ROOFGEN_SPLIT ROOFGEN_DECODE "--L 1 --kv-len 512 --batch 2 --variant split4 --set BN=64 "
 #define ROOFGEN_COMBINE ROOFGEN_SPLIT "--set row_warps=4 "
 #define ROOFGEN_RAGGED_SPLIT ROOFGEN_DECODE "--L 4 --causal --kv-lengths 300,20,4 --variant split3 "
+#define ROOFGEN_MERGED ROOFGEN_DECODE "--L 1 --kv-len 512 --batch 2 --variant merged4 --set BN=64 "
+#define ROOFGEN_MERGED_ROWS ROOFGEN_DECODE "--L 16 --kv-len 512 --batch 2 --variant merged4 --set BM=16,pack_gqa=true "
+#define ROOFGEN_RAGGED_MERGED ROOFGEN_DECODE "--L 4 --causal --kv-lengths 300,20,4 --variant merged3 "
 #define ROOFGEN_FUSED ROOFGEN_DECODE "--kv-len 300 --batch 2 --variant fused --set pack_gqa=true "
 #define ROOFGEN_FIVE \
   "attention --d 64 --heads 10 --kv-heads 2 --L 10 --kv-len 300 --batch 2 --variant fused --set pack_gqa=true,BM=16"
@@ -44,6 +48,45 @@ const Wrong kWrong[] = {
      ROOFGEN_SPLIT "--lse"},
     {"combined_row_of_another_head", kCombine, "(static_cast<long long>(batch) * heads + head) * q_len",
      "(static_cast<long long>(batch) * heads + (head ^ 1)) * q_len", ROOFGEN_SPLIT},
+    // The last CTA of a tile.
+    {"counter_not_reset", kArrival, ".inc.u32 %0, [%1], %2;", ".add.u32 %0, [%1], 1;", ROOFGEN_MERGED},
+    {"counter_reset_one_arrival_late", kArrival, "\"r\"(last)", "\"r\"(last + 1)", ROOFGEN_MERGED},
+    {"arrival_relaxed", kArrival, "atom.acq_rel.gpu", "atom.relaxed.gpu", ROOFGEN_MERGED},
+    {"arrival_without_a_release", kArrival, "atom.acq_rel.gpu", "atom.acquire.gpu", ROOFGEN_MERGED},
+    {"arrival_in_the_scope_of_a_cta", kArrival, "atom.acq_rel.gpu", "atom.acq_rel.cta", ROOFGEN_MERGED},
+    {"every_thread_arrives", kLast, "if (thread == 0) *before", "*before", ROOFGEN_MERGED},
+    {"no_barrier_before_the_arrival", kLast, "  __syncthreads();\n  unsigned* const before", "  unsigned* const before",
+     ROOFGEN_MERGED_ROWS},
+    {"no_barrier_behind_the_arrival", kLast, "  __syncthreads();\n  if (*before", "  if (*before", ROOFGEN_MERGED},
+    {"first_arrival_merges", kLast, "*before != last", "*before != 0", ROOFGEN_MERGED},
+    {"last_but_one_merges", kLast, "*before != last", "*before != last - 1", ROOFGEN_MERGED},
+    {"every_arrival_merges", kLast, "if (*before != last) return;", "", ROOFGEN_MERGED},
+    {"split_0_merges", kLast, "*before != last", "split != 0", ROOFGEN_MERGED},
+    {"counter_of_the_first_tile", kLast, "arrivals + tile", "arrivals", ROOFGEN_MERGED},
+    {"counter_of_two_tiles", kLast, "arrivals + tile", "arrivals + tile / 2", ROOFGEN_MERGED},
+    {"counter_of_all_sequences", kLast, "static_cast<long long>(batch) * gridDim.y", "0ll", ROOFGEN_MERGED},
+    {"counter_of_all_heads", kLast, "gridDim.y + blockIdx.y", "gridDim.y", ROOFGEN_MERGED},
+    {"counter_of_all_rows", kLast, "gridDim.x + blockIdx.x", "gridDim.x", ROOFGEN_MERGED_ROWS},
+    {"counter_out_of_bounds", kLast, "arrivals + tile", "arrivals + tile + gridDim.y * gridDim.z * 4", ROOFGEN_MERGED},
+    {"merged_weights_of_base_e", kLast, "ex2(logs[s] - weights.x)", "ex2((logs[s] - weights.x) * 1.44269504f)",
+     ROOFGEN_MERGED},
+    {"merged_sum_of_base_e", kLast, "ex2(logs[s] - reference)", "ex2((logs[s] - reference) * 1.44269504f)",
+     ROOFGEN_MERGED},
+    {"merged_sum_not_divided", kLast, "sum == 0.0f ? 0.0f : rcp_approx(sum)", "1.0f", ROOFGEN_MERGED},
+    {"own_part_missing", kLast, "weight = ex2(", "weight = s == split ? 0.0f : ex2(", ROOFGEN_MERGED},
+    {"last_part_missing", kLast, "s < splits; ++s", "s < splits - 1; ++s", ROOFGEN_MERGED},
+    {"part_weighted_as_another", kLast, "ex2(logs[s] - weights.x)", "ex2(logs[s ^ 1] - weights.x)", ROOFGEN_MERGED},
+    {"weights_read_before_the_barrier", kLast, "  __syncthreads();\n  // Four columns", "  // Four columns",
+     ROOFGEN_MERGED},
+    {"parts_read_as_constants", kLast, "*reinterpret_cast<const float4*>(from + s * D)",
+     "__ldg(reinterpret_cast<const float4*>(from + s * D))", ROOFGEN_MERGED},
+    {"merged_rows_without_keys_divided", kLast, "top == neg_inf() ? 0.0f : top", "top",
+     ROOFGEN_RAGGED_MERGED "--mask 'q > 20'"},
+    {"merged_lse_in_base_2", kLast, "(top + log2_approx(sum)) * kLn2", "top + log2_approx(sum)",
+     ROOFGEN_MERGED "--lse"},
+    {"merged_head_stride_ignored", kLast, "head * o_head_stride", "head * D", ROOFGEN_MERGED},
+    {"merged_unused_rows_stored", kLast, "if (!tile_rows.used(i)) break;", "",
+     ROOFGEN_DECODE "--L 3 --kv-len 512 --batch 2 --variant merged4 --set pack_gqa=true "},
     // The kernel that computes a split's part.
     {"part_of_another_split", kMerge, "(row * splits + split) * D", "(row * splits + (split ^ 1)) * D", ROOFGEN_SPLIT},
     {"lse_of_another_split", kMerge, "partial_lse[row * splits + split]", "partial_lse[row * splits + (split ^ 1)]",

@@ -1,6 +1,7 @@
-// Fused and split attention with few queries, as it is served: whole grids at small and odd sizes in the simulator,
+// Fused, split and merged attention with few queries, as it is served: whole grids at small and odd sizes in the simulator,
 // compared with the reference.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/kernels/attention_case.h"
@@ -107,6 +108,13 @@ std::vector<Decode> sizes() {
     }
     ++g;
   }
+  // Once for each group and number of queries, because both forms of split keys compute the parts with the same code.
+  for (const int64_t group : {1, 2, 5, 7, 8, 64})
+    for (const int64_t queries : {1, 3, 4, 17}) {
+      const size_t n = out.size();
+      out.push_back(decode(group, queries, kKeys[n % 5], kD[(n + n / 4) % 4], kFeatures[4 * n % std::size(kFeatures)],
+                           n % 2 == 0 ? "merged2" : "merged7"));
+    }
   return out;
 }
 
@@ -116,14 +124,14 @@ INSTANTIATE_TEST_SUITE_P(Sizes, AttentionDecode, testing::ValuesIn(sizes()), nam
 std::vector<Decode> features() {
   std::vector<Decode> out;
   for (const Feature& f : kFeatures)
-    for (const char* variant : {"fused", "split9"}) {
+    for (const char* variant : {"fused", "split9", "merged9"}) {
       out.push_back(decode(5, 3, 300, 64, f, variant));
       out.back().problem.name += "_packed";
     }
   for (const auto& [name, pattern] : {std::pair{"zero_query", InputPattern::kZeroQuery},
                                       {"one_hot", InputPattern::kOneHot},
                                       {"growing", InputPattern::kGrowing}})
-    for (const char* variant : {"fused", "split4"}) {
+    for (const char* variant : {"fused", "split4", "merged4"}) {
       out.push_back(decode(8, 2, 500, 64, kFeatures[1], variant));
       out.back().problem.name += std::string("_") + name;
       out.back().problem.pattern = pattern;
@@ -140,8 +148,8 @@ std::vector<Decode> schedules() {
   std::vector<Decode> out;
   for (const int64_t key_warps : {1, 2, 4, 8})
     for (const int64_t stages : {1, 2, 3, 4})
-      for (const std::string variant : {"fused", "split3"}) {
-        const bool split = variant != "fused", packed = (key_warps / 2 + stages + split) % 2 == 0;
+      for (const std::string variant : {"fused", "split3", "merged3"}) {
+        const bool split = variant == "split3", packed = (key_warps / 2 + stages + split) % 2 == 0;
         const int64_t warps = key_warps == 8 ? 8 : 4, page = stages == 2 ? 0 : stages == 3 ? 16 : 256;
         AttentionCase c{
             fmt::format("{}_key_warps{}_stages{}{}_page{}", variant, key_warps, stages, packed ? "_packed" : "", page),
@@ -174,10 +182,62 @@ std::vector<Decode> combinations() {
   // More splits than lanes.
   out.push_back(
       {{"combine_40_splits", {{"L", 1}, {"kv_len", 1400}, {"d", 256}, {"heads", 2}, {"batch", 1}}, kLse}, "split40"});
+  out.push_back(
+      {{"merged_40_splits", {{"L", 1}, {"kv_len", 1400}, {"d", 256}, {"heads", 2}, {"batch", 1}}, kLse}, "merged40"});
   return out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Combine, AttentionDecode, testing::ValuesIn(combinations()), name_of);
+
+/// The bytes of O and LSE after some launches in one order of the CTAs. Sums in another order differ in one of some
+/// thousand elements of fp16.
+std::map<std::string, std::vector<std::byte>> bytes_of(uint64_t order, int launches, std::vector<Edit> edits = {}) {
+  AttentionCase c{"", {{"L", 3}, {"d", 128}, {"heads", 32}, {"kv_heads", 2}}, kCausalLse, {{"kv_lengths", "900,700"}}};
+  c.dtype = DType::kFp16;
+  Request request;
+  request.problem = problem_of(c);
+  request.variant = "merged7";
+  request.keep_bytes = true;
+  request.order = order;
+  request.launches = launches;
+  request.edits = std::move(edits);
+  auto runs = run(request);
+  EXPECT_TRUE(runs) << to_string(runs.error());
+  if (!runs) return {};
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  return runs->back().bytes;
+}
+
+TEST(AttentionMerged, HasEqualBitsInEveryOrderOfCtasAndAtEveryLaunch) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto first = bytes_of(0, 1);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(bytes_of(0, 2), first);
+  for (const uint64_t order : {1, 2, 3, 4}) EXPECT_EQ(bytes_of(order, 3), first) << "order " << order;
+}
+
+/// Otherwise the test above could not fail.
+TEST(AttentionMerged, WouldHaveOtherBitsIfTheLastCtaBeganWithItsOwnPart) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const std::vector<Edit> edits{{"attention/merge_splits.cuh.jinja", "for (int s = 0; s < splits; ++s) {",
+                                 "for (int n = 0; n < splits; ++n) {\n      const int s = (split + n) % splits;"}};
+  const auto first = bytes_of(0, 1, edits);
+  bool differs = false;
+  for (const uint64_t order : {1, 2, 3, 4}) differs |= bytes_of(order, 1, edits) != first;
+  EXPECT_TRUE(differs);
+}
+
+TEST(AttentionMerged, ACounterThatIsNotZeroAfterTheLaunchIsFound) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request;
+  request.problem = attention({{"L", 1}, {"kv_len", 300}, {"d", 64}, {"heads", 2}, {"batch", 1}});
+  request.variant = "merged3";
+  request.edits = {{"lib/arrival.cuh", ".inc.u32 %0, [%1], %2;", ".add.u32 %0, [%1], 1;"}};
+  const auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_THAT(what_is_wrong(*runs),
+              testing::HasSubstr("arrivals[0] is 3 after the launch; 0 was expected, as before it"));
+}
 
 }  // namespace
 }  // namespace roofgen::test::attention_decode_test

@@ -92,6 +92,24 @@ ElementReader reader(Executor& executor, const std::vector<Buffer>& buffers,
   };
 }
 
+/// Whether a launch of the stage writes all of a buffer that it reads or writes.
+bool is_written(const Buffer& buffer, const Stage& stage, size_t stages) {
+  if (buffer.role == Buffer::Role::kOutput || stages == 1) return buffer.role != Buffer::Role::kInput && !buffer.zeroed;
+  return buffer.name == stage.output;
+}
+
+/// What is not zero in a buffer that each launch must leave zero; empty: nothing.
+Result<std::string> left_in_zeroed(Executor& executor, const std::vector<Buffer>& buffers,
+                                   const std::map<std::string, DevicePtr>& at) {
+  for (const Buffer& b : buffers) {
+    if (!b.zeroed) continue;
+    std::vector<std::byte> bytes(b.bytes);
+    ROOFGEN_CHECK(executor.read(at.at(b.name), bytes));
+    if (std::string found = what_is_not_zero(b, bytes); !found.empty()) return found;
+  }
+  return std::string();
+}
+
 }  // namespace
 
 bool have_nvrtc() { return nvrtc_info().found; }
@@ -144,6 +162,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
       };
     ROOFGEN_TRY(at[b.name], executor->allocate(b.bytes, b.name, fill));
     if (b.role == Buffer::Role::kUpdated) ROOFGEN_CHECK(executor->allow_writes(at[b.name]));
+    if (b.zeroed) ROOFGEN_CHECK(executor->write(at[b.name], std::vector<std::byte>(b.bytes)));
   }
   const ElementReader read = reader(*executor, buffers, at);
 
@@ -154,9 +173,22 @@ Result<std::vector<StageRun>> run(const Request& request) {
     for (Arg& arg : launch.args)
       if (arg.is_buffer) arg.bits = at.count(arg.name) ? at[arg.name].address : 0;
     ROOFGEN_TRY(ModuleId module, executor->load(binaries[i]));
-    ROOFGEN_TRY(RunResult result, executor->run(module, launch, {}));
+    RunOptions options;
+    options.schedule = request.order;
+    RunResult result;
+    std::string not_zero;
+    for (int n = 0; n < request.launches && result.findings.empty() && not_zero.empty(); ++n) {
+      if (n > 0)
+        for (const Arg& arg : launch.args)
+          for (const Buffer& b : buffers)
+            if (b.name == arg.name && is_written(b, stage, variant->stages.size()))
+              ROOFGEN_CHECK(executor->poison(at[b.name]));
+      ROOFGEN_TRY(result, executor->run(module, launch, options));
+      ROOFGEN_TRY(not_zero, left_in_zeroed(*executor, buffers, at));
+    }
     StageRun stage_run{
         stage.name, legal[i].schedule, binaries[i], result.counts.value_or(Counts{}), result.findings, {}, {}};
+    stage_run.comparison.failure = not_zero;
     if (result.findings.empty()) {
       const Extent extent = op->extent(request.problem);
       for (int64_t b = 0; b < extent.batch; ++b)

@@ -28,6 +28,8 @@ struct Request {
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;
   bool keep_bytes = false;  ///< keeps the outputs in StageRun::bytes
+  int launches = 1;         ///< of each kernel, all but temporaries that must stay zero unwritten before each
+  uint64_t order = 0;       ///< of CTAs and warps: RunOptions::schedule
   const Op* op = nullptr;   ///< nullptr: the op named by the problem
 };
 

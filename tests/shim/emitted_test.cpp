@@ -83,5 +83,13 @@ TEST(Emitted, AttentionOfSplitKeysInLargePages) {
   embed(kDecode + "split4 --page 256 --kv-lengths 100,512 --causal", "attention", "-DSPLIT -DPAGE=256");
 }
 
+TEST(Emitted, AttentionOfMergedKeysOnTheCountersOfTheLaunchBefore) {
+  embed(kDecode + "merged4 --batch 2 --lse", "attention", "-DMERGED");
+}
+
+TEST(Emitted, AttentionOfMergedKeysInPages) {
+  embed(kDecode + "merged4 --page 16 --kv-lengths 100,512", "attention", "-DMERGED -DPAGE=16");
+}
+
 }  // namespace
 }  // namespace roofgen::test::emitted_test

@@ -157,6 +157,7 @@ Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int rep
       };
     }
     ROOFGEN_CHECK(buffers.add(b, std::move(fill)));
+    if (b.zeroed) ROOFGEN_CHECK(executor.write(*buffers.find(b.name), std::vector<std::byte>(b.bytes)));
   }
   std::vector<std::pair<ModuleId, Launch>> steps;
   for (const ReplayKernel& k : replay.kernels) {

@@ -251,9 +251,11 @@ std::string replay_json(const Replay& replay) {
          {"pattern", text_of(kPatterns, replay.pattern)},
          {"variant", replay.variant}};
   j["buffers"] = Json::array();
-  for (const Buffer& b : replay.buffers)
-    j["buffers"].push_back(
-        {{"name", b.name}, {"dtype", to_string(b.dtype)}, {"bytes", b.bytes}, {"role", text_of(kRoles, b.role)}});
+  for (const Buffer& b : replay.buffers) {
+    Json buffer{{"name", b.name}, {"dtype", to_string(b.dtype)}, {"bytes", b.bytes}, {"role", text_of(kRoles, b.role)}};
+    if (b.zeroed) buffer["zeroed"] = true;
+    j["buffers"].push_back(std::move(buffer));
+  }
   j["kernels"] = Json::array();
   for (size_t i = 0; i < replay.kernels.size(); ++i) {
     const ReplayKernel& k = replay.kernels[i];
@@ -283,7 +285,7 @@ Result<Replay> parse_replay(const std::string& text, const std::string& name,
     out.variant = string_of(j, "variant");
     for (const Json& b : array(j, "buffers", kMostBuffers))
       out.buffers.push_back({string_of(b, "name"), choice(b, "dtype", kDTypes), integer(b, "bytes", kMostBytes),
-                             choice(b, "role", kRoles)});
+                             choice(b, "role", kRoles), b.contains("zeroed") && boolean(b, "zeroed")});
     for (const Json& k : array(j, "kernels", kMostKernels)) {
       ReplayKernel kernel;
       kernel.stage = string_of(k, "stage");

@@ -364,6 +364,8 @@ class GpuTiming {
                                                                               std::span<std::byte> to) {
           op->fill(problem, InputPattern::kNormal, name, offset, to);
         };
+      // Once: each launch leaves it zero.
+      if (b.zeroed) fill = [](uint64_t, std::span<std::byte> to) { std::ranges::fill(to, std::byte{0}); };
       out.push_back({b.name, b.bytes, std::move(fill)});
     };
     for (const Buffer& b : run_.context.op.buffers(run_.problem)) add(b);

@@ -163,9 +163,13 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     if (const uint64_t all = real_ctas(chain[i]); run.ctas < all)
       out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, all);
     last = std::move(run.slices);
-    if (run.result.findings.empty()) continue;
-    v.findings = run.result.findings;
-    v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
+    if (run.result.findings.empty()) {
+      ROOFGEN_CHECK(check_zeroed(site, run.written, v));
+      if (v.failure.empty()) continue;
+    } else {
+      v.findings = run.result.findings;
+      v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
+    }
     out.wrong = i;
     return out;
   }

@@ -45,6 +45,9 @@ int64_t last_row_step(const Launch& launch) {
   return step;
 }
 
+/// Seed of the order of CTAs and warps.
+constexpr uint64_t kRandomOrder = 1;
+
 /// Both executors allocate at multiples of this.
 constexpr uint64_t kAllocationStep = 256;
 /// A tensor may be a part of a larger one. Emitted kernels expect addresses that are multiples of 16 bytes.
@@ -238,13 +241,15 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   auto launch = launch_of(site, candidate);
   if (!launch) return std::move(launch).error();
   run.launch = std::move(*launch);
+  bool counts_arrivals = false;
   const std::vector<Buffer> buffers = all_buffers(site.problem);
   for (Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
     const auto buffer =
         std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
     if (buffer == buffers.end()) continue;  // an output that the problem does not ask for: a null pointer
-    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && arg.name != candidate.stage().output;
+    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && !buffer->zeroed &&
+                           arg.name != candidate.stage().output;
     if (buffer->role == Buffer::Role::kInput || generated) {
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
@@ -260,10 +265,18 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       if (!ptr) return fail(std::move(ptr).error());
       run.written[arg.name] = *ptr;
       arg.bits = ptr->address;
+      // Not as a fill, with which a buffer is an input.
+      if (buffer->zeroed) {
+        counts_arrivals = true;
+        auto zeroed = executor_.write(*ptr, std::vector<std::byte>(buffer->bytes));
+        if (!zeroed) return fail(std::move(zeroed).error());
+      }
     }
   }
   RunOptions options;
   options.trace = trace;
+  // CTAs that meet must do so in any order: one after another, two groups may share a counter unnoticed.
+  if (counts_arrivals) options.schedule = kRandomOrder;
   if (site.whole && !site.counted)
     options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   auto slices = only.empty() ? slices_of(run.launch, site, how) : Result<Slices>(Slices{only, only});
@@ -324,6 +337,19 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
   return {};
 }
 
+/// What a launch left in a buffer that it must leave zero, for the next one.
+Result<void> Verifier::check_zeroed(const Site& site, const Feed& buffers, Verification& into) const {
+  for (const Buffer& buffer : all_buffers(site.problem)) {
+    const auto at = buffers.find(buffer.name);
+    if (!buffer.zeroed || at == buffers.end() || !into.failure.empty()) continue;
+    std::vector<std::byte> bytes(buffer.bytes);
+    ROOFGEN_CHECK(executor_.read(at->second, bytes));
+    const std::string found = what_is_not_zero(buffer, bytes);
+    if (!found.empty()) into.failure = fmt::format("{} problem: {}", site.name, found);
+  }
+  return {};
+}
+
 const Verifier::Feed& Verifier::feed_of(const Site& site, size_t stage_index) const {
   static const Feed kNone;
   if (stage_index == 0) return kNone;
@@ -371,6 +397,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       return out;
     }
     ROOFGEN_CHECK(compare(site, candidate, run.slices, run.written, v));
+    ROOFGEN_CHECK(check_zeroed(site, run.written, v));
     if (!v.failure.empty()) return out;
     if (site.counted && run.result.counts) {
       out.counts = *run.result.counts;
@@ -559,6 +586,7 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
         return out;
       }
       ROOFGEN_CHECK(compare(*site, candidate, run.slices, feed, out));
+      ROOFGEN_CHECK(check_zeroed(*site, run.written, out));
       if (!out.failure.empty()) return out;
     }
   }

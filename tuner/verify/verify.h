@@ -121,6 +121,7 @@ class Verifier {
                              const std::vector<Region>& only = {});
   Result<void> compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
                        Verification& into) const;
+  Result<void> check_zeroed(const Site& site, const Feed& buffers, Verification& into) const;
   Result<void> scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const;
   const Feed& feed_of(const Site& site, size_t stage_index) const;
   uint64_t real_ctas(const Candidate& candidate) const;

@@ -1,10 +1,10 @@
 /* attention.h of `emit attention` for few queries: d is 64. -DSPLIT: the keys are split, and a second kernel merges the
- * parts. -DPAGE: caches in pages, with a length for each sequence. */
+ * parts. -DMERGED: the last CTA of each tile merges them. -DPAGE: caches in pages, with a length for each sequence. */
 #include "out/attention.h"
 
 #include "host.h"
 
-enum { kD = 64 };
+enum { kD = 64, kCounterBytes = 4096 };
 
 static CUdeviceptr upload(const void* data, size_t bytes) {
   CUdeviceptr to;
@@ -47,6 +47,21 @@ static CUresult launch(const Sizes* s, const Tensors* t) {
                                                    INPUTS, scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
   if (result != CUDA_SUCCESS) return result;
   return attention_combine_launch(combine, 0, parts, logs, t->o.device, t->lse, s->q_len, s->heads, OUTPUT, s->batch);
+#elif defined MERGED
+  /* One counter memory for all launches, zeroed once, as long as the largest needs. */
+  static CUdeviceptr counters;
+  if (!counters) {
+    must(cuMemAlloc(&counters, kCounterBytes), "arrivals");
+    must(cuMemsetD8(counters, 0, kCounterBytes), "arrivals");
+  }
+  if (attention_arrivals_bytes(s->q_len, s->batch, s->heads) > kCounterBytes) exit(2);
+  const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
+  must(attention_prepare(function), "attention_prepare");
+  CUdeviceptr parts, logs;
+  must(cuMemAlloc(&parts, (size_t)attention_partial_O_bytes(s->q_len, s->batch, kD, s->heads)), "partial_O");
+  must(cuMemAlloc(&logs, (size_t)attention_partial_LSE_bytes(s->q_len, s->batch, s->heads)), "partial_LSE");
+  return attention_launch(function, 0, t->q.device, t->k.device, t->v.device, t->o.device, t->lse, parts, logs,
+                          counters, INPUTS, OUTPUT, scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
 #else
   const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
   must(attention_prepare(function), "attention_prepare");
