@@ -178,6 +178,9 @@ std::vector<Case> prefill() {
   for (const size_t before : {0, 1, 5, 9})
     for (const char* variant : {"fused", "prologue_fused"})
       out.push_back(combined(kBefore[before], kAround[1], variant, 200, 200, 64, DType::kBf16));
+  // More queries than keys: the first queries are before the first key.
+  for (const size_t before : {0, 1})
+    out.push_back(combined(kBefore[before], kAround[0], "fused", 40, 23, 64, DType::kBf16));
   return out;
 }
 
