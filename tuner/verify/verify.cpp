@@ -476,19 +476,24 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     return mean_over_batches(extent, [&](const Region& r) { return op_.weight(problem, r); });
   };
   const double touched = mean_weight(problem_) / mean_weight(dense);
+  // The only kernel of a variant writes its temporaries and reads them; the counts have both.
+  const auto passes = [&](const Buffer& b) {
+    return b.role == Buffer::Role::kTemporary && variant_.stages.size() == 1 ? 2.0 : 1.0;
+  };
   double whole = 0, here = 0;
   for (const Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
     for (const Buffer& b : all_buffers(problem_))
       if (b.name == arg.name) {
         const bool temporary = b.role == Buffer::Role::kTemporary;
-        const double bytes = op_.distinct_bytes(problem_, b) * (temporary || op_.by_pairs(b.name) ? touched : 1);
+        const double bytes = passes(b) * op_.distinct_bytes(problem_, b) *
+                             (temporary || op_.by_pairs(b.name) ? touched : 1);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
       if (b.name == arg.name)
-        here += op_.distinct_bytes(site.problem, b) *
+        here += passes(b) * op_.distinct_bytes(site.problem, b) *
                 (b.role == Buffer::Role::kTemporary || op_.by_pairs(b.name) ? touched : 1);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
