@@ -247,8 +247,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     const auto buffer =
         std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
     if (buffer == buffers.end()) continue;  // an output that the problem does not ask for: a null pointer
-    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && !buffer->zeroed &&
-                           arg.name != candidate.stage().output;
+    const bool generated =
+        site.fed && buffer->role == Buffer::Role::kTemporary && !buffer->zeroed && arg.name != candidate.stage().output;
     if (buffer->role == Buffer::Role::kInput || generated) {
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
@@ -486,8 +486,8 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     for (const Buffer& b : all_buffers(problem_))
       if (b.name == arg.name) {
         const bool temporary = b.role == Buffer::Role::kTemporary;
-        const double bytes = passes(b) * op_.distinct_bytes(problem_, b) *
-                             (temporary || op_.by_pairs(b.name) ? touched : 1);
+        const double bytes =
+            passes(b) * op_.distinct_bytes(problem_, b) * (temporary || op_.by_pairs(b.name) ? touched : 1);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
       }
