@@ -274,9 +274,10 @@ static inline int64_t roofgen_max(int64_t a, int64_t b) {{ return a > b ? a : b;
     std::string sizes;
     for (const std::string& s : bytes.sizes) sizes += fmt::format("{}int64_t {}", sizes.empty() ? "" : ", ", s);
     const char* const zeroed =
-        t.zeroed ? "\n * Its memory must be zero before the first launch and stays zero between launches: each leaves it so."
-                   "\n * Launches that may overlap need memory of their own."
-                 : "";
+        t.zeroed
+            ? "\n * Its memory must be zero before the first launch and stays zero between launches: each leaves it so."
+              "\n * Launches that may overlap need memory of their own."
+            : "";
     header += fmt::format("/* Of the temporary {}.{} */\nstatic inline int64_t {}_{}_bytes({}) {{ return {}; }}\n\n",
                           t.name, zeroed, request.name, t.name, sizes.empty() ? "void" : sizes, bytes.code);
     Json temporary{{"name", t.name}, {"bytes", bytes.code}};

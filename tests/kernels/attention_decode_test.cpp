@@ -1,5 +1,5 @@
-// Fused, split and merged attention with few queries, as it is served: whole grids at small and odd sizes in the simulator,
-// compared with the reference.
+// Fused, split and merged attention with few queries, as it is served: whole grids at small and odd sizes in the
+// simulator, compared with the reference.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -21,6 +21,7 @@ TEST(Replay, SurvivesTheRoundTrip) {
   const TempDir dir;
   Replay r = replay_of_two();
   r.pattern = InputPattern::kOneHot;
+  r.buffers.back().zeroed = true;
   r.kernels[0].launch.cluster = {2, 1, 1};
   r.kernels[0].launch.overlap = true;
   r.kernels[0].launch.args[0].map =
@@ -42,6 +43,8 @@ TEST(Replay, SurvivesTheRoundTrip) {
     EXPECT_EQ(back->kernels[0].launch.args.back().data, sizes.data);
     EXPECT_EQ(back->kernels[0].launch.args.back().bytes, 3u);
     EXPECT_EQ(back->problem.dims, r.problem.dims);
+    EXPECT_TRUE(back->buffers.back().zeroed);
+    EXPECT_FALSE(back->buffers.front().zeroed);
   }
 }
 

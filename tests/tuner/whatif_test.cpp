@@ -268,15 +268,16 @@ TEST(WhatIfSplit, EachInstanceIsAPartitionAndAFullDeviceHasNone) {
       if (!p.variant) continue;
       out.push_back(p.name);
       EXPECT_EQ(p.parts, (std::vector<Part>{{0, 4}}));
-      const double splits = std::stod(p.variant->name.substr(5));
+      const double splits = std::stod(p.variant->name.substr(p.variant->name.find_first_of("0123456789")));
       EXPECT_EQ(p.variant->passed_bytes, 4 * splits * 2 * 16 * static_cast<double>(rows) * (128 + 1));
       EXPECT_GE(p.variant->default_ctas, 128);
     }
     return out;
   };
   EXPECT_THAT(names(1, 8192),
-              testing::ElementsAre("qk+scale+softmax+pv split4 | combine", "qk+scale+softmax+pv split8 | combine",
-                                   "qk+scale+softmax+pv split16 | combine"));
+              testing::ElementsAre("qk+scale+softmax+pv merged4", "qk+scale+softmax+pv merged8",
+                                   "qk+scale+softmax+pv merged16", "qk+scale+softmax+pv split4 | combine",
+                                   "qk+scale+softmax+pv split8 | combine", "qk+scale+softmax+pv split16 | combine"));
   EXPECT_THAT(names(2048, 8192), testing::IsEmpty());
   EXPECT_THAT(names(1, 64), testing::IsEmpty());
 }

@@ -248,8 +248,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     const auto buffer =
         std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.name == arg.name; });
     if (buffer == buffers.end()) continue;  // an output that the problem does not ask for: a null pointer
-    const bool generated = site.fed && buffer->role == Buffer::Role::kTemporary && !buffer->zeroed &&
-                           arg.name != candidate.stage().output;
+    const bool generated =
+        site.fed && buffer->role == Buffer::Role::kTemporary && !buffer->zeroed && arg.name != candidate.stage().output;
     if (buffer->role == Buffer::Role::kInput || generated) {
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
@@ -481,8 +481,13 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     return mean_over_batches(extent, [&](const Region& r) { return op_.weight(problem, r); });
   };
   const double touched = mean_weight(problem_) / mean_weight(dense);
-  const auto share = [&](const Buffer& b) {
-    return (b.role == Buffer::Role::kTemporary && !op_.by_rows(b.name)) || op_.by_pairs(b.name) ? touched : 1;
+  // The only kernel of a variant writes its temporaries and reads them; the counts have both.
+  const auto passes = [&](const Buffer& b) {
+    return b.role == Buffer::Role::kTemporary && variant_.stages.size() == 1 ? 2.0 : 1.0;
+  };
+  const auto touched_bytes = [&](const Problem& problem, const Buffer& b) {
+    const bool by_pairs = (b.role == Buffer::Role::kTemporary && !op_.by_rows(b.name)) || op_.by_pairs(b.name);
+    return passes(b) * op_.distinct_bytes(problem, b) * (by_pairs ? touched : 1);
   };
   double whole = 0, here = 0;
   for (const Arg& arg : run.launch.args) {
@@ -490,12 +495,12 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     for (const Buffer& b : all_buffers(problem_))
       if (b.name == arg.name) {
         const bool temporary = b.role == Buffer::Role::kTemporary;
-        const double bytes = op_.distinct_bytes(problem_, b) * share(b);
+        const double bytes = touched_bytes(problem_, b);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
-      if (b.name == arg.name) here += op_.distinct_bytes(site.problem, b) * share(b);
+      if (b.name == arg.name) here += touched_bytes(site.problem, b);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
   out.unique_bytes = site.whole ? seen * whole / here : whole;

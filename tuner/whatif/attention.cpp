@@ -81,7 +81,7 @@ AttentionSubject::AttentionSubject(const Problem& problem) : problem_(problem), 
 
 std::string AttentionSubject::name(Part part) const { return attention_part_name(problem_, part); }
 
-/// Each split<n> of `tune` is a partition: "qk+scale+softmax+pv split16 | combine".
+/// Each split<n> and merged<n> of `tune` is a partition: "qk+scale+softmax+pv split16 | combine".
 Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles& files, const Device& device) const {
   std::vector<Partition> out = attention_partitions(problem_);
   const Part all{0, steps_.size()};
@@ -92,7 +92,8 @@ Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles& fil
     for (size_t i = 1; i < v.stages.size(); ++i) p.name += " | " + v.stages[i].name;
     p.variant = {v.name, 0, default_ctas(ranking_device(device), v, scope, problem_.dtype)};
     ROOFGEN_TRY(const std::vector<Buffer> passed, temporaries(v, scope));
-    for (const Buffer& b : passed) p.variant->passed_bytes += static_cast<double>(b.bytes);
+    for (const Buffer& b : passed)
+      if (!b.zeroed) p.variant->passed_bytes += static_cast<double>(b.bytes);  // counters are no parts
     out.push_back(std::move(p));
   }
   return out;

@@ -67,8 +67,8 @@ struct EdgeReport {
   double speedup() const { return fused && cut && fused->seconds > 0 ? cut->seconds / fused->seconds : 0; }
 };
 
-/// All steps in one kernel, against the same steps with the keys split over CTAs and combined by a second kernel. The
-/// best of the split<n> is compared.
+/// All steps in one kernel, against the same steps with the keys split over CTAs and combined by a second kernel or by
+/// the last CTAs. The best of the split<n> and merged<n> is compared.
 struct SplitReport {
   std::string decision;  ///< "split", "whole", "undecided", "split only", "whole only"
   std::string variant;   ///< "split16"

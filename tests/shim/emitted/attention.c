@@ -49,11 +49,9 @@ static CUresult launch(const Sizes* s, const Tensors* t) {
   return attention_combine_launch(combine, 0, parts, logs, t->o.device, t->lse, s->q_len, s->heads, OUTPUT, s->batch);
 #elif defined MERGED
   /* One counter memory for all launches, zeroed once, as long as the largest needs. */
+  static const char zeros[kCounterBytes];
   static CUdeviceptr counters;
-  if (!counters) {
-    must(cuMemAlloc(&counters, kCounterBytes), "arrivals");
-    must(cuMemsetD8(counters, 0, kCounterBytes), "arrivals");
-  }
+  if (!counters) counters = upload(zeros, sizeof zeros);
   if (attention_arrivals_bytes(s->q_len, s->batch, s->heads) > kCounterBytes) exit(2);
   const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
   must(attention_prepare(function), "attention_prepare");
