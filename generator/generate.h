@@ -44,9 +44,9 @@ struct Param {
 /// One kernel of a variant and its search space.
 struct Stage {
   std::string name, template_name, entry;
-  std::string output;   ///< the buffer that `Op::compare` checks; it may check more
+  std::string output;                   ///< the buffer that `Op::compare` checks; it may check more
   std::optional<expr::Expr> when = {};  ///< false for the problem: the variant does without this kernel
-  std::string formula;  ///< key in the scope's `formulas` of the template's `formula`; may be empty
+  std::string formula;                  ///< key in the scope's `formulas` of the template's `formula`; may be empty
   std::map<std::string, std::string> buffers;  ///< argument of a shared stage -> buffer of this variant
   /// Not empty: the search space is these points, the results of another search, instead of the product of all values.
   std::vector<std::vector<std::pair<std::string, ParamValue>>> points;
@@ -104,7 +104,7 @@ struct Variant : VariantInfo {
     std::string name;
     expr::Expr dtype, bytes;
     std::optional<expr::Expr> when = {};  ///< false for the problem: not needed
-    bool zeroed = false;  ///< as of Buffer
+    bool zeroed = false;                  ///< as of Buffer
   };
   std::optional<expr::Expr> when = {};  ///< false: not a variant of the problem
   std::vector<Temporary> temporaries;

@@ -191,8 +191,8 @@ const Wrong kWrong[] = {
     {"cosines_for_sines", kRotary, "__ldg(row + kRotary / 2)", "__ldg(row)", ROOFGEN_ROTARY "--rotary-table"},
     {"all_columns_rotated", kRotary, "kRotary == D || 8 * unit < kRotary", "true",
      ROOFGEN_DECODE "--L 3 --kv-len 300 --batch 2 --rotary interleaved --rotary-table --rotary-dim 32 --variant fused"},
-    {"scores_before_the_rotation", kFused,
-     "    });\n    __syncthreads();\n{% if append %}\n    }", "    });\n{% if append %}\n    }", ROOFGEN_ROTARY},
+    {"scores_before_the_rotation", kFused, "    });\n    __syncthreads();\n{% if append %}\n    }",
+     "    });\n{% if append %}\n    }", ROOFGEN_ROTARY},
     // New keys and values.
     {"old_keys_rotated_again", kFused, "\"row < unrotated || \"", "\"\"", ROOFGEN_APPEND "fused"},
     {"appended_one_too_early", kAppend, "old_keys(first_new + row0 + i)", "old_keys(first_new + row0 + i - 1)",
@@ -207,8 +207,8 @@ const Wrong kWrong[] = {
     {"appended_past_the_page", kAppend, "old_values(first_new + row0 + i)",
      "old_values(first_new + row0) + i * v_copy.row_bytes",
      ROOFGEN_DECODE "--L 4 --kv-lengths 291,83 --page 16 --append --variant fused"},
-    {"rotated_query_of_another_head", kPrologue, "kv_heads * group + head) * D", "kv_heads * group + kv_head * group) * D",
-     ROOFGEN_APPEND "prologue_fused"},
+    {"rotated_query_of_another_head", kPrologue, "kv_heads * group + head) * D",
+     "kv_heads * group + kv_head * group) * D", ROOFGEN_APPEND "prologue_fused"},
     {"prologue_appends_to_the_start", kPrologue, "key = first_new + row;", "key = row;",
      ROOFGEN_APPEND "prologue_fused"},
     // Caches in fp8.

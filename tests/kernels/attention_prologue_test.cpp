@@ -1,5 +1,5 @@
-// Rotary embedding, appended keys and fp8 caches in the kernels of attention and in a kernel of their own: whole grids at
-// small and odd sizes in the simulator, compared with the reference.
+// Rotary embedding, appended keys and fp8 caches in the kernels of attention and in a kernel of their own: whole grids
+// at small and odd sizes in the simulator, compared with the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
