@@ -75,6 +75,15 @@ TEST(Emitted, AttentionWithPages) {
   embed(kDecode + "fused --page 16 --kv-lengths 100,512 --lse", "attention", "-DPAGE=16");
 }
 
+TEST(Emitted, AttentionThatAppendsRotatedKeysToPages) {
+  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention", "-DAPPEND -DPAGE=16");
+}
+
+TEST(Emitted, SplitAttentionThatAppendsRotatedKeysToPages) {
+  embed(kDecode + "split4 --page 64 --kv-lengths 100,512 --append --rotary half", "attention",
+        "-DSPLIT -DAPPEND -DPAGE=64");
+}
+
 TEST(Emitted, AttentionOfSplitKeysInPages) {
   embed(kDecode + "split4 --page 16 --kv-lengths 100,512", "attention", "-DSPLIT -DPAGE=16");
 }

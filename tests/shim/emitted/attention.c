@@ -1,5 +1,6 @@
 /* attention.h of `emit attention` for few queries: d is 64. -DSPLIT: the keys are split, and a second kernel merges the
- * parts. -DMERGED: the last CTA of each tile merges them. -DPAGE: caches in pages, with a length for each sequence. */
+ * parts. -DMERGED: the last CTA of each tile merges them. -DPAGE: caches in pages, with a length for each sequence.
+ * -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence are new. */
 #include "out/attention.h"
 
 #include "host.h"
@@ -19,14 +20,20 @@ typedef struct {
 
 typedef struct {
   Tensor q, k, v, o;
-  CUdeviceptr lse, lengths, table;
+  CUdeviceptr lse, lengths, table, k_new, v_new;
   int64_t pages_per_sequence;
 } Tensors;
 
 static CUresult launch(const Sizes* s, const Tensors* t) {
   const int64_t q_row = s->heads * kD, kv_row = s->kv_heads * kD;
 #ifdef PAGE
-#define CACHE , t->lengths, t->table, t->pages_per_sequence, PAGE *kv_row, PAGE *kv_row
+#ifdef APPEND
+#define NEW_STRIDES s->q_len *kv_row, kv_row, kD
+#define NEW , t->k_new, t->v_new, NEW_STRIDES, NEW_STRIDES
+#else
+#define NEW
+#endif
+#define CACHE , t->lengths, t->table, t->pages_per_sequence, PAGE *kv_row, PAGE *kv_row NEW
   const int64_t kv_batch = 0;
 #else
 #define CACHE
@@ -68,6 +75,17 @@ static CUresult launch(const Sizes* s, const Tensors* t) {
 #endif
 }
 
+#ifdef APPEND
+/* Pairs of columns i and i + kD / 2; base 10000. */
+static void rotate(float* row, int64_t position) {
+  for (int i = 0; i < kD / 2; ++i) {
+    const double angle = (double)position * pow(10000, -2.0 * i / kD), x = row[i], y = row[i + kD / 2];
+    row[i] = (float)(x * cos(angle) - y * sin(angle));
+    row[i + kD / 2] = (float)(x * sin(angle) + y * cos(angle));
+  }
+}
+#endif
+
 /* Compares O of every row with sums in fp64. Without a cache in pages, all lengths are kv_len. */
 static int run(Sizes s, const int32_t* lengths) {
   Tensors t;
@@ -90,12 +108,34 @@ static int run(Sizes s, const int32_t* lengths) {
   t.k = input(2, rows * s.kv_heads * kD, 2);
   t.v = input(3, rows * s.kv_heads * kD, 2);
   t.o = output(t.q.count, 2);
+#ifdef APPEND
+  Tensor k_new = input(4, s.batch * s.q_len * s.kv_heads * kD, 2), v_new = input(5, k_new.count, 2);
+  t.k_new = k_new.device, t.v_new = v_new.device;
+#endif
   t.lse = output(s.batch * s.heads * s.q_len, 4).device; /* written with --lse only */
   char what[96];
   snprintf(what, sizeof what, "batch %d, L %d, kv_len %d, heads %d/%d", (int)s.batch, (int)s.q_len, (int)s.kv_len,
            (int)s.heads, (int)s.kv_heads);
   must(launch(&s, &t), what);
   float* got = read_back(t.o);
+#ifdef APPEND
+  /* From here on the host's cache has the new keys, and Q is rotated. */
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t i = 0; i < s.q_len; ++i) {
+      const int64_t key = lengths[b] - s.q_len + i;
+      for (int64_t head = 0; head < s.heads; ++head)
+        rotate(t.q.host + ((b * s.q_len + i) * s.heads + head) * kD, key);
+      const int64_t place = (int64_t)table[b * t.pages_per_sequence + key / PAGE] * PAGE + key % PAGE;
+      for (int64_t head = 0; head < s.kv_heads; ++head) {
+        const int64_t from = ((b * s.q_len + i) * s.kv_heads + head) * kD, to = (place * s.kv_heads + head) * kD;
+        rotate(k_new.host + from, key);
+        memcpy(t.k.host + to, k_new.host + from, kD * sizeof(float));
+        memcpy(t.v.host + to, v_new.host + from, kD * sizeof(float));
+      }
+    }
+  float *cached_k = read_back(t.k), *cached_v = read_back(t.v);
+  for (int64_t i = 0; i < t.k.count; ++i) compare(cached_k[i], t.k.host[i]), compare(cached_v[i], t.v.host[i]);
+#endif
   double* p = malloc((size_t)s.kv_len * sizeof *p);
   int64_t* at = malloc((size_t)s.kv_len * sizeof *at);
   for (int64_t row = 0; row < s.batch * s.q_len * s.heads; ++row) {
@@ -129,6 +169,9 @@ int main(void) {
   failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){100, 512});
   failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 1, 65});
   failed |= run((Sizes){1, 1, 1200, 6, 2}, (const int32_t[]){1111});
+#ifdef APPEND
+  failed |= run((Sizes){2, 2, 300, 8, 2}, (const int32_t[]){300, 17});
+#endif
 #else
   failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){512, 512});
   failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 333, 333});
