@@ -92,8 +92,8 @@ const Wrong kWrong[] = {
     {"no_maximum_under_softcap", "attention/online_softmax.cuh", "next[i][h] = fmaxf(state.max[i][h], row_max);",
      "next[i][h] = 0.0f * row_max;", ROOFGEN_WRONG_ATTENTION "--heads 2 --dtype fp16 --softcap 30 --variant fused"},
     {"output_accumulated_in_bf16", "attention/online_softmax.cuh",
-     "mma_m16n8k16<Half>(state.o[i][2 * kPair], p[i], v[0], v[1]);",
-     "mma_m16n8k16<Half>(state.o[i][2 * kPair], p[i], v[0], v[1]); for (float& x : state.o[i][2 * kPair]) "
+     "mma_m16n8k16<T>(state.o[i][2 * kPair], p[i], v[0], v[1]);",
+     "mma_m16n8k16<T>(state.o[i][2 * kPair], p[i], v[0], v[1]); for (float& x : state.o[i][2 * kPair]) "
      "x = __uint_as_float((__float_as_uint(x) + 0x8000u) & 0xffff0000u);",
      ROOFGEN_WRONG_ATTENTION "--kv-len 1024 --heads 2 --variant fused"},
     {"softmax_of_hidden_blocks", "lib/row_reduce.cuh", "return top == neg_inf() ? 0.0f : top;", "return top;",
