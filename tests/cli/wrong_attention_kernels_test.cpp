@@ -151,9 +151,9 @@ const Wrong kWrong[] = {
      ROOFGEN_FUSED "--L 1"},
     {"mask_without_the_keys_of_the_warp", kFused, "j * BN + {{ \"key_warp * WN + \" if warps_k > 1 else \"\" }}",
      "j * BN + ", ROOFGEN_FUSED "--L 1"},
-    {"keys_of_the_first_warp", kFused, "sm_kv + key_warp * WN * Tile::kPitch", "sm_kv", ROOFGEN_FUSED "--L 1"},
-    {"values_of_the_first_warp", kFused, "v_blocks(sm_warp_kv + kTileBytes", "v_blocks(sm_kv + kTileBytes",
+    {"keys_of_the_first_warp", kFused, "{{ tiles }} + key_warp * WN * Tile::kPitch", "{{ tiles }}",
      ROOFGEN_FUSED "--L 1"},
+    {"values_of_the_first_warp", kFused, "v_blocks(sm_warp_kv +", "v_blocks(sm_kv +", ROOFGEN_FUSED "--L 1"},
     // Caches with a length for each sequence, in pages.
     {"page_of_the_first_row", kPages, "kPage % kRows == 0", "true", ROOFGEN_PAGED},
     {"page_of_the_next_row", kPages, "__ldg(table + k / kPage)", "__ldg(table + (k + 1) / kPage)", ROOFGEN_PAGED},
