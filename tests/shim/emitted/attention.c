@@ -123,8 +123,7 @@ static int run(Sizes s, const int32_t* lengths) {
   for (int64_t b = 0; b < s.batch; ++b)
     for (int64_t i = 0; i < s.q_len; ++i) {
       const int64_t key = lengths[b] - s.q_len + i;
-      for (int64_t head = 0; head < s.heads; ++head)
-        rotate(t.q.host + ((b * s.q_len + i) * s.heads + head) * kD, key);
+      for (int64_t head = 0; head < s.heads; ++head) rotate(t.q.host + ((b * s.q_len + i) * s.heads + head) * kD, key);
       const int64_t place = (int64_t)table[b * t.pages_per_sequence + key / PAGE] * PAGE + key % PAGE;
       for (int64_t head = 0; head < s.kv_heads; ++head) {
         const int64_t from = ((b * s.q_len + i) * s.kv_heads + head) * kD, to = (place * s.kv_heads + head) * kD;
