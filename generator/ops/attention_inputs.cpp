@@ -43,9 +43,7 @@ Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), patter
   while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
   // With lengths, the code distinguishes the keys of the longest sequence.
   const double columns = static_cast<double>(shape.d / code_bits_);
-  // Keys that are rotated after they were rounded to e4m3 are wrong by 3 % of each element.
-  const double gap = shape.rotates_keys() && shape.fp8() ? 2 * kGap : kGap;
-  const int exponent = static_cast<int>(std::ceil(std::log2(gap / 2 / (columns * shape.scale))));
+  const int exponent = static_cast<int>(std::ceil(std::log2(kGap / 2 / (columns * shape.scale))));
   const int k_exponent = static_cast<int>(std::floor(exponent / 2.0));
   k_magnitude_ = encode16(std::ldexp(1.0, k_exponent), shape.dtype);
   q_magnitude_ = encode16(std::ldexp(1.0, exponent - k_exponent), shape.dtype);

@@ -108,8 +108,7 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
         if (const double norm = std::hypot(x[a], x[b]); norm > kMostFp16)
           for (const int64_t c : {a, b}) x[c] *= kMostFp16 / norm;
       }
-    for (int64_t c = 0; c < shape_.d; ++c)
-      out[c] = fp8 ? bits_of_fp8(x[c] / scale) : encode16(round_to(x[c], format_of(shape_.dtype)), shape_.dtype);
+    for (int64_t c = 0; c < shape_.d; ++c) out[c] = encode16(round_to(x[c], format_of(shape_.dtype)), shape_.dtype);
   } else if (fp8) {
     const QuantisedBits& table = quantised(shape_.dtype, scale);
     for (int64_t c = 0; c < shape_.d; ++c) out[c] = table[out[c]];
@@ -153,7 +152,7 @@ void Inputs::operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, do
     const Prologue& p = *shape_.prologue;
     p.rotate(tensor == Tensor::kQ ? shape_.position(batch, row) : row, out);
     const Format16 format = format_of(shape_.dtype);
-    const double u = unit_roundoff(format), subnormal = rms_subnormal_error(format) * scale;
+    const double u = unit_roundoff(format), subnormal = rms_subnormal_error(format);
     for (int64_t i = 0; i < p.rotary_dim() / 2; ++i) {
       const auto [a, b] = p.columns(i);
       const double norm = std::hypot(out[a], out[b]);

@@ -18,6 +18,8 @@ namespace {
 
 constexpr double kDefaultBase = 10000, kMostBase = 1e9;
 constexpr int64_t kPairStep = 16;
+/// Tiles of fp8 are copied in pairs of 16 bytes.
+constexpr int64_t kFp8Step = 32;
 /// Positions that one entry of the coarse table stands for.
 constexpr int64_t kFine = 256;
 
@@ -33,8 +35,10 @@ bool has_text(const Problem& p, const char* name) {
 
 bool has_fp8_cache(const Problem& p) { return p.dtypes.count("kv") > 0; }
 
-/// The keys of sequence b are in a cache, where they are stored rotated.
-bool is_cache(const Problem& p) { return appends(p) || p.dims.count("page") > 0 || p.texts.count("kv_lengths") > 0; }
+/// K is a cache, in which keys are stored rotated.
+bool is_cache(const Problem& p) {
+  return appends(p) || has_fp8_cache(p) || p.dims.count("page") > 0 || p.texts.count("kv_lengths") > 0;
+}
 
 Result<void> complete_rotary(Problem& p) {
   if (!has_text(p, "rotary")) {
@@ -101,6 +105,8 @@ Result<void> complete_fp8(Problem& p) {
     p.texts.erase(scales);
   }
   if (has_flag(p, "kv_scale_per_head") && kv == p.dtypes.end()) return usage("--kv-scales needs --kv-dtype fp8");
+  if (const int64_t d = p.dims.at("d"); kv != p.dtypes.end() && d % kFp8Step != 0)
+    return usage(fmt::format("d is {}; with --kv-dtype fp8 a multiple of {} was expected", d, kFp8Step));
   return {};
 }
 

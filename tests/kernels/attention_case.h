@@ -33,6 +33,31 @@ inline Problem problem_of(const AttentionCase& c) {
   return *done;
 }
 
+/// A problem in one variant; parameters by stage, the rest is the default schedule.
+struct VariantCase {
+  AttentionCase problem;
+  std::string variant;
+  std::map<std::string, Pins> pins = {};
+};
+inline void PrintTo(const VariantCase& c, std::ostream* out) { *out << c.problem.name; }
+
+/// Runs all kernels of the variant: no finding, no spill, and outputs within the tolerance.
+inline void expect_right(const VariantCase& c) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request;
+  request.problem = problem_of(c.problem);
+  request.variant = c.variant;
+  request.pins = c.pins;
+  request.pattern = c.problem.pattern;
+  auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+  }
+}
+
 inline const Flags kLse{{"lse", true}}, kCausal{{"causal", true}}, kCausalLse{{"causal", true}, {"lse", true}};
 inline const TensorArg kSlope{"slope", DType::kFp32, {"h"}};
 

@@ -9,31 +9,11 @@
 namespace roofgen::test::attention_decode_test {
 namespace {
 
-struct Decode {
-  AttentionCase problem;
-  std::string variant;
-  std::map<std::string, Pins> pins = {};
-};
-void PrintTo(const Decode& c, std::ostream* out) { *out << c.problem.name; }
+using Decode = VariantCase;
 
 class AttentionDecode : public testing::TestWithParam<Decode> {};
 
-TEST_P(AttentionDecode, IsRight) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  const Decode& c = GetParam();
-  Request request;
-  request.problem = problem_of(c.problem);
-  request.variant = c.variant;
-  request.pins = c.pins;
-  request.pattern = c.problem.pattern;
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  for (const StageRun& r : *runs) {
-    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
-    EXPECT_GT(r.comparison.rows, 0u);
-  }
-}
+TEST_P(AttentionDecode, IsRight) { expect_right(GetParam()); }
 
 std::string name_of(const testing::TestParamInfo<Decode>& test) { return test.param.problem.name; }
 

@@ -44,6 +44,13 @@ TEST(Tiles, HeadsAndReversedRows) {
       << "the first rows belong to the last CTA";
 }
 
+TEST(Tiles, WithoutRowTilesEachRegionTakesAllCtasOfItsHead) {
+  Launch l;
+  l.axes = {{"token", 0, 3, 16, false}, {"head", 1, 2, 4, false}};
+  l.grid = {3, 2, 1};
+  EXPECT_EQ(select_ctas(l, {{0, 5, 768, 1024}}), (std::vector<uint64_t>{3, 4, 5}));
+}
+
 TEST(Tiles, ClustersAreTakenWhole) {
   Launch l;
   l.axes = {{"row", 0, 8, 64, false}, {"head", 1, 4, 1, false}};
