@@ -129,6 +129,10 @@ class Attention final : public Op {
         {"rotates_keys", false}, {"append", false}, {"kv_fp8", false},       {"kv_scale_per_head", false},
         {"prologue", false}};
     for (const auto& [name, value] : s.prologue ? s.prologue->scope() : plain) out[name] = value;
+    out["group"] = s.group();
+    out["few_rows"] = s.q_len <= 16;
+    out["packs"] = s.packs();
+    out["rows_to_fill"] = s.packs() ? s.q_len * s.group() : s.q_len;
     out["varlen"] = s.varlen();
     out["q_rows"] = s.q_tokens() * s.heads;
     out["ragged"] = s.ragged();
@@ -194,7 +198,10 @@ class Attention final : public Op {
   int64_t least_rows(const Problem&, InputPattern pattern) const override {
     return pattern == InputPattern::kGrowing ? attention::kGrowingRows : pattern == InputPattern::kOneHot ? 64 : 1;
   }
-  Slice slice(const Problem&) const override { return {768, 0, 768, true}; }
+  Slice slice(const Problem& problem) const override {
+    const Shape s(problem);
+    return {768, 0, 768, true, s.packs() ? s.group() : 1};
+  }
 
   /// A score expression of zero has no exact result.
   std::vector<InputPattern> patterns(const Problem& problem) const override {

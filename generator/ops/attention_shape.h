@@ -58,6 +58,8 @@ struct Shape {
         prologue(Prologue::of(p)) {}
 
   int64_t group() const { return heads / kv_heads; }
+  /// Whether the query heads that share K and V may be rows of one tile in every kernel.
+  bool packs() const { return group() > 1 && q_len * group() <= 64; }
   /// Elements per row of S and P: rows stay 16-byte aligned.
   int64_t kv_pitch() const { return (kv_len + 7) / 8 * 8; }
 

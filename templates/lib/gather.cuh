@@ -10,22 +10,24 @@ __device__ __forceinline__ void gather_group(const ColumnGroup<Layout, kRows, kT
     constexpr int kFirstRow = decltype(pass)::value * kRowsPerPass;
     const int row = group.row + kFirstRow;
     if (kFirstRow + kRowsPerPass <= kRows || row < kRows) {
-      const bool there = kWhole || valid(row, group.chunk);
-      const char* from = there ? source(row) + group.chunk * 16 : nullptr;
+      bool any = kWhole;
+#pragma unroll
+      for (int i = 0; i < kBlocks; ++i) any |= valid(row, group.chunk + i * kWidth);
+      const char* from = any ? source(row) + group.chunk * 16 : nullptr;
       static_for<kBlocks>([&](auto block) {
-        constexpr int kOffset = decltype(block)::value * kWidth * 16;
+        constexpr int kChunk = decltype(block)::value * kWidth;
         const unsigned to = tile + group.to + kFirstRow * Layout::kPitch;
         if constexpr (kWhole)
-          cp_async_16<kOffset>(to, from);
+          cp_async_16<kChunk * 16>(to, from);
         else
-          cp_async_16_or_zero<kOffset>(to, from, there ? 16 : 0);
+          cp_async_16_or_zero<kChunk * 16>(to, from, valid(row, group.chunk + kChunk) ? 16 : 0);
       });
     }
   });
 }
 
-/// TileCopy::copy with any place for each row: source(row) is its first byte. Rows for which valid(row, chunk) is
-/// false, whatever the chunk, become zeros, and their source is not asked for; kWhole says there are none.
+/// TileCopy::copy with any place for each row: source(row) is its first byte. Chunks for which valid(row, chunk) is
+/// false become zeros; source(row) is asked for rows with a valid chunk only. kWhole: all chunks are valid.
 template <bool kWhole, class Layout, int kRows, int kThreads, class Source, class Valid>
 __device__ __forceinline__ void gather(const TileCopy<Layout, kRows, kThreads>& to, unsigned tile, const Source& source,
                                        const Valid& valid) {

@@ -56,8 +56,8 @@ constexpr uint64_t kOffsetOfBuffers = 16;
 }  // namespace
 
 std::string VerifyPlan::key() const {
-  return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
-                     tile_slices, patterns);
+  return fmt::format("full={} slice={}x{} fed={}x{} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
+                     fed_heads, tile_slices, patterns);
 }
 
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
@@ -68,6 +68,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   const Extent extent = op_.extent(problem_);
   plan_.slice_rows = slice.rows;
   plan_.fed_rows = slice.fed_rows;
+  plan_.fed_heads = slice.fed_heads;
   plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : 0;
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
@@ -188,7 +189,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     out.compare = out.run;
     return out;
   }
-  const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"), heads = finest_step(launch, "head"),
+  const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"),
                 least = op_.least_rows(site.problem, site.pattern), tiles = (least + step - 1) / step * step,
                 rows = plan_.tile_slices ? tiles : std::max(plan_.slice_rows, tiles);
   if (variant_.stages.size() > 1 && extent.rows > plan_.fed_rows && plan_.fed_rows % step != 0)
@@ -201,6 +202,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     // The last rows may be too few.
     if (plan_.tile_slices && row_end == end) row = std::min(row, std::max<int64_t>(0, end - least) / step * step);
     // A CTA may compute several heads. Where a kernel alone is a variant, all of them are compared.
+    const int64_t heads = std::max(finest_step(launch, "head"), run == Run::kFeed ? plan_.fed_heads : 1);
     const int64_t first = a.head / heads * heads, last = std::min(first + heads, extent.heads) - 1;
     for (int64_t head = first; head <= last; ++head) {
       const Region region{a.batch, head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1};

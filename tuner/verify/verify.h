@@ -47,7 +47,7 @@ struct VerifyPlan {
   bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, which decide `full`
   bool tile_slices = false;  ///< slices are single tiles (variants of one stage)
-  int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
+  int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0, fed_heads = 1;
   std::string patterns = "normal";
   std::string key() const;
 };
