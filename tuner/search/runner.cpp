@@ -50,11 +50,13 @@ Result<Verifier*> VerifierSet::of(const Variant& variant) {
   const std::lock_guard lock(mutex_);
   if (gpu_ && gpu_->generation() != generation_) {
     verifiers_.clear();
+    inputs_.reset();
     generation_ = gpu_->generation();
   }
   std::unique_ptr<Verifier>& slot = verifiers_[&variant];
   if (!slot) {
-    auto made = make_(variant);
+    if (!inputs_) inputs_ = std::make_shared<SharedInputs>(*executor_);
+    auto made = make_(variant, inputs_);
     for (const Candidate& c : feeders_[&variant]) ROOFGEN_CHECK(made->set_feeder(c));
     slot = std::move(made);
   }
@@ -64,6 +66,7 @@ Result<Verifier*> VerifierSet::of(const Variant& variant) {
 void VerifierSet::clear() {
   const std::lock_guard lock(mutex_);
   verifiers_.clear();
+  inputs_.reset();
   feeders_.clear();
 }
 
@@ -85,12 +88,20 @@ Result<void> VerifierSet::set_feeder(const Candidate& candidate) {
 Runner::Runner(const SearchRun& run, const SearchPlan& plan)
     : run_(run),
       plan_(plan),
-      simulator_([this](const Variant& v) { return verifier(v, run_.context.executor); }, nullptr),
-      gpu_([this](const Variant& v) { return verifier(v, *run_.context.gpu); }, run.context.gpu) {}
+      simulator_(
+          [this](const Variant& v, std::shared_ptr<SharedInputs> inputs) {
+            return verifier(v, run_.context.executor, std::move(inputs));
+          },
+          &run.context.executor, nullptr),
+      gpu_([this](const Variant& v,
+                  std::shared_ptr<SharedInputs> inputs) { return verifier(v, *run_.context.gpu, std::move(inputs)); },
+           run.context.gpu, run.context.gpu) {}
 
-std::unique_ptr<Verifier> Runner::verifier(const Variant& variant, Executor& executor) const {
+std::unique_ptr<Verifier> Runner::verifier(const Variant& variant, Executor& executor,
+                                           std::shared_ptr<SharedInputs> inputs) const {
   const TuneContext& c = run_.context;
-  return std::make_unique<Verifier>(c.op, run_.problem, plan_.reduced_flops, c.device, variant, executor);
+  return std::make_unique<Verifier>(c.op, run_.problem, plan_.reduced_flops, c.device, variant, executor,
+                                    std::move(inputs));
 }
 
 void Runner::release_gpu() {
@@ -114,7 +125,7 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
   Executor& executor = where == Place::kGpu ? *run_.context.gpu : run_.context.executor;
   // Feeders do not change what is checked: a verifier without them gives the same key.
   std::string slice = fmt::format("{} {} {} {}", to_string(run_.problem), c.variant->name, c.stage().name,
-                                  verifier(*c.variant, executor)->plan().key());
+                                  verifier(*c.variant, executor, nullptr)->plan().key());
   slice += launch_text(task.launch) + " output=" + c.stage().output;
   for (const Buffer& b : plan_.temporaries.at(c.variant)) slice += fmt::format(" {}={}", b.name, b.bytes);
   std::string simulator = where == Place::kGpu ? "cuda" : executor.info().name;

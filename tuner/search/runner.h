@@ -20,9 +20,10 @@ namespace roofgen {
 /// replaced they are made anew.
 class VerifierSet {
  public:
-  using Make = std::function<std::unique_ptr<Verifier>(const Variant&)>;
-  /// `gpu`: counts the generations of its worker; nullptr for the simulator.
-  VerifierSet(Make make, const GpuExecutor* gpu) : make_(std::move(make)), gpu_(gpu) {}
+  using Make = std::function<std::unique_ptr<Verifier>(const Variant&, std::shared_ptr<SharedInputs>)>;
+  /// `gpu`: `executor` where that is the GPU, which counts the generations of its worker.
+  VerifierSet(Make make, Executor* executor, const GpuExecutor* gpu)
+      : make_(std::move(make)), executor_(executor), gpu_(gpu) {}
   Result<Verifier*> of(const Variant& variant);
   Result<bool> can_feed(const Variant& variant, size_t stage);
   Result<void> set_feeder(const Candidate& candidate);
@@ -31,9 +32,11 @@ class VerifierSet {
 
  private:
   Make make_;
+  Executor* executor_;
   const GpuExecutor* gpu_;
   uint64_t generation_ = 0;
   std::mutex mutex_;
+  std::shared_ptr<SharedInputs> inputs_;
   std::map<const Variant*, std::unique_ptr<Verifier>> verifiers_;
   std::map<const Variant*, std::vector<Candidate>> feeders_;  ///< in the order they were set
 };
@@ -74,7 +77,8 @@ class Runner {
  private:
   StoreKey key_of(const Task& task, Place where) const;
   StoreKey key_of(const std::vector<const Task*>& chain, Place where) const;
-  std::unique_ptr<Verifier> verifier(const Variant& variant, Executor& executor) const;
+  std::unique_ptr<Verifier> verifier(const Variant& variant, Executor& executor,
+                                     std::shared_ptr<SharedInputs> inputs) const;
   Result<Evaluation> run_in_simulator(const Task& task);
   Result<void> run_on_gpu(const Task& task, Evaluation& out);
   void fail_to_feed(const Variant& variant, size_t stage, const Error& error);

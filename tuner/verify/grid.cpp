@@ -69,6 +69,7 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole
     site->problem = std::move(thin.problem);
     site->pattern = op_.pattern_of_grid(whole);
     site->whole = true;
+    site->inputs = std::make_shared<SharedInputs>(executor_);
     return site;
   }
   return Error{Exit::kFailed, "the kernels serve no problem with this grid"};
@@ -143,7 +144,6 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
   Feed feed;
   const Defer release([&] {
     for (const auto& [name, ptr] : feed) free_buffer(ptr);
-    for (const auto& [name, ptr] : site.inputs) free_buffer(ptr);
   });
   // The comparison takes about as long as a kernel.
   const auto stopped = [&](size_t done) {

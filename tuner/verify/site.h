@@ -2,7 +2,7 @@
 #pragma once
 
 #include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +25,7 @@ struct Verifier::Site {
     int64_t batch, head, row, col;
   };
   std::vector<Anchor> anchors;  ///< a slice is run around each, unless `whole`
-  std::map<std::string, DevicePtr> inputs;
-  mutable std::mutex mutex;  ///< guards `inputs` while they are made
+  std::shared_ptr<SharedInputs> inputs;
 };
 
 struct Verifier::StageRun {

@@ -48,8 +48,6 @@ int64_t last_row_step(const Launch& launch) {
 /// Seed of the order of CTAs and warps.
 constexpr uint64_t kRandomOrder = 1;
 
-/// Both executors allocate at multiples of this.
-constexpr uint64_t kAllocationStep = 256;
 /// A tensor may be a part of a larger one. Emitted kernels expect addresses that are multiples of 16 bytes.
 constexpr uint64_t kOffsetOfBuffers = 16;
 
@@ -61,8 +59,13 @@ std::string VerifyPlan::key() const {
 }
 
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
-                   Executor& executor)
-    : op_(op), problem_(std::move(problem)), device_(device), variant_(variant), executor_(executor) {
+                   Executor& executor, std::shared_ptr<SharedInputs> inputs)
+    : op_(op),
+      problem_(std::move(problem)),
+      device_(device),
+      variant_(variant),
+      executor_(executor),
+      inputs_(std::move(inputs)) {
   const Problem reduced = op_.reduced(op_.with_other_scalars(problem_));
   const Op::Slice slice = op_.slice(problem_);
   const Extent extent = op_.extent(problem_);
@@ -85,6 +88,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     site->problem = p;
     site->pattern = pattern;
     site->anchors = std::move(anchors);
+    site->inputs = inputs_;
     sites_.push_back(std::move(site));
     return *sites_.back();
   };
@@ -113,8 +117,6 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
 }
 
 Verifier::~Verifier() {
-  for (const auto& site : sites_)
-    for (const auto& [name, ptr] : site->inputs) free_buffer(ptr);
   for (DevicePtr ptr : feeder_buffers_) free_buffer(ptr);
 }
 
@@ -138,17 +140,9 @@ Result<DevicePtr> Verifier::allocate(const Site& site, const Buffer& buffer, Fil
   return DevicePtr{ptr.address + skip};
 }
 
-void Verifier::free_buffer(DevicePtr buffer) {
-  executor_.release({buffer.address / kAllocationStep * kAllocationStep});
-}
-
 Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
-  const std::lock_guard lock(site.mutex);
-  auto& inputs = const_cast<Site&>(site).inputs;
-  if (auto it = inputs.find(buffer.name); it != inputs.end()) return it->second;
-  ROOFGEN_TRY(DevicePtr ptr, allocate(site, buffer, op_.filler(site.problem, site.pattern, buffer.name)));
-  inputs[buffer.name] = ptr;
-  return ptr;
+  return site.inputs->get(site.name, buffer.name,
+                          [&] { return allocate(site, buffer, op_.filler(site.problem, site.pattern, buffer.name)); });
 }
 
 Result<Legal> Verifier::legal_of(const Site& site, const Candidate& candidate) const {

@@ -16,6 +16,7 @@
 #include "roofline/device.h"
 #include "runtime/executor.h"
 #include "tuner/search/store.h"
+#include "tuner/verify/inputs.h"
 
 namespace roofgen {
 
@@ -60,9 +61,9 @@ inline constexpr double kFullComparisonFlops = 1e9;
 /// Verifies the candidates of one variant of one problem on one executor.
 class Verifier {
  public:
-  /// `reduced_flops`: required MMA FLOPs of the reduced problem.
+  /// `reduced_flops`: required MMA FLOPs of the reduced problem. `inputs`: of this problem on this executor.
   Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
-           Executor& executor);
+           Executor& executor, std::shared_ptr<SharedInputs> inputs);
   ~Verifier();
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
@@ -101,7 +102,7 @@ class Verifier {
   using Feed = std::map<std::string, DevicePtr>;
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> allocate(const Site& site, const Buffer& buffer, Fill fill);
-  void free_buffer(DevicePtr buffer);
+  void free_buffer(DevicePtr buffer) { release_allocation(executor_, buffer); }
   Result<DevicePtr> input(const Site& site, const Buffer& buffer);
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
   Result<Grid> verify_regions(Site& site, const std::vector<Candidate>& chain, const std::vector<Region>& regions,
@@ -133,6 +134,7 @@ class Verifier {
   const Device& device_;
   const Variant& variant_;
   Executor& executor_;
+  std::shared_ptr<SharedInputs> inputs_;
   VerifyPlan plan_;
   std::vector<std::unique_ptr<Site>> sites_;                ///< the real launch is the last
   std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< outputs of all feeders up to a stage

@@ -201,7 +201,8 @@ class Search {
       binaries += (i ? "+" : "") + chain.back().binary.digest;
       schedules += to_string(schedule) + ";";
     }
-    Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor);
+    Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor,
+                      std::make_shared<SharedInputs>(context_.executor));
     const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()),
                        fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
     if (const auto known = recall(context_.store, key)) return known->verification;
