@@ -93,6 +93,8 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     source[l] = piece_of(l, bytes);
     if (!bytes) return;
     if (device_line(from[l], bytes, l, Op::kRead, false, &slot[l], &at[l])) inputs |= 1u << l;
+    // The lines of all lanes come at once, while the events are handled: of a long cache, no line is near.
+    if (slot[l]) __builtin_prefetch(state_.memory.data(slot[l]) + at[l]);
     reads |= 1u << l;
   });
   emit(SharedAccess{{site(w), Op::kCopyIn, mask, in.size}, copy.to});
@@ -104,7 +106,9 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
   }
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m), bytes = source[l].bytes;
-    if (bytes && slot[l])
+    if (bytes == 16 && slot[l])  // of constant size
+      std::memcpy(copy.data[l], state_.memory.data(slot[l]) + at[l], 16);
+    else if (bytes && slot[l])
       std::memcpy(copy.data[l], state_.memory.data(slot[l]) + at[l], bytes);
     else
       std::memset(copy.data[l], 0xff, bytes);
