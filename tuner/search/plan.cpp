@@ -15,8 +15,9 @@
 namespace roofgen {
 namespace {
 
-/// MMA FLOPs of all candidates of a big problem by default: about a minute of simulation on two cores.
-constexpr double kDefaultBudgetFlops = 2e12;
+/// MMA FLOPs, and bytes read and written once, of all candidates of a big problem by default: about a minute of
+/// simulation on two cores.
+constexpr double kDefaultBudgetFlops = 2e12, kDefaultBudgetBytes = 1.7e9;
 constexpr uint64_t kFewestEvals = 8;
 
 /// Candidates that may be tried for each one to be verified: some spill or fail.
@@ -44,6 +45,7 @@ class Planner {
     ROOFGEN_TRY(const RequiredWork reduced,
                 required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, context_.op.reduced(problem_)));
     plan_.reduced_flops = reduced.mma_flops;
+    plan_.reduced_bytes = reduced.dram_bytes;
     for (const Variant& v : plan_.variants)
       for (const Stage& s : v.stages)
         ROOFGEN_CHECK(known_rates(context_.device, matrix_instruction(s), problem_.dtype, plan_.required.mma_flops));
@@ -242,9 +244,11 @@ class Planner {
     uint64_t evals = options_.evals;
     // A candidate that only runs on the GPU costs little more than its compilation.
     if (evals == 0 && timed_alone_) evals = kDefaultGpuEvals;
-    if (evals == 0)
-      evals = std::clamp(static_cast<uint64_t>(kDefaultBudgetFlops / std::max(plan_.reduced_flops, 1.0)), kFewestEvals,
-                         context_.op.default_evals());
+    if (evals == 0) {
+      const double share =
+          std::max(plan_.reduced_flops / kDefaultBudgetFlops, plan_.reduced_bytes / kDefaultBudgetBytes);
+      evals = std::clamp(static_cast<uint64_t>(1 / std::max(share, 1e-9)), kFewestEvals, context_.op.default_evals());
+    }
     // The stage whose share is furthest below its due gets the next one.
     for (uint64_t given = plan_.stages.size(); given < evals; ++given) {
       StagePlan* neediest = nullptr;

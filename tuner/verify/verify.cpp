@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <thread>
 
+#include "base/pool.h"
 #include "generator/ops/elements.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/verify/site.h"
@@ -544,52 +547,90 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
   return bytes > kL2Usable * device_.at("l2_bytes");
 }
 
+/// Calls body(index, site) for each site, in the simulator for several at a time. The first error in their order.
+template <class Body>
+Result<void> Verifier::at_all_sites(const Body& body) const {
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const size_t threads = executor_.origin() == Origin::kSimulated ? std::min(cores, sites_.size()) : 1;
+  std::vector<std::optional<Error>> failed(sites_.size());
+  std::atomic<size_t> next{0};
+  {
+    Pool pool(static_cast<int>(threads));
+    for (size_t t = 0; t < threads; ++t)
+      pool.push([&] {
+        for (size_t i = next++; i < sites_.size(); i = next++)
+          if (auto ran = body(i, *sites_[i]); !ran) failed[i] = std::move(ran).error();
+      });
+  }
+  for (std::optional<Error>& error : failed)
+    if (error) return *std::move(error);
+  return {};
+}
+
 Result<void> Verifier::set_feeder(const Candidate& candidate) {
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
-  for (const auto& site : sites_) {
-    ROOFGEN_TRY(StageRun run,
-                run_stage(*site, candidate, module, feed_of(*site, candidate.stage_index), nullptr, Run::kFeed));
+  return at_all_sites([&](size_t, const Site& site) -> Result<void> {
+    Feed kept = feed_of(site, candidate.stage_index);
+    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, kept, nullptr, Run::kFeed));
+    for (const auto& [name, ptr] : run.written) kept[name] = ptr;
+    const std::lock_guard lock(mutex_);
     for (const auto& [name, ptr] : run.written) feeder_buffers_.push_back(ptr);
     if (!run.result.findings.empty())
       return Error{Exit::kFailed, fmt::format("{} fails as a feeder: {}", to_string(candidate.schedule),
                                               run.result.findings[0].message)};
-    Feed kept = feed_of(*site, candidate.stage_index);
-    for (const auto& [name, ptr] : run.written) kept[name] = ptr;
-    const std::lock_guard lock(mutex_);
-    feeders_[{candidate.stage_index, site.get()}] = std::move(kept);
+    feeders_[{candidate.stage_index, &site}] = std::move(kept);
+    return {};
+  });
+}
+
+/// The kernels of all stages at one site.
+Result<Verification> Verifier::verify_chain_at(const Site& site, const std::vector<Candidate>& chain) {
+  Verification out;
+  Feed feed;
+  const Defer release([&] {
+    for (const auto& [name, ptr] : feed) free_buffer(ptr);
+  });
+  for (const Candidate& candidate : chain) {
+    ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
+    const Defer unload([&] { executor_.unload(module); });
+    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed, nullptr, Run::kFeed));
+    for (const auto& [name, ptr] : run.written) feed[name] = ptr;
+    if (!site.real) out.ctas_total += site.whole || !plan_.full ? run.launch.grid.count() : 0;
+    if (site.whole) out.ctas_run += run.ctas;
+    if (site.real) {
+      out.launch_ctas_run += run.ctas;
+      out.launch_ctas_total += run.launch.grid.count();
+    }
+    if (!run.result.findings.empty()) {
+      out.findings = run.result.findings;
+      out.failure = fmt::format("{} problem: {}: {}", site.name, out.findings[0].kind, out.findings[0].message);
+      return out;
+    }
+    ROOFGEN_CHECK(compare(site, candidate, run.slices, feed, out));
+    ROOFGEN_CHECK(check_zeroed(site, run.written, out));
+    if (!out.failure.empty()) return out;
   }
-  return {};
+  return out;
 }
 
 Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain) {
+  std::vector<Verification> found(sites_.size());
+  ROOFGEN_CHECK(at_all_sites([&](size_t i, const Site& site) -> Result<void> {
+    ROOFGEN_TRY(found[i], verify_chain_at(site, chain));
+    return {};
+  }));
   Verification out;
   out.inputs = plan_.patterns;
-  for (const auto& site : sites_) {
-    Feed feed;
-    const Defer release([&] {
-      for (const auto& [name, ptr] : feed) free_buffer(ptr);
-    });
-    for (const Candidate& candidate : chain) {
-      ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
-      const Defer unload([&] { executor_.unload(module); });
-      ROOFGEN_TRY(StageRun run, run_stage(*site, candidate, module, feed, nullptr, Run::kFeed));
-      for (const auto& [name, ptr] : run.written) feed[name] = ptr;
-      if (!site->real) out.ctas_total += site->whole || !plan_.full ? run.launch.grid.count() : 0;
-      if (site->whole) out.ctas_run += run.ctas;
-      if (site->real) {
-        out.launch_ctas_run += run.ctas;
-        out.launch_ctas_total += run.launch.grid.count();
-      }
-      if (!run.result.findings.empty()) {
-        out.findings = run.result.findings;
-        out.failure = fmt::format("{} problem: {}: {}", site->name, out.findings[0].kind, out.findings[0].message);
-        return out;
-      }
-      ROOFGEN_CHECK(compare(*site, candidate, run.slices, feed, out));
-      ROOFGEN_CHECK(check_zeroed(*site, run.written, out));
-      if (!out.failure.empty()) return out;
-    }
+  for (Verification& v : found) {
+    out.add_checks(v);
+    out.ctas_total += v.ctas_total;
+    out.ctas_run += v.ctas_run;
+    out.launch_ctas_run += v.launch_ctas_run;
+    out.launch_ctas_total += v.launch_ctas_total;
+    out.findings = std::move(v.findings);
+    out.failure = std::move(v.failure);
+    if (!out.failure.empty()) return out;
   }
   out.passed = true;
   return out;

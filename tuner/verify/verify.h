@@ -111,6 +111,9 @@ class Verifier {
   uint64_t written_bytes(const Site& site, const std::vector<Candidate>& chain) const;
   Result<std::unique_ptr<Site>> thin_site(const Problem& whole, const std::vector<Candidate>& chain) const;
   static std::vector<Region> sample_of(const Extent& extent, uint64_t bytes, int64_t step);
+  template <class Body>
+  Result<void> at_all_sites(const Body& body) const;
+  Result<Verification> verify_chain_at(const Site& site, const std::vector<Candidate>& chain);
   Result<void> compare_all(const Site& site, const Candidate& candidate, const std::vector<Region>& regions,
                            const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
