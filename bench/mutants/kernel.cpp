@@ -150,8 +150,9 @@ Result<Kernel::Bench> Kernel::make_bench(bool whole) const {
   Bench bench;
   ROOFGEN_TRY(auto simulator, make_sim_executor());
   bench.executor = std::make_unique<LimitedExecutor>(std::move(simulator), whole);
-  bench.verifier = std::make_unique<Verifier>(search_->op(), search_->problem(), search_->plan().reduced_flops,
-                                              tools_.device, *candidate_.variant, *bench.executor);
+  bench.verifier =
+      std::make_unique<Verifier>(search_->op(), search_->problem(), search_->plan().reduced_flops, tools_.device,
+                                 *candidate_.variant, *bench.executor, std::make_shared<SharedInputs>(*bench.executor));
   for (const Kernel* kernel : before_) ROOFGEN_CHECK(bench.verifier->set_feeder(kernel->candidate_));
   return bench;
 }

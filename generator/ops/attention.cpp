@@ -129,7 +129,6 @@ class Attention final : public Op {
         {"rotates_keys", false}, {"append", false}, {"kv_fp8", false},       {"kv_scale_per_head", false},
         {"prologue", false}};
     for (const auto& [name, value] : s.prologue ? s.prologue->scope() : plain) out[name] = value;
-    out["group"] = s.group();
     out["few_rows"] = s.q_len <= 16;
     out["packs"] = s.packs();
     out["rows_to_fill"] = s.packs() ? s.q_len * s.group() : s.q_len;

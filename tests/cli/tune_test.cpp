@@ -66,6 +66,19 @@ TEST_F(TuneCli, TheWidestGemmIsVerifiedOnSlices) {
   EXPECT_EQ(variant["verification"]["not_run"], Json{"whole grid not run: outputs and intermediates take 17.2 GB"});
 }
 
+// Pages beyond 2^32 elements; the slices are of the middle and the last sequences.
+TEST_F(TuneCli, ACacheOf40GiBIsVerifiedOnSlices) {
+  const Json result = parse(
+      home.run("tune attention --L 1 --kv-len 32768 --batch 320 --heads 64 --kv-heads 8 --d 128 --page 64 --variant "
+               "fused --evals 1 --executor sim --json"));
+  ASSERT_EQ(result["variants"].size(), 1u);
+  const Json& variant = result["variants"][0];
+  EXPECT_TRUE(variant["partly_verified"]);
+  EXPECT_EQ(variant["verification"]["launch_ctas_run"], 3);
+  EXPECT_EQ(variant["verification"]["not_run"], Json{"whole grid not run: it takes 344 GFLOPs"});
+  EXPECT_GE(variant["kernels"][0]["compulsory_bytes"], 42.9e9);  // less a few shared pages
+}
+
 TEST_F(TuneCli, SecondRunRemembersAndSaysTheSame) {
   const Outcome cold = home.run(kSmall), warm = home.run(kSmall);
   const Json again = parse(warm);

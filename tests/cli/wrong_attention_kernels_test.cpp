@@ -21,6 +21,11 @@ constexpr const char *kFused = "attention/fused.cu.jinja", *kMerge = "attention/
   "attention --d 64 --heads 10 --kv-heads 2 --L 10 --kv-len 300 --batch 2 --variant fused --set pack_gqa=true,BM=16"
 #define ROOFGEN_PAGED ROOFGEN_DECODE "--L 1 --kv-lengths 300,77 --page 16 --variant fused "
 
+constexpr const char *kScores = "attention/scores.cu.jinja", *kPv = "attention/pv.cu.jinja",
+                     *kRows = "attention/packed_rows.cuh.jinja";
+
+#define ROOFGEN_UNFUSED ROOFGEN_DECODE "--kv-len 300 --batch 2 --variant unfused --set pack_gqa=true "
+
 constexpr const char *kRotary = "attention/rotary.cuh.jinja", *kAppend = "attention/append.cuh.jinja",
                      *kFp8 = "attention/fp8_tiles.cuh.jinja", *kPrologue = "attention/prologue.cu.jinja";
 
@@ -174,6 +179,27 @@ const Wrong kWrong[] = {
      "attention --d 128 --heads 8 --kv-heads 8 --L 1 --kv-len 131072 --batch 32 --page 16 --variant fused"},
     {"cache_offset_of_32_bits", kFused, "k + batch * k_batch_stride", "k + static_cast<int>(batch * k_batch_stride)",
      "attention --d 128 --heads 8 --kv-heads 8 --L 1 --kv-len 131072 --batch 32 --variant fused"},
+    // Scores and values in memory, with the heads of a group as rows of a tile.
+    {"scores_with_the_first_head_of_the_group", kScores, "tile_rows.head(i) * q_head_stride", "0 * q_head_stride",
+     ROOFGEN_UNFUSED "--L 2"},
+    {"scores_written_in_the_order_of_rows", kScores, "tile_rows.head(i) * head_rows + tile_rows.row(i)", "i",
+     ROOFGEN_UNFUSED "--L 3 --causal"},
+    {"scores_of_unused_rows_written", kScores, "tile_rows.used(i) ? to", "true ? to",
+     "attention --d 64 --heads 10 --kv-heads 2 --L 1 --kv-len 300 --batch 2 --variant unfused --set pack_gqa=true"},
+    {"scores_of_the_head_of_another_group", kScores, "kv_head * k_head_stride", "(kv_head ^ 1) * k_head_stride",
+     ROOFGEN_UNFUSED "--L 1"},
+    {"score_expression_of_another_head", kScores, "head0 + tile_rows.head(in_tile)", "head0",
+     ROOFGEN_UNFUSED "--L 1 --score 's * (1 + h)'"},
+    {"mask_of_the_first_head_decides", kRows, "part.some |= truth.some;", "",
+     ROOFGEN_UNFUSED "--L 1 --mask 'q - k < 40 + 60 * h'"},
+    {"whole_tile_by_the_first_head", kRows, "part.all &= truth.all;", "",
+     ROOFGEN_DECODE "--L 1 --kv-len 300 --batch 2 --variant fused --set pack_gqa=true --mask 'q - k < 290 - 30 * h'"},
+    {"probabilities_of_another_row", kPv, "tile_rows.head(i) * head_rows + tile_rows.row(i)",
+     "tile_rows.head(i) * head_rows", ROOFGEN_UNFUSED "--L 3"},
+    {"output_of_another_head", kPv, "tile_rows.head(i) * o_head_stride", "(tile_rows.head(i) ^ 1) * o_head_stride",
+     ROOFGEN_UNFUSED "--L 1"},
+    {"probabilities_by_the_mask_of_one_head", kPv, "tables.of_head(head0 + tile_rows.head(i))", "tables.of_head(head0)",
+     ROOFGEN_UNFUSED "--L 1 --mask 'q - k < 40 + 60 * h'"},
     // Rotary embedding.
     {"queries_rotated_by_their_row", kFused, "used ? first_new + row0 + row : 0", "used ? row0 + row : 0",
      ROOFGEN_ROTARY},

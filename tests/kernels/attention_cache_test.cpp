@@ -132,7 +132,7 @@ TEST_P(CacheSchedules, AreRight) {
   const auto& [page, stage, pins] = GetParam();
   Request request;
   request.problem =
-      problem_of({"", {{"L", 3}, {"d", 96}, {"heads", 2}, {"page", page}}, kCausalLse, {{"kv_lengths", "410,777"}}});
+      problem_of({"", {{"L", 9}, {"d", 96}, {"heads", 2}, {"page", page}}, kCausalLse, {{"kv_lengths", "410,777"}}});
   request.variant = "unfused";
   request.pins[stage] = pins;
   expect_right(request);
@@ -140,15 +140,17 @@ TEST_P(CacheSchedules, AreRight) {
 
 INSTANTIATE_TEST_SUITE_P(
     Points, CacheSchedules,
-    testing::Combine(testing::Values(16, 128, 256), testing::Values("scores"),
-                     testing::Values(Pins{{"BN", n(64)}, {"strip", n(4)}, {"stages", n(3)}},
-                                     Pins{{"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(8)}},
-                                     Pins{{"BN", n(128)}, {"strip", n(1)}, {"stages", n(1)}, {"swizzle", false}})));
+    testing::Combine(
+        testing::Values(16, 128, 256), testing::Values("scores"),
+        testing::Values(Pins{{"BN", n(64)}, {"strip", n(4)}, {"stages", n(3)}},
+                        Pins{{"BM", n(64)}, {"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}},
+                        Pins{{"BN", n(128)}, {"strip", n(1)}, {"stages", n(1)}, {"swizzle", false}})));
 INSTANTIATE_TEST_SUITE_P(
     ValuePoints, CacheSchedules,
-    testing::Combine(testing::Values(16, 64, 256), testing::Values("pv"),
-                     testing::Values(Pins{{"BK", n(32)}, {"stages", n(4)}},
-                                     Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}})));
+    testing::Combine(
+        testing::Values(16, 64, 256), testing::Values("pv"),
+        testing::Values(Pins{{"BK", n(32)}, {"stages", n(4)}},
+                        Pins{{"BM", n(64)}, {"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}})));
 
 // ---- Mutants ---------------------------------------------------------------------------------------
 
@@ -191,7 +193,7 @@ const Mutant kMutants[] = {
     {"first_row_of_the_page", 16, {kPages, "+ k % kPage * row_bytes", ""}},
     {"first_row_of_a_large_page", 256, {kPages, "+ k % kPage * row_bytes", ""}},
     {"a_page_without_a_head", 16, {kShared, "+ {{ head }} * {{ t }}_head_stride", ""}},
-    {"entries_behind_the_end_followed", 16, {kGather, "kWhole || valid(row, group.chunk)", "true"}},
+    {"rows_behind_the_end_copied", 16, {kGather, "valid(row, group.chunk + kChunk) ? 16 : 0", "16"}},
     {"a_row_behind_the_end",
      16,
      {kPages, "return keys(first + row); }, FirstRows{end - first}",

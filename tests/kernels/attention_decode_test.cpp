@@ -1,4 +1,4 @@
-// Fused, split and merged attention with few queries, as it is served: whole grids at small and odd sizes in the
+// Attention with few queries, as it is served, in all variants: whole grids at small and odd sizes in the
 // simulator, compared with the reference.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -104,14 +104,14 @@ INSTANTIATE_TEST_SUITE_P(Sizes, AttentionDecode, testing::ValuesIn(sizes()), nam
 std::vector<Decode> features() {
   std::vector<Decode> out;
   for (const Feature& f : kFeatures)
-    for (const char* variant : {"fused", "split9", "merged9"}) {
+    for (const char* variant : {"fused", "split9", "merged9", "unfused"}) {
       out.push_back(decode(5, 3, 300, 64, f, variant));
       out.back().problem.name += "_packed";
     }
   for (const auto& [name, pattern] : {std::pair{"zero_query", InputPattern::kZeroQuery},
                                       {"one_hot", InputPattern::kOneHot},
                                       {"growing", InputPattern::kGrowing}})
-    for (const char* variant : {"fused", "split4", "merged4"}) {
+    for (const char* variant : {"fused", "split4", "merged4", "unfused"}) {
       out.push_back(decode(8, 2, 500, 64, kFeatures[1], variant));
       out.back().problem.name += std::string("_") + name;
       out.back().problem.pattern = pattern;
@@ -147,6 +147,36 @@ std::vector<Decode> schedules() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, AttentionDecode, testing::ValuesIn(schedules()), name_of);
+
+/// Small tiles, packed heads and warps that share columns, in scores and pv; with masks by head and pages.
+std::vector<Decode> unfused_schedules() {
+  std::vector<Decode> out;
+  for (const int64_t rows : {16, 32, 64})
+    for (const int64_t warps_n : {1, 2, 4})
+      for (const bool packed : {false, true}) {
+        const int64_t warps_m = std::min<int64_t>(rows / 16, 8 / warps_n),
+                      warps = std::max<int64_t>(4, warps_m * warps_n);
+        if (warps / warps_n * 16 > rows) continue;
+        AttentionCase c{fmt::format("unfused_rows{}_columns{}{}", rows, warps_n, packed ? "_packed" : ""),
+                        {{"L", 5}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}},
+                        kCausalLse,
+                        {{"kv_lengths", "500,65"}}};
+        if (warps_n == 2) c.dims["page"] = rows == 16 ? 256 : 16;
+        if (warps_n == 4) c.texts["mask"] = "q - k < 40 + 50 * h";
+        const Pins pins{{"BM", n(rows)},
+                        {"warps", n(warps)},
+                        {"warps_n", n(warps_n)},
+                        {"pack_gqa", packed},
+                        {"swizzle", rows != 32}};
+        Pins scores = pins, pv = pins;
+        scores["BN"] = n(warps_n == 1 ? 64 : 128);
+        pv["BK"] = n(rows == 16 ? 128 : 32);
+        out.push_back({c, "unfused", {{"scores", scores}, {"pv", pv}}});
+      }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Unfused, AttentionDecode, testing::ValuesIn(unfused_schedules()), name_of);
 
 std::vector<Decode> combinations() {
   std::vector<Decode> out;

@@ -22,6 +22,11 @@ const Case kCases[] = {
      {{"score", "s + 0.05 * slope[h] * (k - q) + row[q]"}, {"mask", "k < 4 or q - k < 70"}},
      {kSlope, {"row", DType::kFp32, {"q"}}},
      3},
+    {"heads_of_a_group_in_a_tile",
+     {{"L", 3}, {"kv_len", 333}, {"d", 64}, {"batch", 2}, {"heads", 10}, {"kv_heads", 2}},
+     kCausalLse,
+     {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70 + 20 * h"}},
+     {kSlope}},
 #ifdef ROOFGEN_SLOW
     {"even", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}},
     {"even_causal", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal},

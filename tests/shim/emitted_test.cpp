@@ -84,6 +84,26 @@ TEST(Emitted, SplitAttentionThatAppendsRotatedKeysToPages) {
         "-DSPLIT -DAPPEND -DPAGE=64");
 }
 
+TEST(Emitted, AttentionBehindAKernelThatAppendsRotatedKeysToPages) {
+  embed(kDecode + "prologue_fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention",
+        "-DPROLOGUE -DAPPEND -DPAGE=16");
+}
+
+TEST(Emitted, AttentionWithPagesOfFp8) {
+  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head", "attention",
+        "-DFP8 -DPAGE=16");
+}
+
+TEST(Emitted, AttentionOfSplitKeysInPagesOfFp8) {
+  embed(kDecode + "split4 --page 32 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head", "attention",
+        "-DSPLIT -DFP8 -DPAGE=32");
+}
+
+TEST(Emitted, UnfusedAttentionOfOneQuery) {
+  embed("attention --L 1 --kv-len 500 --heads 8 --kv-heads 2 --d 64 --batch 2 --variant unfused", "attention",
+        "-DUNFUSED");
+}
+
 TEST(Emitted, AttentionOfSplitKeysInPages) {
   embed(kDecode + "split4 --page 16 --kv-lengths 100,512", "attention", "-DSPLIT -DPAGE=16");
 }

@@ -551,7 +551,7 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
 template <class Body>
 Result<void> Verifier::at_all_sites(const Body& body) const {
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const size_t threads = executor_.origin() == Origin::kSimulated ? std::min(cores, sites_.size()) : 1;
+  const size_t threads = executor_.runs_parts() ? std::min(cores, sites_.size()) : 1;
   std::vector<std::optional<Error>> failed(sites_.size());
   std::atomic<size_t> next{0};
   {

@@ -1,11 +1,17 @@
 /* attention.h of `emit attention` for few queries: d is 64. -DSPLIT: the keys are split, and a second kernel merges the
- * parts. -DMERGED: the last CTA of each tile merges them. -DPAGE: caches in pages, with a length for each sequence.
- * -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence are new. */
+ * parts. -DMERGED: the last CTA of each tile merges them. -DUNFUSED: scores, softmax and pv. -DPAGE: caches in pages,
+ * with a length for each sequence. -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence
+ * are new; -DPROLOGUE: by a kernel of its own. -DFP8, with pages: K and V are e4m3, with a scale for each head. */
 #include "out/attention.h"
 
 #include "host.h"
 
 enum { kD = 64, kCounterBytes = 4096 };
+#ifdef UNFUSED
+static const float kScale = 0.0078125f; /* S is bf16: an error of 2^-9 of a score is one of its exponential */
+#else
+static const float kScale = 0.125f;
+#endif
 
 static CUdeviceptr upload(const void* data, size_t bytes) {
   CUdeviceptr to;
@@ -20,7 +26,7 @@ typedef struct {
 
 typedef struct {
   Tensor q, k, v, o;
-  CUdeviceptr lse, lengths, table, k_new, v_new;
+  CUdeviceptr lse, lengths, table, k_new, v_new, k_scale, v_scale;
   int64_t pages_per_sequence;
 } Tensors;
 
@@ -33,7 +39,13 @@ static CUresult launch(const Sizes* s, const Tensors* t) {
 #else
 #define NEW
 #endif
-#define CACHE , t->lengths, t->table, t->pages_per_sequence, PAGE *kv_row, PAGE *kv_row NEW
+#ifdef FP8
+#define SCALES , t->k_scale, t->v_scale
+#else
+#define SCALES
+#endif
+#define PAGES t->lengths, t->table, t->pages_per_sequence, PAGE *kv_row, PAGE *kv_row
+#define CACHE , PAGES NEW SCALES
   const int64_t kv_batch = 0;
 #else
 #define CACHE
@@ -41,7 +53,7 @@ static CUresult launch(const Sizes* s, const Tensors* t) {
 #endif
 #define INPUTS s->q_len, s->kv_len, s->q_len *q_row, q_row, kD, kv_batch, kv_row, kD, kv_batch, kv_row, kD
 #define OUTPUT s->q_len *q_row, q_row, kD
-  const float scale_log2 = 0.125f * 1.44269504f;
+  const float scale_log2 = kScale * 1.44269504f;
 #ifdef SPLIT
   const CUfunction partial = load("out/attention_partial.ptx", ATTENTION_PARTIAL_ENTRY),
                    combine = load("out/attention_combine.ptx", ATTENTION_COMBINE_ENTRY);
@@ -67,6 +79,42 @@ static CUresult launch(const Sizes* s, const Tensors* t) {
   must(cuMemAlloc(&logs, (size_t)attention_partial_LSE_bytes(s->q_len, s->batch, s->heads)), "partial_LSE");
   return attention_launch(function, 0, t->q.device, t->k.device, t->v.device, t->o.device, t->lse, parts, logs,
                           counters, INPUTS, OUTPUT, scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
+#elif defined UNFUSED
+#define BUFFER(name) \
+  CUdeviceptr name;  \
+  must(cuMemAlloc(&name, (size_t)attention_##name##_bytes(s->q_len, s->batch, s->heads, s->kv_len)), #name)
+#define STAGE(name, ENTRY)                                                                \
+  const CUfunction name = load("out/attention_" #name ".ptx", ATTENTION_##ENTRY##_ENTRY); \
+  must(attention_##name##_prepare(name), #name)
+  BUFFER(S);
+  BUFFER(P);
+  STAGE(scores, SCORES);
+  STAGE(softmax, SOFTMAX);
+  STAGE(pv, PV);
+  const int64_t kv[] = {kv_batch, kv_row, kD};
+  (void)scale_log2;
+  CUresult result =
+      attention_scores_launch(scores, 0, t->q.device, t->k.device, S, s->q_len, s->kv_len, s->q_len * q_row, q_row, kD,
+                              kv[0], kv[1], kv[2], kScale, s->batch, s->heads, s->kv_heads);
+  if (result == CUDA_SUCCESS)
+    result = attention_softmax_launch(softmax, 0, S, P, t->lse, s->q_len, s->kv_len, s->batch, s->heads);
+  if (result != CUDA_SUCCESS) return result;
+  return attention_pv_launch(pv, 0, P, t->v.device, t->o.device, s->q_len, s->kv_len, kv[0], kv[1], kv[2], OUTPUT,
+                             s->batch, s->heads, s->kv_heads);
+#elif defined PROLOGUE
+  const CUfunction prologue = load("out/attention_prologue.ptx", ATTENTION_PROLOGUE_ENTRY),
+                   function = load("out/attention.ptx", ATTENTION_ENTRY);
+  CUdeviceptr q_plain;
+  must(cuMemAlloc(&q_plain, (size_t)attention_Q_plain_bytes(s->q_len, s->batch, kD, s->heads)), "Q_plain");
+  must(attention_prologue_prepare(prologue), "attention_prologue_prepare");
+  must(attention_prepare(function), "attention_prepare");
+  const CUresult result =
+      attention_prologue_launch(prologue, 0, t->q.device, q_plain, t->k.device, t->v.device, INPUTS, t->k_new, t->v_new,
+                                NEW_STRIDES, NEW_STRIDES, PAGES, s->batch, s->heads, s->kv_heads);
+  if (result != CUDA_SUCCESS) return result;
+  return attention_launch(function, 0, q_plain, t->k.device, t->v.device, t->o.device, t->lse, s->q_len, s->kv_len, kD,
+                          kv_batch, kv_row, kD, kv_batch, kv_row, kD, OUTPUT, scale_log2, PAGES, s->batch, s->heads,
+                          s->kv_heads);
 #else
   const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
   must(attention_prepare(function), "attention_prepare");
@@ -84,6 +132,19 @@ static void rotate(float* row, int64_t position) {
     row[i + kD / 2] = (float)(x * sin(angle) + y * cos(angle));
   }
 }
+#endif
+
+#ifdef FP8
+/* Multiplies a tensor [token, head, kD] by scales of its heads, and returns these on the device. */
+static CUdeviceptr scaled(Tensor t, int64_t heads, float step) {
+  float* scales = malloc((size_t)heads * sizeof(float));
+  for (int64_t head = 0; head < heads; ++head) scales[head] = 0.3f + step * (float)head;
+  for (int64_t i = 0; i < t.count; ++i) t.host[i] *= scales[i / kD % heads];
+  return upload(scales, (size_t)heads * sizeof(float));
+}
+enum { kCacheBytes = 1 };
+#else
+enum { kCacheBytes = 2 };
 #endif
 
 /* Compares O of every row with sums in fp64. Without a cache in pages, all lengths are kv_len. */
@@ -105,8 +166,12 @@ static int run(Sizes s, const int32_t* lengths) {
   t.lengths = upload(lengths, (size_t)s.batch * sizeof *lengths);
 #endif
   t.q = input(1, s.batch * s.q_len * s.heads * kD, 2);
-  t.k = input(2, rows * s.kv_heads * kD, 2);
-  t.v = input(3, rows * s.kv_heads * kD, 2);
+  t.k = input(2, rows * s.kv_heads * kD, kCacheBytes);
+  t.v = input(3, rows * s.kv_heads * kD, kCacheBytes);
+#ifdef FP8
+  t.k_scale = scaled(t.k, s.kv_heads, 0.2f);
+  t.v_scale = scaled(t.v, s.kv_heads, 0.7f);
+#endif
   t.o = output(t.q.count, 2);
 #ifdef APPEND
   Tensor k_new = input(4, s.batch * s.q_len * s.kv_heads * kD, 2), v_new = input(5, k_new.count, 2);
@@ -148,7 +213,7 @@ static int run(Sizes s, const int32_t* lengths) {
 #endif
       at[k] = (place * s.kv_heads + head / (s.heads / s.kv_heads)) * kD;
       p[k] = 0;
-      for (int c = 0; c < kD; ++c) p[k] += q[c] * t.k.host[at[k] + c] * 0.125;
+      for (int c = 0; c < kD; ++c) p[k] += q[c] * t.k.host[at[k] + c] * kScale;
       top = fmax(top, p[k]);
     }
     for (int64_t k = 0; k < keys; ++k) sum += p[k] = exp(p[k] - top);
