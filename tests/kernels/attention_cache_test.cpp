@@ -142,9 +142,10 @@ INSTANTIATE_TEST_SUITE_P(
     Points, CacheSchedules,
     testing::Combine(
         testing::Values(16, 128, 256), testing::Values("scores"),
-        testing::Values(Pins{{"BN", n(64)}, {"strip", n(4)}, {"stages", n(3)}},
-                        Pins{{"BM", n(64)}, {"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}},
-                        Pins{{"BN", n(128)}, {"strip", n(1)}, {"stages", n(1)}, {"swizzle", false}})));
+        testing::Values(
+            Pins{{"BN", n(64)}, {"strip", n(4)}, {"stages", n(3)}},
+            Pins{{"BM", n(64)}, {"BN", n(192)}, {"strip", n(2)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}},
+            Pins{{"BN", n(128)}, {"strip", n(1)}, {"stages", n(1)}, {"swizzle", false}})));
 INSTANTIATE_TEST_SUITE_P(
     ValuePoints, CacheSchedules,
     testing::Combine(
