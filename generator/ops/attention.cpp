@@ -33,6 +33,7 @@ class Attention final : public Op {
   std::string name() const override { return "attention"; }
 
   Result<Problem> complete(Problem p) const override {
+    ROOFGEN_CHECK(attention::check_packed(p));
     ROOFGEN_CHECK(complete_lengths(p));
     ROOFGEN_CHECK(attention::complete_cache(p));
     for (const char* required : {"L", "d"})
@@ -197,10 +198,7 @@ class Attention final : public Op {
   int64_t least_rows(const Problem&, InputPattern pattern) const override {
     return pattern == InputPattern::kGrowing ? attention::kGrowingRows : pattern == InputPattern::kOneHot ? 64 : 1;
   }
-  Slice slice(const Problem& problem) const override {
-    const Shape s(problem);
-    return {768, 0, 768, true, s.packs() ? s.group() : 1};
-  }
+  Slice slice(const Problem&) const override { return {768, 0, 768, true}; }
 
   /// A score expression of zero has no exact result.
   std::vector<InputPattern> patterns(const Problem& problem) const override {
@@ -422,7 +420,7 @@ class Attention final : public Op {
         {"L", longest}, {"kv_len", longest}, {"batch", static_cast<int64_t>(lengths.size())}};
     for (const auto& [name, value] : implied)
       if (const int64_t given = p.dims.emplace(name, value).first->second; given != value)
-        return usage(fmt::format("{} is {}, but the lengths give {}; leave it out", name, given, value));
+        return usage(fmt::format("{} is {}, but --lengths gives {}; leave it out", name, given, value));
     p.flags["varlen"] = true;
     return {};
   }

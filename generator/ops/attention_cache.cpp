@@ -37,6 +37,18 @@ std::string appended_text(const Problem& p) {
 
 }  // namespace
 
+Result<void> check_packed(const Problem& p) {
+  const auto lengths = p.texts.find("lengths"), kv_lengths = p.texts.find("kv_lengths");
+  if (lengths == p.texts.end() || lengths->second.empty()) return {};
+  const auto append = p.flags.find("append");
+  for (const auto& [given, flag] : {std::pair{kv_lengths != p.texts.end(), "--kv-lengths"},
+                                    {p.dims.count("page") != 0, "--page"},
+                                    {append != p.flags.end() && append->second, "--append"}})
+    if (given)
+      return usage(fmt::format("--lengths and {}: the keys of packed sequences are no cache; leave one out", flag));
+  return {};
+}
+
 Result<void> complete_cache(Problem& p) {
   // Without a choice the problem stays as it was before there was one.
   for (const char* name : {"kv_lengths", "kv_layout"})
@@ -50,11 +62,6 @@ Result<void> complete_cache(Problem& p) {
   if (page != p.dims.end() && std::count(std::begin(kPages), std::end(kPages), page->second) == 0)
     return usage(fmt::format("page is {}; 16, 32, 64, 128 or 256 was expected", page->second));
   const auto text = p.texts.find("kv_lengths");
-  if (const auto packed = p.texts.find("lengths"); packed != p.texts.end() && !packed->second.empty())
-    for (const auto& [given, flag] :
-         {std::pair{text != p.texts.end(), "--kv-lengths"}, std::pair{page != p.dims.end(), "--page"}})
-      if (given)
-        return usage(fmt::format("--lengths and {}: the keys of packed sequences are no cache; leave one out", flag));
   if (text == p.texts.end()) return {};
   ROOFGEN_TRY(const std::vector<int64_t> lengths, parse_lengths("--kv-lengths", text->second));
   const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());

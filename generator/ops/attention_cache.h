@@ -13,6 +13,8 @@
 namespace roofgen::attention {
 
 /// Checks --kv-lengths, --page and --kv-layout, and sets what they imply: batch, kv_len, flag `ragged`. L is known.
+/// Packed sequences have no cache.
+Result<void> check_packed(const Problem& problem);
 Result<void> complete_cache(Problem& problem);
 /// The lengths of --kv-lengths, or kv_len of each sequence.
 int64_t shortest_cache(const Problem& problem);

@@ -73,8 +73,6 @@ Result<void> complete_rotary(Problem& p) {
 
 Result<void> complete_append(const Problem& p) {
   if (!appends(p)) return {};
-  if (has_text(p, "lengths"))
-    return usage("--lengths and --append: the keys of packed sequences are no cache; leave one out");
   const int64_t length = p.dims.at("L"), shortest = shortest_cache(p);
   if (length <= shortest) return {};
   if (!p.texts.count("kv_lengths"))

@@ -122,12 +122,10 @@ class Op {
   /// Rows and columns of a slice of the real launch. `cols` 0: whole rows. Variants of several stages always use whole
   /// rows, because a later stage may read them. `fed_rows`: rows that a stage computes for the next one, whose CTAs may
   /// extend beyond the slice; the row tiles of every stage divide it, unless it is all rows.
-  /// `tile`: one row tile is enough for a variant of one stage, because tiles differ only in their place. `fed_heads`:
-  /// as `fed_rows`, for heads.
+  /// `tile`: one row tile is enough for a variant of one stage, because tiles differ only in their place.
   struct Slice {
     int64_t rows, cols, fed_rows;
     bool tile = false;
-    int64_t fed_heads = 1;
   };
   virtual Slice slice(const Problem& problem) const = 0;
   /// The rows of a slice that have all that a pattern varies.

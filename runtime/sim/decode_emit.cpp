@@ -159,7 +159,8 @@ void Decoder::def(uint32_t Inst::*field, std::string_view name, Slot slot) {
 }
 
 uint32_t Decoder::predicate(const PtxOperand& o) {
-  if (o.kind == PtxOperand::Kind::kInteger && o.bits == 1) return 0;
+  // Of integers, all but zero are true.
+  if (o.kind == PtxOperand::Kind::kInteger && o.bits != 0) return 0;
   if (o.kind != PtxOperand::Kind::kName || o.bits || o.negated)
     fail(fmt::format("'{}' needs a predicate here", guarded_->name));
   const Symbol& s = resolve(o.name);

@@ -79,6 +79,36 @@ TEST_F(TuneCli, ACacheOf40GiBIsVerifiedOnSlices) {
   EXPECT_GE(variant["kernels"][0]["compulsory_bytes"], 42.9e9);  // less a few shared pages
 }
 
+// A CTA of combine has heads of two groups.
+TEST_F(TuneCli, HeadsOfSeveralGroupsAreMergedTogether) {
+  const Json result =
+      parse(home.run("tune attention --L 1 --kv-len 300 --d 64 --batch 2 --heads 14 --kv-heads 2 --variant split3 "
+                     "--set heads_per_cta=4 --evals 2 --executor sim --json"));
+  EXPECT_TRUE(result["variants"][0]["verified"]) << result["variants"][0];
+}
+
+// Two stages of 64 keys do not fit into 99 KB.
+TEST_F(TuneCli, WideHeadsFitSmallSharedMemories) {
+  const Json result = parse(
+      home.run("tune attention --L 1 --kv-len 300 --d 256 --batch 1 --heads 4 --kv-heads 2 --rotary half --append "
+               "--variant fused --device l4 --evals 1 --executor sim --json"));
+  EXPECT_TRUE(result["variants"][0]["verified"]) << result["variants"][0];
+}
+
+TEST_F(TuneCli, EmptyTextsAndCachesOfPackedSequencesAreErrors) {
+  const std::string job = "tune attention --L 1 --d 64 --executor sim ";
+  for (const auto& [flags, message] :
+       {std::pair{"--kv-lengths ''", "--kv-lengths is empty; expected: lengths of the caches"},
+        {"--rotary ''", "--rotary is empty; expected: rotate Q and K"},
+        {"--lengths 3,4 --page 16", "--lengths and --page: the keys of packed sequences are no cache; leave one out"},
+        {"--lengths 3,4 --append",
+         "--lengths and --append: the keys of packed sequences are no cache; leave one out"}}) {
+    const Outcome o = home.run(job + flags);
+    EXPECT_EQ(o.exit, 2) << flags;
+    EXPECT_NE(o.err.find(message), std::string::npos) << o.err;
+  }
+}
+
 TEST_F(TuneCli, SecondRunRemembersAndSaysTheSame) {
   const Outcome cold = home.run(kSmall), warm = home.run(kSmall);
   const Json again = parse(warm);

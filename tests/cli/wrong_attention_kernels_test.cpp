@@ -110,7 +110,7 @@ const Wrong kWrong[] = {
     {"sequence_and_split_exchanged", kFused, "batch = blockIdx.z / splits, split = blockIdx.z % splits",
      "batch = blockIdx.z % splits, split = blockIdx.z / splits", ROOFGEN_SPLIT},
     // Query heads as rows of a tile.
-    {"row_and_head_exchanged", kFused, "row(int i) const { return i / group; }",
+    {"row_and_head_exchanged", kRows, "row(int i) const { return i / group; }",
      "row(int i) const { return i % group; }", ROOFGEN_FUSED "--L 3"},
     {"a_head_more_in_a_group", kFused, "tile_rows(group, end_row - row0)", "tile_rows(group + 1, end_row - row0)",
      ROOFGEN_FUSED "--L 3"},

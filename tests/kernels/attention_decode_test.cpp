@@ -158,7 +158,7 @@ std::vector<Decode> unfused_schedules() {
                       warps = std::max<int64_t>(4, warps_m * warps_n);
         if (warps / warps_n * 16 > rows) continue;
         AttentionCase c{fmt::format("unfused_rows{}_columns{}{}", rows, warps_n, packed ? "_packed" : ""),
-                        {{"L", 5}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}},
+                        {{"L", 9}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}},
                         kCausalLse,
                         {{"kv_lengths", "500,65"}}};
         if (warps_n == 2) c.dims["page"] = rows == 16 ? 256 : 16;

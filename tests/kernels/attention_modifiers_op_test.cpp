@@ -61,7 +61,7 @@ TEST(AttentionModifiersOp, RefusesInvalidModifiersWithACaret) {
             std::string::npos);
   EXPECT_NE(refusal(given(kDims, {{"lengths", "12,"}})).find("a length was expected"), std::string::npos);
   EXPECT_NE(refusal(given({{"L", 64}, {"d", 64}}, {{"lengths", "12,15"}}))
-                .find("L is 64, but the lengths give 15; leave it out"),
+                .find("L is 64, but --lengths gives 15; leave it out"),
             std::string::npos);
   EXPECT_NE(refusal(given(kDims, {{"score", "s + slop[h]"}}, {{"slope", DType::kFp32, {"h"}}})).find("slope"),
             std::string::npos);

@@ -76,6 +76,12 @@ TEST(WarpOps, VotesAndReductions) {
       "setp.lt.u32 %p1,%r1,40; bar.red.and.pred %p2,0,%p1; selp.u32 %r9,1,0,%p2;", [](uint32_t) { return 0u; }, 64);
 }
 
+TEST(WarpOps, IntegersArePredicates) {
+  for (const char* truth : {"1", "-1", "2"})
+    expect_each(std::string("setp.lt.u32 %p1,%r1,5; xor.pred %p2,%p1,") + truth + "; selp.u32 %r9,1,0,%p2;",
+                [](uint32_t i) { return i < 5 ? 0u : 1u; });
+}
+
 TEST(WarpOps, DivergentLoopsComeBackTogether) {
   // Each lane loops lane+1 times, then all meet in a full-warp shuffle.
   expect_each(

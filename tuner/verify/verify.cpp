@@ -57,8 +57,8 @@ constexpr uint64_t kOffsetOfBuffers = 16;
 }  // namespace
 
 std::string VerifyPlan::key() const {
-  return fmt::format("full={} slice={}x{} fed={}x{} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
-                     fed_heads, tile_slices, patterns);
+  return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
+                     tile_slices, patterns);
 }
 
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
@@ -74,7 +74,6 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   const Extent extent = op_.extent(problem_);
   plan_.slice_rows = slice.rows;
   plan_.fed_rows = slice.fed_rows;
-  plan_.fed_heads = slice.fed_heads;
   plan_.slice_cols = variant_.stages.size() == 1 ? slice.cols : 0;
   plan_.reduced_flops = reduced_flops;
   uint64_t bytes = 0;
@@ -177,7 +176,34 @@ Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t w
   return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes")).miss_ratio(unique_bytes);
 }
 
-Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& site, Run run) const {
+/// How many heads one CTA of a later stage may take, in any of its schedules.
+Result<std::set<int64_t>> Verifier::heads_taken_behind(size_t stage_index) const {
+  std::set<int64_t> out;
+  ROOFGEN_TRY(const expr::Map problem, problem_scope(op_, problem_, limits(device_)));
+  for (size_t i = stage_index + 1; i < variant_.stages.size(); ++i) {
+    const Stage& stage = variant_.stages[i];
+    ROOFGEN_TRY(const Schedule preset, default_schedule(variant_, stage, problem, {}));
+    const auto checked = check_schedule(variant_, stage, preset, problem, false);
+    const Legal* legal = std::get_if<Legal>(&checked);
+    for (const Stage::AxisSpec& axis : stage.axes) {
+      if (axis.name != "head" || !legal) continue;
+      const std::vector<std::string> names = axis.step.names();
+      for (const Param& param : stage.params) {
+        if (std::find(names.begin(), names.end(), param.name) == names.end()) continue;
+        for (const ParamValue& value : param.values) {
+          expr::Map scope = legal->scope;
+          std::visit([&](const auto& v) { scope[param.name] = v; }, value);
+          ROOFGEN_TRY(const int64_t step, axis.step.eval_int(scope));
+          out.insert(step);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_index, const Site& site,
+                                             Run run) const {
   const Extent extent = op_.extent(site.problem);
   Slices out;
   if (site.whole) {
@@ -193,14 +219,22 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, const Site& s
     return Error{Exit::kFailed,
                  fmt::format("a row tile of {} does not divide the {} rows that the stages of a slice share", step,
                              plan_.fed_rows)};
+  std::set<int64_t> steps;
+  if (run == Run::kFeed) {
+    ROOFGEN_TRY(steps, heads_taken_behind(stage_index));
+  }
+  steps.insert(finest_step(launch, "head"));
   for (const Site::Anchor& a : site.anchors) {
     const int64_t end = extent.rows_of(a.batch), col = cols > 0 ? a.col / cols * cols : 0;
     int64_t row = a.row / rows * rows, row_end = std::min(row + rows, end);
     // The last rows may be too few.
     if (plan_.tile_slices && row_end == end) row = std::min(row, std::max<int64_t>(0, end - least) / step * step);
     // A CTA may compute several heads. Where a kernel alone is a variant, all of them are compared.
-    const int64_t heads = std::max(finest_step(launch, "head"), run == Run::kFeed ? plan_.fed_heads : 1);
-    const int64_t first = a.head / heads * heads, last = std::min(first + heads, extent.heads) - 1;
+    int64_t first = a.head, last = a.head;
+    for (const int64_t heads : steps) {
+      first = std::min(first, a.head / heads * heads);
+      last = std::min(extent.heads - 1, std::max(last, a.head / heads * heads + heads - 1));
+    }
     for (int64_t head = first; head <= last; ++head) {
       const Region region{a.batch, head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
       // Two anchors may fall into one slice of a small problem.
@@ -278,7 +312,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   if (counts_arrivals) options.schedule = kRandomOrder;
   if (site.whole && !site.counted)
     options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  auto slices = only.empty() ? slices_of(run.launch, site, how) : Result<Slices>(Slices{only, only});
+  auto slices =
+      only.empty() ? slices_of(run.launch, candidate.stage_index, site, how) : Result<Slices>(Slices{only, only});
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
   run.ctas = run.launch.grid.count();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ struct VerifyPlan {
   bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
   double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, which decide `full`
   bool tile_slices = false;  ///< slices are single tiles (variants of one stage)
-  int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0, fed_heads = 1;
+  int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
   std::string patterns = "normal";
   std::string key() const;
 };
@@ -118,7 +119,8 @@ class Verifier {
                            const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
   Result<Launch> launch_of(const Site& site, const Candidate& candidate) const;
-  Result<Slices> slices_of(const Launch& launch, const Site& site, Run run) const;
+  Result<Slices> slices_of(const Launch& launch, size_t stage_index, const Site& site, Run run) const;
+  Result<std::set<int64_t>> heads_taken_behind(size_t stage_index) const;
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
   Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
                              std::vector<std::vector<LineAccess>>* trace, Run how,
