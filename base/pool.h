@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "roofgen/result.h"
+
 namespace roofgen {
 
 /// Jobs are independent; the order of completion does not show in any result. Jobs do not throw.
@@ -22,5 +24,9 @@ class Pool {
   std::unique_ptr<Threads> threads_;
   std::vector<std::shared_future<void>> pending_;
 };
+
+/// Runs body(0), ..., body(count - 1) on a few threads, each index once and all of them even after an error. The error
+/// of the least index.
+Result<void> for_each_index(int threads, size_t count, const std::function<Result<void>(size_t)>& body);
 
 }  // namespace roofgen

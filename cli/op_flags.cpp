@@ -125,7 +125,7 @@ Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype
   for (const Given& g : given_)
     if (g.flag.given() && g.ops.find(" " + op + " ") == std::string::npos)
       return Error{Exit::kUsage, fmt::format("{} has no {}; it has {}", op, g.flag.name(), fmt::join(has, ", "))};
-  // As of a variable of the shell that is not set.
+  // A shell variable that is not set gives an empty text.
   for (const auto& t : kTexts)
     if (const auto text = texts_.find(t.name); text != texts_.end() && text->second.empty())
       return Error{Exit::kUsage, fmt::format("{} is empty; expected: {}", t.flag, t.help)};

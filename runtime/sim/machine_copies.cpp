@@ -93,7 +93,7 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
     source[l] = piece_of(l, bytes);
     if (!bytes) return;
     if (device_line(from[l], bytes, l, Op::kRead, false, &slot[l], &at[l])) inputs |= 1u << l;
-    // The lines of all lanes come at once, while the events are handled: of a long cache, no line is near.
+    // The host's cache misses of all lanes overlap, with each other and with the events below.
     if (slot[l]) __builtin_prefetch(state_.memory.data(slot[l]) + at[l]);
     reads |= 1u << l;
   });
@@ -106,7 +106,7 @@ void Machine::cp_async(Warp& w, const Inst& in, uint32_t mask) {
   }
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m), bytes = source[l].bytes;
-    if (bytes == 16 && slot[l])  // of constant size
+    if (bytes == 16 && slot[l])  // the compiler copies a constant size without a call
       std::memcpy(copy.data[l], state_.memory.data(slot[l]) + at[l], 16);
     else if (bytes && slot[l])
       std::memcpy(copy.data[l], state_.memory.data(slot[l]) + at[l], bytes);

@@ -79,17 +79,6 @@ const Case kCases[] = {
      InputPattern::kGrowing},
 };
 
-void expect_right(Request request) {
-  SCOPED_TRACE(request.variant);
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  for (const StageRun& r : *runs) {
-    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
-    EXPECT_GT(r.comparison.rows, 0u);
-  }
-}
-
 class AttentionCache : public testing::TestWithParam<Case> {};
 
 TEST_P(AttentionCache, IsRight) {

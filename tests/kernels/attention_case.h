@@ -42,20 +42,26 @@ struct VariantCase {
 inline void PrintTo(const VariantCase& c, std::ostream* out) { *out << c.problem.name; }
 
 /// Runs all kernels of the variant: no finding, no spill, and outputs within the tolerance.
-inline void expect_right(const VariantCase& c) {
+inline void expect_right(const Request& request) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  Request request;
-  request.problem = problem_of(c.problem);
-  request.variant = c.variant;
-  request.pins = c.pins;
-  request.pattern = c.problem.pattern;
+  SCOPED_TRACE(request.variant);
   auto runs = run(request);
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
   for (const StageRun& r : *runs) {
     EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
     EXPECT_GT(r.comparison.rows, 0u);
+    testing::Test::RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
   }
+}
+
+inline void expect_right(const VariantCase& c) {
+  Request request;
+  request.problem = problem_of(c.problem);
+  request.variant = c.variant;
+  request.pins = c.pins;
+  request.pattern = c.problem.pattern;
+  expect_right(request);
 }
 
 inline const Flags kLse{{"lse", true}}, kCausal{{"causal", true}}, kCausalLse{{"causal", true}, {"lse", true}};

@@ -161,7 +161,7 @@ std::vector<Decode> unfused_schedules() {
                         {{"L", 9}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}},
                         kCausalLse,
                         {{"kv_lengths", "500,65"}}};
-        if (warps_n == 2) c.dims["page"] = rows == 16 ? 256 : 16;
+        if (warps_n == 2) c.dims["page"] = rows == 32 ? 256 : 16;
         if (warps_n == 4) c.texts["mask"] = "q - k < 40 + 50 * h";
         const Pins pins{{"BM", n(rows)},
                         {"warps", n(warps)},

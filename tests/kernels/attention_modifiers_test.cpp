@@ -134,14 +134,7 @@ TEST_P(AttentionModifiers, AreRight) {
   request.problem = problem_of(c);
   request.variant = variant;
   request.pattern = c.pattern;
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  for (const StageRun& r : *runs) {
-    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
-    EXPECT_GT(r.comparison.rows, 0u);
-    RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
-  }
+  expect_right(request);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers,

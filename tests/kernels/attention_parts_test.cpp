@@ -127,15 +127,7 @@ void expect_right(const AttentionParts& op, const Problem& problem, InputPattern
   request.variant = variants->front().name;
   request.pattern = pattern;
   request.pins = pins;
-  SCOPED_TRACE(request.variant);
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  for (const StageRun& r : *runs) {
-    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
-    EXPECT_GT(r.comparison.rows, 0u);
-    testing::Test::RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
-  }
+  test::expect_right(request);
 }
 
 class AttentionPart : public testing::TestWithParam<Case> {};

@@ -45,7 +45,7 @@ class Planner {
     ROOFGEN_TRY(const RequiredWork reduced,
                 required_work(context_.op, plan_.formula ? &*plan_.formula : nullptr, context_.op.reduced(problem_)));
     plan_.reduced_flops = reduced.mma_flops;
-    plan_.reduced_bytes = reduced.dram_bytes;
+    reduced_bytes_ = reduced.dram_bytes;
     for (const Variant& v : plan_.variants)
       for (const Stage& s : v.stages)
         ROOFGEN_CHECK(known_rates(context_.device, matrix_instruction(s), problem_.dtype, plan_.required.mma_flops));
@@ -245,8 +245,7 @@ class Planner {
     // A candidate that only runs on the GPU costs little more than its compilation.
     if (evals == 0 && timed_alone_) evals = kDefaultGpuEvals;
     if (evals == 0) {
-      const double share =
-          std::max(plan_.reduced_flops / kDefaultBudgetFlops, plan_.reduced_bytes / kDefaultBudgetBytes);
+      const double share = std::max(plan_.reduced_flops / kDefaultBudgetFlops, reduced_bytes_ / kDefaultBudgetBytes);
       evals = std::clamp(static_cast<uint64_t>(1 / std::max(share, 1e-9)), kFewestEvals, context_.op.default_evals());
     }
     // The stage whose share is furthest below its due gets the next one.
@@ -271,6 +270,7 @@ class Planner {
   const Device ranking_device_;
   std::string last_reason_, preset_reason_;  ///< why the last point, and the default schedule, is illegal
   expr::Map reduced_scope_;
+  double reduced_bytes_ = 0;  ///< of the reduced problem, each tensor read or written once
   SearchPlan plan_;
 };
 

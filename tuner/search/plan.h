@@ -32,7 +32,6 @@ struct SearchPlan {
   std::optional<WorkFormula> formula;  ///< absent without roofline/work/<op>.json
   RequiredWork required;
   double reduced_flops = 0;            ///< required MMA FLOPs of the reduced problem
-  double reduced_bytes = 0;            ///< its tensors, read and written once
   Score score;                         ///< the floors
   std::vector<VariantReport> reports;  ///< one per variant, without results; those that do not fit say why
   std::vector<OtherVariant> untried;   ///< that --variant or --set excluded

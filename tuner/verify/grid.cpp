@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <optional>
 #include <thread>
 
 #include "base/pool.h"
@@ -109,22 +106,9 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
     }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<Verification> found(parts.size());
-  std::atomic<size_t> next{0};
-  std::mutex failed_mutex;
-  std::optional<Error> failed;
-  {
-    Pool pool(threads);
-    for (int t = 0; t < threads; ++t)
-      pool.push([&] {
-        for (size_t i = next++; i < parts.size(); i = next++) {
-          const auto compared = compare(site, candidate, {{}, {parts[i]}}, buffers, found[i]);
-          if (compared) continue;
-          const std::lock_guard lock(failed_mutex);
-          if (!failed) failed = compared.error();
-        }
-      });
-  }
-  if (failed) return *failed;
+  ROOFGEN_CHECK(for_each_index(threads, parts.size(), [&](size_t i) {
+    return compare(site, candidate, {{}, {parts[i]}}, buffers, found[i]);
+  }));
   for (const Verification& v : found) {
     // A row is compared once for each of its column tiles.
     const uint64_t tiles = extent.cols > 0 ? static_cast<uint64_t>((extent.cols + kTileCols - 1) / kTileCols) : 1;

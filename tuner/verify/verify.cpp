@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <thread>
 
 #include "base/pool.h"
@@ -585,21 +583,9 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
 /// Calls body(index, site) for each site, in the simulator for several at a time. The first error in their order.
 template <class Body>
 Result<void> Verifier::at_all_sites(const Body& body) const {
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const size_t threads = executor_.runs_parts() ? std::min(cores, sites_.size()) : 1;
-  std::vector<std::optional<Error>> failed(sites_.size());
-  std::atomic<size_t> next{0};
-  {
-    Pool pool(static_cast<int>(threads));
-    for (size_t t = 0; t < threads; ++t)
-      pool.push([&] {
-        for (size_t i = next++; i < sites_.size(); i = next++)
-          if (auto ran = body(i, *sites_[i]); !ran) failed[i] = std::move(ran).error();
-      });
-  }
-  for (std::optional<Error>& error : failed)
-    if (error) return *std::move(error);
-  return {};
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = executor_.runs_parts() ? std::min(cores, static_cast<int>(sites_.size())) : 1;
+  return for_each_index(threads, sites_.size(), [&](size_t i) { return body(i, *sites_[i]); });
 }
 
 Result<void> Verifier::set_feeder(const Candidate& candidate) {
