@@ -25,6 +25,8 @@ const std::vector<Subcommand>& subcommands() {
       {"whatif", "time every partition of a chain of operators into kernels, and explain which fusions pay",
        declare_whatif},
       {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check},
+      {"profile", "model the time of any kernel from its machine code, and explain it: a profiler without a GPU",
+       declare_profile},
       {"run", "run a program on the simulated CUDA driver: findings and counts of all its kernels", declare_run},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},

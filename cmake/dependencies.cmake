@@ -10,7 +10,7 @@ if(NOT TARGET fmt::fmt)
 endif()
 find_package(SQLite3 3.31 REQUIRED)
 
-# LLVM Support only, static, 14 or newer; not the large shared library.
+# LLVM Support, and Object for the ELF files of the CUDA compiler; static, 14 or newer, not the large shared library.
 find_package(LLVM REQUIRED CONFIG)
 if(LLVM_VERSION_MAJOR LESS 14)
   message(FATAL_ERROR "LLVM 14 or newer is needed, found ${LLVM_VERSION}")
@@ -18,6 +18,8 @@ endif()
 add_library(roofgen_llvm INTERFACE)
 target_include_directories(roofgen_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_link_libraries(roofgen_llvm INTERFACE LLVMSupport)
+add_library(roofgen_llvm_object INTERFACE)
+target_link_libraries(roofgen_llvm_object INTERFACE roofgen_llvm LLVMObject)
 
 if(ROOFGEN_TESTS)
   find_package(GTest REQUIRED)

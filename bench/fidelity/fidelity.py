@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Judges the time models of `roofgen profile` by recorded tuning spaces, and writes the tables of docs/fidelity.md.
+
+    fidelity.py --roofgen build/cli/roofgen --spaces DIR --hub DIR --ktt DIR [--write docs/fidelity.md]
+
+Needs no GPU. --spaces: folder with the recorded spaces (spaces.py lists them). --hub, --ktt: checkouts with their
+kernels (kernels.py). Points are drawn at random without regard to their times, and each is profiled once: results are
+kept in --work, and a killed run goes on. Exit codes: 0 ok, 1 failed, 2 usage.
+"""
+import argparse
+import csv
+import json
+import random
+import shlex
+import sys
+from pathlib import Path
+
+import kernels
+import profiles
+import report
+import results
+import spaces
+from kernels import Bad
+
+
+def count_or_all(text):
+    """A number of points, or None for all."""
+    if text == "all":
+        return None
+    if not text.isdigit() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number above 1 nor all")
+    return int(text)
+
+
+def positive(text):
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def version_and_path(text):
+    version, _, path = text.partition("=")
+    if not version or not Path(path).exists():
+        raise argparse.ArgumentTypeError(f"{text!r} is not VERSION=PATH of an NVRTC library or folder")
+    return version, path
+
+
+def parser():
+    made = argparse.ArgumentParser(prog="fidelity.py", description=__doc__.split("\n\n", maxsplit=1)[0])
+    made.add_argument("--roofgen", type=Path, required=True, metavar="FILE")
+    made.add_argument("--spaces", type=Path, required=True, metavar="DIR", help="recorded spaces")
+    made.add_argument("--hub", type=Path, metavar="DIR", help="checkout of AutoTuningAssociation/benchmark_hub")
+    made.add_argument("--ktt", type=Path, metavar="DIR", help="checkout of HiPerCoRe/KTT")
+    made.add_argument("--milo", type=Path, metavar="DIR",
+                      help="checkout of MiloLurati/AutoTuning_AMD_vs_Nvidia_GPUs: convolution as measured [the hub's]")
+    made.add_argument("--nvrtc", type=version_and_path, action="append", default=[], metavar="VERSION=PATH",
+                      help="compiler for the spaces that were measured with this version [the one that roofgen finds]")
+    made.add_argument("--only", action="append", default=[], metavar="SPACE", help="this space; repeatable")
+    made.add_argument("--role", choices=(spaces.FIT, spaces.REPORT), help="only spaces with this role")
+    made.add_argument("--points", type=count_or_all, default=500, metavar="N", help="of each space, or all [500]")
+    made.add_argument("--pairs", type=positive, default=2000, metavar="N", help="pairs of each space [2000]")
+    made.add_argument("--seed", type=int, default=1, help="of the draws [1]")
+    made.add_argument("--jobs", type=positive, default=1, metavar="N", help="calls of roofgen at a time [1]")
+    made.add_argument("--timeout", type=positive, default=600, metavar="S", help="seconds for one point [600]")
+    made.add_argument("--work", type=Path, default=Path("fidelity-work"), metavar="DIR",
+                      help="where results are kept [fidelity-work]")
+    made.add_argument("--model-version", default="", metavar="V", help="use the results kept for this version, and run "
+                      "roofgen only for those that are missing")
+    made.add_argument("--extra", action="append", default=[], metavar="ARG", help="argument for roofgen; repeatable")
+    made.add_argument("--write", type=Path, metavar="FILE", help="Markdown file whose tables are replaced [print]")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    made.add_argument("--csv", type=Path, metavar="FILE", help="write a line for each point")
+    made.add_argument("--explain", nargs=2, metavar=("SPACE", "N"), help="print the N worst points of a space instead")
+    made.add_argument("--model", default="event", help="the model that --explain is about [event]")
+    made.add_argument("--commands", nargs=2, metavar=("SPACE", "N"),
+                      help="print the calls of roofgen for the first N points drawn, and run nothing")
+    return made
+
+
+def drawn(points, count, seed):
+    """Without regard to their times: the order of the keys, then a seeded draw."""
+    if count is None or count >= len(points):
+        return points
+    return sorted(random.Random(seed).sample(points, count), key=lambda point: point.key)
+
+
+def profiler(options):
+    for name in ("roofgen", "spaces", "hub", "ktt", "milo"):
+        path = getattr(options, name)
+        if path and not (path.is_file() if name == "roofgen" else path.is_dir()):
+            raise Bad(f"--{name} {path}: no such {'file' if name == 'roofgen' else 'folder'}")
+    checkouts = kernels.Checkouts(hub=options.hub, ktt=options.ktt, work=options.work / "sources", milo=options.milo)
+    return profiles.Profiler(roofgen=options.roofgen.resolve(), checkouts=checkouts, work=options.work,
+                             nvrtc=dict(options.nvrtc), extra=tuple(options.extra), jobs=options.jobs,
+                             timeout_s=options.timeout, model_version=options.model_version)
+
+
+def chosen(options):
+    listed = spaces.named(options.only)
+    return [space for space in listed if options.role in (None, space.role)]
+
+
+def shell(profile, space, point):
+    variables = profile.environment(space)
+    prefix = f"ROOFGEN_NVRTC={shlex.quote(variables['ROOFGEN_NVRTC'])} " if variables else ""
+    return prefix + shlex.join(profile.command(space, profile.launch(space, point)))
+
+
+def one_space(options, words):
+    """(space, points drawn, N) of --explain and --commands."""
+    name, count = words
+    if not count.isdigit():
+        raise Bad(f"{count!r} is not a number of points")
+    space = spaces.named([name])[0]
+    return space, drawn(spaces.load(space, options.spaces)[0], options.points, options.seed), int(count)
+
+
+def print_commands(options, profile):
+    space, points, count = one_space(options, options.commands)
+    for point in random.Random(options.seed).sample(points, min(count, len(points))):
+        print(f"# measured {point.time_us:.1f} us\n{shell(profile, space, point)}")
+
+
+def print_explanation(options, profile):
+    space, points, count = one_space(options, options.explain)
+    rows = profile.rows(space, points)
+    good = [row for row in rows if row.profile]
+    if good and options.model not in results.models_of(good):
+        raise Bad(f"--model {options.model}: there are {', '.join(results.models_of(good))}")
+    print(report.explain(rows, count, options.model, lambda row: shell(profile, space, row.point)), end="")
+
+
+def judged(options, profile):
+    """The figures of all chosen spaces, the pooled errors of differences, and (space, rows) of each space."""
+    figures, rows_of, errors_of = [], [], []
+    for space in chosen(options):
+        valid, recorded = spaces.load(space, options.spaces)
+        rows = profile.rows(space, drawn(valid, options.points, options.seed))
+        for line in report.failure_lines(space, rows):
+            print(f"fidelity: {line}", file=sys.stderr)
+        figures.append(results.space_figures(space, rows, valid, recorded, profile.compiler(space)))
+        errors_of.append((space, results.pair_errors(rows, options.pairs, options.seed)))
+        rows_of.append((space, rows))
+    if not figures:
+        raise Bad("no space is left by --only and --role")
+    for each, (_, errors) in zip(figures, errors_of):
+        each["differences"] = {model: results.difference_figures(group) for model, group in errors.items()}
+    return figures, results.pooled_differences(errors_of), rows_of
+
+
+def write_tables(options, profile):
+    figures, pools, rows_of = judged(options, profile)
+    text = report.markdown(figures, pools, profile.model_version, options)
+    if options.json:
+        options.json.write_text(json.dumps({"model_version": profile.model_version, "points": options.points,
+                                            "pairs": options.pairs, "seed": options.seed, "spaces": figures,
+                                            "pooled_differences": pools}, indent=1))
+    if options.csv:
+        with options.csv.open("w", newline="") as out:
+            csv.writer(out).writerows(report.csv_table(rows_of))
+    if options.write:
+        report.write(options.write, text)
+    else:
+        print(text, end="")
+
+
+def main(arguments):
+    options = parser().parse_args(arguments)
+    profile = profiler(options)
+    if options.commands:
+        print_commands(options, profile)
+    elif options.explain:
+        print_explanation(options, profile)
+    else:
+        write_tables(options, profile)
+    return 0
+
+
+def guarded(arguments):
+    try:
+        return main(arguments)
+    except (Bad, OSError) as error:
+        print(f"fidelity: {error}", file=sys.stderr)
+        return getattr(error, "code", 1)
+    except KeyboardInterrupt:
+        print("fidelity: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(sys.argv[1:]))

@@ -1,0 +1,53 @@
+// roofgen profile FILE: the time of any kernel without a GPU, from its machine code.
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/kernel_flags.h"
+#include "profile/profile.h"
+
+namespace roofgen::cli {
+namespace {
+
+constexpr double kMostMhz = 10000;
+
+struct Flags : KernelFlags {
+  std::string device = "h200-sxm";
+  double sm_clock = 0;
+  uint64_t top = 10, max_instructions = 0;
+  bool json = false;
+};
+
+Result<Exit> run(const Session& session, const Flags& flags) {
+  profile::Request r;
+  ROOFGEN_TRY(r.kernel, kernel_request(flags, true));
+  r.kernel.max_instructions = flags.max_instructions;
+  const DataFiles files(session.data_dirs);
+  ROOFGEN_TRY(r.device, load_device(files, flags.device));
+  if (flags.sm_clock < 0 || flags.sm_clock > kMostMhz)
+    return Error{Exit::kUsage,
+                 fmt::format("--sm-clock is {}; a clock in MHz, at most {}, was expected", flags.sm_clock, kMostMhz)};
+  r.sm_mhz = flags.sm_clock;
+  ROOFGEN_TRY(const profile::Report report, profile::run(r));
+  fmt::print("{}", flags.json ? profile::profile_json(report) : profile::profile_text(report, flags.top));
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Run declare_profile(FlagSet app) {
+  auto flags = std::make_shared<Flags>();
+  flags->declare(app);
+  app.add("--device", flags->device, "device of the catalogue whose time is modelled [h200-sxm]");
+  app.add("--sm-clock", flags->sm_clock, "SM clock in MHz [the device's sustained clock]");
+  app.add("--max-instructions", flags->max_instructions,
+          "warp-instructions that a CTA may execute before it counts as endless [50000000]")
+      .range(uint64_t{1}, uint64_t{1} << 40);
+  app.add("--top", flags->top, "lines of the source to list [10]").range(uint64_t{0}, uint64_t{1} << 30);
+  app.add_switch("--json", flags->json, "as JSON");
+  app.footer(
+      "Example: roofgen profile scale.cu --grid 4096 --block 256 --args scale.json --device a100-sxm-80\nThe time is "
+      "modelled, never measured. docs/profile.md explains each number.");
+  return [flags](const Session& session) { return run(session, *flags); };
+}
+
+}  // namespace roofgen::cli

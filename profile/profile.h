@@ -1,0 +1,66 @@
+// roofgen profile: the time of any kernel without a GPU, from its machine code, and where that time goes
+// (docs/profile.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/check.h"
+#include "roofline/device.h"
+#include "tuner/timing/launch_time.h"
+
+namespace roofgen::profile {
+
+struct Request {
+  check::Request kernel;  ///< `arch` is replaced by that of the device
+  Device device;
+  double sm_mhz = 0;  ///< 0: the sustained clock of the device
+};
+
+/// What the warps did and waited for at one line of the source.
+struct LineTime {
+  Where source;
+  uint64_t issues = 0;
+  double waiting = 0;  ///< share of all warp-cycles that warps wait for results of this line's instructions
+  double stalled = 0;  ///< share of all warp-cycles in which the next instruction is of this line
+  timing::Stall cause = timing::Stall::kFixed;  ///< the largest one of `stalled`
+};
+
+/// A unit and the share of the time in which it is busy.
+struct Utilisation {
+  std::string unit;
+  double share = 0;
+};
+
+struct Report {
+  std::string file, kernel, compiler, disassembler;
+  std::string device, arch;
+  double sm_mhz = 0;
+  Dim3 grid, block;
+  uint32_t smem_bytes = 0;
+  int registers = 0;
+  int64_t spill_bytes = 0, static_smem_bytes = 0;
+  size_t code_bytes = 0;
+  timing::LaunchTime time;
+  std::vector<Utilisation> units;  ///< the busiest first
+  timing::StallCycles stalls{};    ///< shares of all warp-cycles
+  double issuing = 0;              ///< share of the schedulers' cycles in which they issue
+  double achieved_warps = 0;       ///< mean of the resident warps of an SM
+  std::string limiter;             ///< "DRAM bandwidth", "latency of shared memory", ...
+  std::string next;                ///< the next lever, in a sentence
+  std::vector<LineTime> lines;     ///< those with the largest `waiting` and `stalled` first
+  std::vector<std::string> unknown_opcodes;
+  std::vector<std::string> doubts;  ///< what the model had to guess
+  std::string confidence;           ///< "high", "medium" or "low"
+  std::vector<std::string> notes;
+};
+
+/// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
+Result<Report> run(const Request& request);
+
+std::string profile_text(const Report& report, size_t top);
+/// schema roofgen.profile.1
+std::string profile_json(const Report& report);
+
+}  // namespace roofgen::profile

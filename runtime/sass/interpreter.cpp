@@ -1,0 +1,597 @@
+// Control flow of the interpreter: paths of lanes, convergence barriers, barriers of the CTA.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "runtime/sass/interpreter_state.h"
+
+namespace roofgen::sass {
+
+using Kind = Operand::Kind;
+
+void Interpreter::State::constant(const Operand& o, const Lanes& index, uint32_t bytes, unsigned word,
+                                  Lanes& out) const {
+  const std::string* bank = &bank0;
+  if (o.bank != 0) {
+    const auto it = banks.find(o.bank);
+    if (it == banks.end()) {
+      out.known = 0;
+      return;
+    }
+    bank = &it->second;
+  }
+  out.known = index.known;
+  const uint32_t size = std::min(bytes, 4u);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    const uint64_t at = uint64_t{index.v[lane]} + static_cast<uint32_t>(o.value) + 4 * word;
+    uint32_t value = 0;
+    if (at + size <= bank->size())
+      std::memcpy(&value, bank->data() + at, size);
+    else
+      out.known &= ~(1u << lane);
+    out.v[lane] = value;
+  }
+  if (o.bank == 0 && static_cast<uint32_t>(o.value) >= 0x30 && static_cast<uint32_t>(o.value) < code.first_param)
+    out.known = 0;
+  if (o.bank == 4)
+    for (const uint32_t slot : unknown_slots)
+      if (static_cast<uint32_t>(o.value) / 8 * 8 == slot) out.known = 0;
+}
+
+void Interpreter::State::read(const WarpState& w, const Operand& o, Lanes& out, bool is_float) const {
+  switch (o.kind) {
+    case Kind::kRegister:
+      if (o.index == kZeroRegister)
+        out.fill(0);
+      else
+        out = w.registers[o.index];
+      break;
+    case Kind::kUniform:
+      if (o.index >= kUniformZero)
+        out.fill(0);
+      else
+        out = w.uniform[o.index];
+      break;
+    case Kind::kImmediate: out.fill(static_cast<uint32_t>(o.value)); return;
+    case Kind::kConstant: {
+      Lanes index;
+      index.fill(0);
+      if (o.index != kZeroRegister) index = w.registers[o.index];
+      if (o.uniform < kUniformZero) add_lanes(index, w.uniform[o.uniform]);
+      constant(o, index, 4, 0, out);
+      break;
+    }
+    default: out.fill(0), out.known = 0; return;
+  }
+  if (is_float) {
+    if (o.absolute)
+      for (uint32_t& v : out.v) v &= 0x7fffffffu;
+    if (o.negative)
+      for (uint32_t& v : out.v) v ^= 0x80000000u;
+  } else {
+    if (o.negative)
+      for (uint32_t& v : out.v) v = 0 - v;
+    if (o.inverted)
+      for (uint32_t& v : out.v) v = ~v;
+  }
+}
+
+/// A pair of registers, or of words of a constant. Immediates are extended by their sign.
+void Interpreter::State::read_pair(const WarpState& w, const Operand& o, Lanes& low, Lanes& high) const {
+  Operand upper = o;
+  if (o.kind == Kind::kRegister) {
+    read(w, o, low);
+    if (o.index == kZeroRegister) {
+      high.fill(0);
+      return;
+    }
+    upper.index = static_cast<uint8_t>(o.index + 1);
+  } else if (o.kind == Kind::kUniform) {
+    read(w, o, low);
+    if (o.index == kUniformZero) {
+      high.fill(0);
+      return;
+    }
+    upper.index = static_cast<uint8_t>(o.index + 1);
+  } else if (o.kind == Kind::kConstant) {
+    read(w, o, low);
+    upper.value += 4;
+  } else {
+    read(w, o, low);
+    high.fill(o.kind == Kind::kImmediate && o.value < 0 ? ~0u : 0);
+    high.known = low.known;
+    return;
+  }
+  read(w, upper, high);
+}
+
+void Interpreter::State::predicate(const WarpState& w, const Operand& o, uint32_t& value, uint32_t& known) const {
+  value = 0, known = kEveryLane;
+  if (o.kind == Kind::kPredicate || o.kind == Kind::kUniformPredicate) {
+    const bool uniform = o.kind == Kind::kUniformPredicate;
+    if (o.index == kTruePredicate)
+      value = kEveryLane;
+    else
+      value = (uniform ? w.uniform_predicates : w.predicates)[o.index & 7],
+      known = (uniform ? w.uniform_predicate_known : w.predicate_known)[o.index & 7];
+  } else {
+    known = 0;
+  }
+  if (o.inverted) value = ~value;
+}
+
+void Interpreter::State::write(WarpState& w, const Operand& o, const Lanes& value, uint32_t mask, unsigned plus) {
+  if (o.kind == Kind::kRegister) {
+    if (o.index == kZeroRegister || o.index + plus >= kZeroRegister) return;
+    merge(w.registers[o.index + plus], value, mask);
+  } else if (o.kind == Kind::kUniform && o.index + plus < kUniformZero) {
+    // The first active lane has the value of all.
+    Lanes& to = w.uniform[o.index + plus];
+    const int lane = mask ? std::countr_zero(mask) : 0;
+    to.fill(value.v[lane]);
+    to.known = value.known >> lane & 1 ? kEveryLane : 0;
+  }
+}
+
+void Interpreter::State::write_predicate(WarpState& w, const Operand& o, uint32_t value, uint32_t known,
+                                         uint32_t mask) {
+  if (o.index >= kTruePredicate) return;
+  if (o.kind == Kind::kPredicate) {
+    w.predicates[o.index] = (w.predicates[o.index] & ~mask) | (value & mask);
+    w.predicate_known[o.index] = (w.predicate_known[o.index] & ~mask) | (known & mask);
+  } else if (o.kind == Kind::kUniformPredicate) {
+    const int lane = mask ? std::countr_zero(mask) : 0;
+    w.uniform_predicates[o.index] = value >> lane & 1 ? kEveryLane : 0;
+    w.uniform_predicate_known[o.index] = known >> lane & 1 ? kEveryLane : 0;
+  }
+}
+
+uint32_t Interpreter::State::guarded(const WarpState& w, const Instruction& i, uint32_t mask) const {
+  if (i.guard.kind == Kind::kNone) return mask;
+  uint32_t value = 0, known = 0;
+  predicate(w, i.guard, value, known);
+  return mask & (value | ~known);
+}
+
+void Interpreter::State::addresses(const WarpState& w, const Operand& o, uint64_t out[32], uint32_t& known) const {
+  Lanes low, high;
+  low.fill(0), high.fill(0);
+  if (o.index != kZeroRegister) {
+    low = w.registers[o.index];
+    if (o.wide && o.index + 1 < kZeroRegister) high = w.registers[o.index + 1u];
+  }
+  known = low.known & high.known;
+  uint64_t plus = static_cast<uint64_t>(int64_t{o.value});
+  if (o.uniform < kUniformZero) {
+    const Lanes& u = w.uniform[o.uniform];
+    const Lanes* up = o.wide && o.uniform + 1 < kUniformZero ? &w.uniform[o.uniform + 1u] : nullptr;
+    known &= u.known & (up ? up->known : kEveryLane);
+    plus += u.v[0] | (up ? uint64_t{up->v[0]} << 32 : 0);
+  }
+  for (unsigned lane = 0; lane < 32; ++lane) out[lane] = (low.v[lane] | uint64_t{high.v[lane]} << 32) * o.scale + plus;
+}
+
+bool Interpreter::State::read_global(uint64_t address, uint32_t bytes, std::byte* out) {
+  if (!launch.read) return false;
+  for (uint32_t done = 0; done < bytes;) {
+    const uint64_t line = (address + done) / 128;
+    const auto offset = static_cast<uint32_t>((address + done) % 128);
+    const uint32_t part = std::min(bytes - done, 128 - offset);
+    const auto [known, fresh] = line_known.try_emplace(line, false);
+    if (fresh) known->second = launch.read(line * 128, lines[line]);
+    if (known->second) std::memcpy(out + done, lines[line].data() + offset, part);
+    // At the end of a buffer, a part of the line is unknown.
+    else if (!launch.read(address + done, std::span(out + done, part)))
+      return false;
+    done += part;
+  }
+  return true;
+}
+
+void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known,
+                              uint32_t mask) {
+  const Operand* to = nullptr;
+  for (size_t k = 0; k < i.results; ++k) {
+    const Operand& o = i.operands[k];
+    if (o.kind == Kind::kRegister)
+      to = &o;
+    else if (o.kind == Kind::kPredicate)
+      write_predicate(w, o, 0, 0, mask);
+  }
+  if (!to) return;
+  const uint32_t words = std::max(1u, i.bytes / 4u);
+  const bool is_shared = i.opcode->action == Action::kLds, is_local = i.opcode->action == Action::kLdl;
+  std::array<Lanes, 4> value;
+  for (Lanes& v : value) v.fill(0), v.known = 0;
+  for (uint32_t left = mask & known; left; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    std::array<std::byte, 16> bytes{};
+    uint64_t a = at[lane];
+    bool there = false;
+    if (is_local) {
+      for (uint32_t word = 0; word < words; ++word) {
+        const auto it = w.local.find(static_cast<uint32_t>(a / 4 + word));
+        if (it == w.local.end() || !(it->second[0].known >> lane & 1)) continue;
+        value[word].v[lane] = it->second[0].v[lane];
+        value[word].known |= 1u << lane;
+      }
+      continue;
+    }
+    const bool in_shared = is_shared || (a >= kSharedWindow && a < kSharedWindow + kWindowBytes);
+    if (in_shared) {
+      if (!is_shared) a -= kSharedWindow;
+      if (a + i.bytes <= shared.size()) {
+        there = true;
+        for (uint32_t b = 0; b < i.bytes; ++b) there = there && shared_known[a + b];
+        std::memcpy(bytes.data(), shared.data() + a, i.bytes);
+      }
+    } else {
+      there = read_global(a, i.bytes, bytes.data());
+    }
+    if (!there) continue;
+    for (uint32_t word = 0; word < words; ++word) {
+      uint32_t x = 0;
+      std::memcpy(&x, bytes.data() + 4 * word, 4);
+      if (i.bytes == 1 && i.has(kSigned)) x = static_cast<uint32_t>(static_cast<int8_t>(x));
+      if (i.bytes == 2 && i.has(kSigned)) x = static_cast<uint32_t>(static_cast<int16_t>(x));
+      value[word].v[lane] = x;
+      value[word].known |= 1u << lane;
+    }
+  }
+  for (unsigned word = 0; word < words; ++word) write(w, *to, value[word], mask, word);
+}
+
+void Interpreter::State::store_shared(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known,
+                                      uint32_t mask) {
+  const Operand& from = i.operands[i.count - 1u];
+  const uint32_t words = std::max(1u, i.bytes / 4u), size = std::min<uint32_t>(i.bytes, 4);
+  for (uint32_t word = 0; word < words; ++word) {
+    Operand part = from;
+    if (from.kind == Kind::kRegister && from.index != kZeroRegister)
+      part.index = static_cast<uint8_t>(from.index + word);
+    Lanes value;
+    read(w, part, value);
+    if (i.opcode->action == Action::kStl) {
+      for (uint32_t left = mask & known; left; left &= left - 1) {
+        const int lane = std::countr_zero(left);
+        auto& slot = w.local[static_cast<uint32_t>(at[lane] / 4 + word)];
+        if (slot.empty()) slot.resize(1), slot[0].fill(0), slot[0].known = 0;
+        slot[0].v[lane] = value.v[lane];
+        slot[0].known = (slot[0].known & ~(1u << lane)) | (value.known & (1u << lane));
+      }
+      continue;
+    }
+    for (uint32_t left = mask & known; left; left &= left - 1) {
+      const int lane = std::countr_zero(left);
+      const uint64_t a = at[lane] + 4 * word;
+      if (a + size > shared.size()) continue;
+      std::memcpy(shared.data() + a, &value.v[lane], size);
+      std::memset(shared_known.data() + a, value.known >> lane & 1, size);
+    }
+  }
+}
+
+/// The sectors that the lanes of one instruction request, line after line.
+void Interpreter::State::request(WarpState& w, Access& a, const uint64_t at[32], uint32_t mask, uint32_t bytes) {
+  std::vector<LineRequest>& lines_of = w.stream.lines;
+  a.first_line = static_cast<uint32_t>(lines_of.size());
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    for (uint64_t sector = at[lane] / 32; sector <= (at[lane] + bytes - 1) / 32; ++sector) {
+      const uint64_t line = sector / 4;
+      const auto bit = static_cast<uint8_t>(1u << sector % 4);
+      size_t k = lines_of.size();
+      while (k > a.first_line && lines_of[k - 1].line != line) --k;
+      if (k > a.first_line)
+        lines_of[k - 1].sectors |= bit;
+      else
+        lines_of.push_back({line, bit});
+    }
+  }
+  a.lines = static_cast<uint16_t>(lines_of.size() - a.first_line);
+}
+
+/// Adds the executed instruction to the stream, with its memory access; the access's own values are moved by execute().
+uint32_t Interpreter::State::record(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
+  const uint32_t active = guarded(w, i, mask);
+  w.stream.steps.push_back({index, Step::kNoAccess});
+  w.stream.lane_instructions += static_cast<uint64_t>(std::popcount(active));
+  --steps_left;
+  return active;
+}
+
+Interpreter::Interpreter(const Code& code, StreamLaunch launch)
+    : state_(std::make_unique<State>(code, std::move(launch))) {}
+Interpreter::~Interpreter() = default;
+Result<CtaStream> Interpreter::run(uint64_t cta) { return state_->run(cta); }
+std::vector<Doubt> Interpreter::doubts() const {
+  std::vector<Doubt> out;
+  for (const auto& [index, d] : state_->doubts) out.push_back(d);
+  return out;
+}
+uint64_t CtaStream::steps() const {
+  uint64_t n = 0;
+  for (const WarpStream& w : warps) n += w.steps.size();
+  return n;
+}
+
+// ---- Control flow --------------------------------------------------------------------------------
+
+/// The lanes wait at a convergence barrier until all of its members that still run are there.
+void Interpreter::State::arrive(WarpState& w, size_t barrier, uint32_t resume_at, uint32_t mask) {
+  w.arrived[barrier] |= mask;
+  w.resume[barrier] = resume_at;
+  w.paths.pop_back();
+  settle(w);
+}
+
+/// Releases the convergence barriers that are complete. If no path can run, the incomplete ones give up.
+void Interpreter::State::settle(WarpState& w) {
+  for (size_t b = 0; b < kAnyBarrier; ++b)
+    if (w.arrived[b] && !(w.members[b] & w.alive & ~w.arrived[b]))
+      w.paths.push_back({w.resume[b], w.arrived[b]}), w.arrived[b] = 0;
+  if (!w.paths.empty() || !w.parked.empty()) return;
+  for (size_t b = 0; b < kAnyBarrier; ++b)
+    if (w.arrived[b]) {
+      w.paths.push_back({w.resume[b], w.arrived[b]});
+      w.arrived[b] = 0;
+      return;
+    }
+}
+
+void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
+  Path& path = w.paths.back();
+  const uint32_t next = index + 1;
+  const auto split = [&](uint32_t taken, uint32_t target) {
+    if (taken == path.mask) {
+      path.pc = target;
+    } else if (!taken) {
+      path.pc = next;
+    } else {
+      const Path rest{next, path.mask & ~taken};
+      // The lower address runs first, so that the paths meet again.
+      if (target < next)
+        path = rest, w.paths.push_back({target, taken});
+      else
+        path = {target, taken}, w.paths.push_back(rest);
+    }
+  };
+  // The lanes in which the condition of a branch holds; one that is unknown is taken for all lanes or none.
+  const auto condition = [&]() -> uint32_t {
+    uint32_t value = kEveryLane, known = kEveryLane;
+    if (i.guard.kind != Kind::kNone) predicate(w, i.guard, value, known);
+    for (size_t k = 0; k < i.count; ++k) {
+      const Operand& o = i.operands[k];
+      if (o.kind != Kind::kPredicate && o.kind != Kind::kUniformPredicate) continue;
+      uint32_t v = 0, kn = 0;
+      predicate(w, o, v, kn);
+      known &= kn, value &= v;
+    }
+    if (!(mask & ~known)) return value & mask;
+    doubt(index, true);
+    double share = 0;
+    const auto hint = launch.taken_share ? launch.taken_share(index) : std::nullopt;
+    // Without knowledge a loop ends, and a forward branch, which skips something, is not taken.
+    share = hint ? *hint : 0;
+    double& debt = branch_debt[index];
+    debt += share;
+    if (debt < 1) return 0;
+    debt -= 1;
+    return mask;
+  };
+  switch (i.opcode->action) {
+    case Action::kBra: {
+      if (i.spelling.find(".DIV") != std::string::npos) {
+        path.pc = next;  // taken by warps that have diverged; their lanes then meet in the same instruction
+        return;
+      }
+      split(condition(), i.target);
+      return;
+    }
+    case Action::kBrx: {
+      Lanes to;
+      uint32_t left = guarded(w, i, mask);
+      // BRX R2 -0x2b0: the text has register and offset in one operand.
+      read(w, i.operands[0], to);
+      if (i.operands[0].kind != Kind::kRegister || (left & ~to.known)) {
+        doubt(index, true);
+        path.pc = next;
+        return;
+      }
+      const int64_t offset = int64_t{next} * 16 + i.operands[0].value;
+      const Path whole = path;
+      w.paths.pop_back();
+      if (whole.mask & ~left) w.paths.push_back({next, whole.mask & ~left});
+      while (left) {
+        const uint32_t target = to.v[std::countr_zero(left)];
+        uint32_t same = 0;
+        for (uint32_t l = left; l; l &= l - 1)
+          if (to.v[std::countr_zero(l)] == target) same |= 1u << std::countr_zero(l);
+        const int64_t address = offset + static_cast<int32_t>(target);
+        w.paths.push_back({static_cast<uint32_t>(address / 16), same});
+        left &= ~same;
+      }
+      return;
+    }
+    case Action::kCall: {
+      const uint32_t taken = condition();
+      if (i.target >= code.instructions.size())
+        doubt(index, true), path.pc = next;
+      else
+        split(taken, i.target);
+      return;
+    }
+    case Action::kRet: {
+      // RET.REL R2, base: the register holds the offset from the base, which the text has as an address.
+      Lanes to;
+      read(w, i.operands[0], to);
+      const uint32_t taken = guarded(w, i, mask);
+      if (!taken) {
+        path.pc = next;
+        return;
+      }
+      const int lane = std::countr_zero(taken);
+      if (!(to.known >> lane & 1)) {
+        doubt(index, true);
+        w.alive &= ~taken;
+        w.paths.pop_back();
+        settle(w);
+        return;
+      }
+      split(taken, to.v[lane] / 16 + (i.target < code.instructions.size() ? i.target : 0));
+      return;
+    }
+    case Action::kBssy:
+      if (i.operands[0].value < 16) w.members[static_cast<size_t>(i.operands[0].value & 15)] = path.mask;
+      path.pc = next;
+      return;
+    case Action::kBsync:
+      if (const uint32_t taken = guarded(w, i, mask); taken == path.mask) {
+        arrive(w, static_cast<size_t>(i.operands[0].value & 15), next, taken);
+      } else if (taken) {
+        path = {next, path.mask & ~taken};
+        w.paths.push_back({index, taken});
+        arrive(w, static_cast<size_t>(i.operands[0].value & 15), next, taken);
+      } else {
+        path.pc = next;
+      }
+      return;
+    case Action::kBreak: {
+      const uint32_t taken = condition();
+      path.pc = next;
+      for (size_t k = 0; k < i.count; ++k)
+        if (i.operands[k].kind == Kind::kOther) w.members[static_cast<size_t>(i.operands[k].value & 15)] &= ~taken;
+      settle(w);
+      return;
+    }
+    case Action::kWarpsync: {
+      path.pc = next;
+      if (i.target != kNowhere && i.spelling.find("COLLECTIVE") != std::string::npos) return;
+      w.members[kWarpsync] = w.alive;
+      if (path.mask != w.alive) arrive(w, kWarpsync, next, path.mask);
+      return;
+    }
+    case Action::kExit: {
+      const uint32_t taken = guarded(w, i, mask);
+      w.alive &= ~taken;
+      path = {next, path.mask & ~taken};
+      if (!path.mask) w.paths.pop_back();
+      settle(w);
+      return;
+    }
+    default: path.pc = next; return;
+  }
+}
+
+/// Runs a warp until it waits at a barrier of the CTA, or ends. False: it used up its steps.
+bool Interpreter::State::run_warp(WarpState& w) {
+  const auto count = static_cast<uint32_t>(code.instructions.size());
+  while (!w.paths.empty()) {
+    if (steps_left == 0) return false;
+    const uint32_t index = w.paths.back().pc, mask = w.paths.back().mask;
+    if (index >= count) {
+      w.alive &= ~mask;
+      w.paths.pop_back();
+      settle(w);
+      continue;
+    }
+    const Instruction& i = code.instructions[index];
+    if (i.opcode->pipe == Pipe::kBranch && i.opcode->action != Action::kBmov) {
+      w.stream.steps.push_back({index, Step::kNoAccess});
+      w.stream.lane_instructions += static_cast<uint64_t>(std::popcount(mask));
+      --steps_left;
+      control(w, i, index, mask);
+      continue;
+    }
+    const uint32_t active = record(w, i, index, mask);
+    w.paths.back().pc = index + 1;
+    if (i.opcode->action == Action::kBar && active) {
+      Lanes number, threads;
+      number.fill(0), threads.fill(0);
+      size_t given = 0;
+      for (size_t k = i.results; k < i.count; ++k) {
+        if (i.operands[k].kind == Kind::kPredicate) continue;
+        read(w, i.operands[k], given++ ? threads : number);
+      }
+      const auto b = static_cast<size_t>(number.v[0] & 15);
+      const auto all = static_cast<uint32_t>(launch.block.count());
+      barriers[b].expected = given > 1 && threads.known && threads.v[0] ? threads.v[0] : (all + 31) / 32 * 32;
+      for (size_t k = 0; k < i.results; ++k) write_predicate(w, i.operands[k], 0, 0, active);
+      if (i.has(kArrive)) {
+        barriers[b].arrived += 32;
+        w.waits_at = -1;
+        continue;
+      }
+      w.parked.push_back(w.paths.back());
+      w.paths.pop_back();
+      if (w.paths.empty()) settle(w);
+      if (!w.paths.empty()) continue;
+      w.waits_at = static_cast<int>(b);
+      barriers[b].arrived += 32;
+      return true;
+    }
+    execute(w, i, index, active);
+  }
+  return true;
+}
+
+Result<CtaStream> Interpreter::State::run(uint64_t cta) {
+  cta_number = cta;
+  cta_x = static_cast<uint32_t>(cta % launch.grid.x);
+  cta_y = static_cast<uint32_t>(cta / launch.grid.x % launch.grid.y);
+  cta_z = static_cast<uint32_t>(cta / launch.grid.x / launch.grid.y);
+  const auto threads = static_cast<uint32_t>(launch.block.count());
+  const uint32_t warp_count = (threads + 31) / 32;
+  // Addresses of shared memory begin behind the part that the system reserves (1 KiB at most).
+  const size_t shared_bytes = size_t{256} << 10;
+  shared.assign(shared_bytes, std::byte{0});
+  shared_known.assign(shared_bytes, 0);
+  warps.assign(warp_count, {});
+  barriers = {};
+  steps_left = launch.max_steps;
+  for (uint32_t n = 0; n < warp_count; ++n) {
+    WarpState& w = warps[n];
+    w.number = n;
+    w.alive = threads - 32 * n >= 32 ? kEveryLane : (1u << (threads - 32 * n)) - 1;
+    w.paths.push_back({0, w.alive});
+    w.registers.resize(256);
+    for (Lanes& r : w.registers) r.fill(0), r.known = 0;
+    for (Lanes& u : w.uniform) u.fill(0), u.known = 0;
+  }
+  for (bool running = true; running;) {
+    running = false;
+    bool moved = false;
+    for (WarpState& w : warps) {
+      if (w.waits_at >= 0 || w.paths.empty()) continue;
+      moved = true;
+      if (!run_warp(w))
+        return Error{Exit::kFailed,
+                     fmt::format("CTA {} did not end within {} warp-instructions", cta, launch.max_steps)};
+    }
+    // Warps that have ended no longer count at barriers.
+    uint32_t ended = 0;
+    for (const WarpState& w : warps) ended += w.paths.empty() && w.parked.empty() ? 32 : 0;
+    const uint32_t all = 32 * warp_count;
+    for (size_t b = 0; b < barriers.size(); ++b) {
+      const bool whole = barriers[b].expected == all;
+      if (!barriers[b].arrived || barriers[b].arrived + (whole ? ended : 0) < barriers[b].expected) continue;
+      barriers[b].arrived = 0;
+      for (WarpState& w : warps) {
+        if (w.waits_at != static_cast<int>(b)) continue;
+        w.waits_at = -1;
+        w.paths.insert(w.paths.end(), w.parked.begin(), w.parked.end());
+        w.parked.clear();
+        moved = true;
+      }
+    }
+    for (const WarpState& w : warps) running |= !w.paths.empty() || !w.parked.empty();
+    if (running && !moved)
+      return Error{Exit::kFailed, fmt::format("CTA {} waits at a barrier that not all of its warps reach", cta)};
+  }
+  CtaStream out;
+  out.cta = cta;
+  for (WarpState& w : warps) out.warps.push_back(std::move(w.stream));
+  return out;
+}
+
+}  // namespace roofgen::sass

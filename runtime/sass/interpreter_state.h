@@ -1,0 +1,128 @@
+// The state of an interpreter, shared by its control flow (interpreter.cpp) and the actions of instructions
+// (actions.cpp).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/sass/lanes.h"
+#include "runtime/sass/stream.h"
+
+namespace roofgen::sass {
+
+/// The window of shared memory in generic addresses; that of device memory lies far above.
+inline constexpr uint64_t kSharedWindow = uint64_t{0x7f} << 32, kLocalWindow = uint64_t{0x7e} << 32;
+inline constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
+inline constexpr uint32_t kEveryLane = ~0u;
+inline constexpr size_t kConvergenceBarriers = 16, kWarpsync = 16, kAnyBarrier = 17;
+inline constexpr uint32_t kNowhere = ~0u;
+
+/// Lanes of a warp that run together.
+struct Path {
+  uint32_t pc = 0, mask = 0;
+};
+
+struct WarpState {
+  uint32_t number = 0, alive = 0;
+  std::vector<Path> paths;   ///< the last one runs
+  std::vector<Path> parked;  ///< at a barrier of the CTA
+  std::array<uint32_t, kAnyBarrier> members{}, arrived{}, resume{};
+  std::vector<Lanes> registers;
+  std::array<Lanes, 64> uniform;
+  std::array<uint32_t, 8> predicates{}, predicate_known{};
+  std::array<uint32_t, 8> uniform_predicates{}, uniform_predicate_known{};
+  std::map<uint32_t, std::vector<Lanes>> local;  ///< by word of the frame, for values that steer
+  int waits_at = -1;                             ///< the barrier of the CTA
+  WarpStream stream;
+};
+
+struct CtaBarrier {
+  uint32_t arrived = 0, expected = 0;
+};
+
+struct Interpreter::State {
+  State(const Code& c, StreamLaunch l) : code(c), launch(std::move(l)), steers(steering(c)) {
+    bank0.resize(std::max<size_t>(size_t{c.first_param} + launch.params.size(), 0x160) + 16);
+    const auto put = [&](size_t at, uint32_t value) { std::memcpy(bank0.data() + at, &value, sizeof value); };
+    // Constant bank 0 of a launch: block and grid at 0, the stack pointer at 0x28 (as the code of every kernel reads
+    // it).
+    put(0x0, launch.block.x), put(0x4, launch.block.y), put(0x8, launch.block.z);
+    put(0xc, launch.grid.x), put(0x10, launch.grid.y), put(0x14, launch.grid.z);
+    put(0x20, static_cast<uint32_t>(kSharedWindow)), put(0x24, static_cast<uint32_t>(kSharedWindow >> 32));
+    put(0x28, 0x00fffdc0);
+    std::memcpy(bank0.data() + code.first_param, launch.params.data(), launch.params.size());
+    for (const auto& [bank, bytes] : code.cubin.banks) banks[bank] = bytes;
+    for (const CubinKernel& k : code.cubin.kernels)
+      if (k.name == code.kernel)
+        for (const auto& [bank, bytes] : k.banks)
+          if (bank != 0) banks[bank] = bytes;
+    for (const AddressSlot& slot : code.cubin.addresses) {
+      const uint64_t address = launch.variable ? launch.variable(slot.variable) : 0;
+      std::string& bank = banks[4];
+      if (bank.size() < slot.offset + 8) bank.resize(slot.offset + 8);
+      const uint64_t value = address ? address + slot.addend : 0;
+      std::memcpy(bank.data() + slot.offset, &value, sizeof value);
+      if (!address) unknown_slots.push_back(slot.offset);
+    }
+    // Constant variables have their launch's contents where the caller knows them.
+    for (const Variable& v : code.cubin.variables) {
+      const uint64_t address = v.constant && launch.variable ? launch.variable(v.name) : 0;
+      std::string& bank = banks[3];
+      if (!address || v.offset + v.bytes > bank.size() || !launch.read) continue;
+      launch.read(address, std::as_writable_bytes(std::span(bank.data() + v.offset, v.bytes)));
+    }
+  }
+
+  const Code& code;
+  StreamLaunch launch;
+  std::vector<bool> steers;
+  std::string bank0;
+  std::map<int, std::string> banks;
+  std::vector<uint32_t> unknown_slots;
+  std::map<uint32_t, Doubt> doubts;
+  std::map<uint32_t, double> branch_debt;                ///< by instruction: share of taken executions not yet taken
+  std::map<uint64_t, std::array<std::byte, 128>> lines;  ///< of device memory that was read for its values
+  std::map<uint64_t, bool> line_known;
+
+  // ---- One CTA ----------------------------------------------------------------------------------
+  uint32_t cta_x = 0, cta_y = 0, cta_z = 0;
+  std::vector<std::byte> shared;
+  std::vector<uint8_t> shared_known;
+  std::vector<WarpState> warps;
+  std::array<CtaBarrier, 16> barriers;
+  uint64_t steps_left = 0;
+  uint64_t cta_number = 0;
+
+  Result<CtaStream> run(uint64_t cta);
+  bool run_warp(WarpState& w);
+  void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+  void control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+  uint32_t record(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+
+  void read(const WarpState& w, const Operand& o, Lanes& out, bool is_float = false) const;
+  void read_pair(const WarpState& w, const Operand& o, Lanes& low, Lanes& high) const;
+  void predicate(const WarpState& w, const Operand& o, uint32_t& value, uint32_t& known) const;
+  void write(WarpState& w, const Operand& o, const Lanes& value, uint32_t mask, unsigned plus = 0);
+  void write_predicate(WarpState& w, const Operand& o, uint32_t value, uint32_t known, uint32_t mask);
+  void constant(const Operand& o, const Lanes& index, uint32_t bytes, unsigned word, Lanes& out) const;
+  /// The lanes in which the guard holds; unknown ones count as holding.
+  uint32_t guarded(const WarpState& w, const Instruction& i, uint32_t mask) const;
+  void addresses(const WarpState& w, const Operand& o, uint64_t out[32], uint32_t& known) const;
+  void load(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
+  void store_shared(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
+  bool read_global(uint64_t address, uint32_t bytes, std::byte* out);
+  void request(WarpState& w, Access& a, const uint64_t at[32], uint32_t mask, uint32_t bytes);
+  void doubt(uint32_t index, bool is_branch) {
+    Doubt& d = doubts[index];
+    d.index = index, d.is_branch = is_branch, ++d.count;
+  }
+  void arrive(WarpState& w, size_t barrier, uint32_t resume_at, uint32_t mask);
+  void settle(WarpState& w);
+};
+
+}  // namespace roofgen::sass

@@ -1,0 +1,97 @@
+// The dynamic instruction streams of a launch's warps, from an interpretation of the machine code: control flow, active
+// lanes and addresses. Floating-point results that decide none of these are not computed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "roofgen/pipeline.h"
+#include "runtime/sass/code.h"
+
+namespace roofgen::sass {
+
+/// Lines of local memory have numbers from here on, a range for each warp; those of device memory lie below.
+inline constexpr uint64_t kLocalLines = uint64_t{1} << 56;
+
+/// Part of a 128-byte line that one warp instruction requests.
+struct LineRequest {
+  uint64_t line;    ///< address / 128
+  uint8_t sectors;  ///< bit i: 32-byte sector i
+};
+
+/// The memory access of one executed instruction.
+struct Access {
+  uint32_t first_line = 0;  ///< in WarpStream::lines
+  uint16_t lines = 0;       ///< requests, one for each line; of device or local memory
+  uint16_t wavefronts = 0;  ///< passes of shared memory
+  uint8_t lanes = 0;        ///< active lanes
+};
+
+/// One executed warp instruction.
+struct Step {
+  static constexpr uint32_t kNoAccess = ~0u;
+  uint32_t index;  ///< in Code::instructions
+  uint32_t access = kNoAccess;
+};
+
+struct WarpStream {
+  std::vector<Step> steps;
+  std::vector<Access> accesses;
+  std::vector<LineRequest> lines;
+  uint64_t lane_instructions = 0;  ///< sum of the active lanes, guards included
+};
+
+struct CtaStream {
+  uint64_t cta = 0;  ///< linear index in the grid
+  std::vector<WarpStream> warps;
+  uint64_t steps() const;
+};
+
+/// What the interpreter did not know, by instruction.
+struct Doubt {
+  uint32_t index = 0;
+  uint64_t count = 0;      ///< executions
+  bool is_branch = false;  ///< a branch on an unknown value; otherwise an access with an unknown address
+};
+
+/// Initial contents of device memory: writes `out` with the bytes at `address`; false: unknown.
+using ReadMemory = std::function<bool(uint64_t address, std::span<std::byte> out)>;
+/// The share of executions in which the branch at an instruction is taken, for branches on unknown values; nullopt: no
+/// knowledge.
+using TakenShare = std::function<std::optional<double>(uint32_t index)>;
+
+struct StreamLaunch {
+  Dim3 grid, block;
+  uint32_t dynamic_smem = 0;
+  std::vector<std::byte> params;  ///< as they lie in constant bank 0
+  /// Device address of a variable of the module; 0: unknown.
+  std::function<uint64_t(const std::string&)> variable = {};
+  ReadMemory read = {};
+  TakenShare taken_share = {};
+  uint64_t max_steps = 50'000'000;  ///< of one CTA; above it the kernel counts as endless
+};
+
+/// Interprets CTAs of one launch. `code` must outlive it.
+class Interpreter {
+ public:
+  Interpreter(const Code& code, StreamLaunch launch);
+  ~Interpreter();
+  /// Runs one CTA from its beginning. Errors: Exit::kFailed with the reason (endless, deadlock).
+  Result<CtaStream> run(uint64_t cta);
+  /// Of all CTAs so far.
+  std::vector<Doubt> doubts() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// For each instruction whether its results steer control flow, active lanes or addresses.
+std::vector<bool> steering(const Code& code);
+
+}  // namespace roofgen::sass

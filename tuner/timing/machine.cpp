@@ -1,0 +1,68 @@
+#include "tuner/timing/machine.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tuner/timing/sm_model.h"
+
+namespace roofgen::timing {
+
+Result<Machine> machine_of(const Device& d, double sm_mhz) {
+  for (const char* cell :
+       {"sms", "arch", "clock_sustained_mhz", "fp32_lanes", "int_lanes", "mufu_lanes", "dram_sustained_gb_s",
+        "l2_sustained_gb_s", "l2_bytes", "l2_latency", "dram_latency", "launch_us", "smem_per_sm"})
+    if (!d.has(cell))
+      return Error{Exit::kUnavailable, fmt::format("{} has no {}, which the time model needs", d.name, cell)};
+  Machine m;
+  m.device = d.name;
+  m.arch = d.arch;
+  m.sms = static_cast<int>(d.at("sms"));
+  m.clock_hz = 1e6 * (sm_mhz > 0 ? sm_mhz : d.at("clock_sustained_mhz"));
+  m.launch_s = 1e-6 * d.at("launch_us");
+  const int arch = static_cast<int>(d.at("arch"));
+  const auto cell = [&](const std::string& name, double otherwise) { return d.has(name) ? d.at(name) : otherwise; };
+  // A pipe of n lanes an SM has n / 4 in each scheduler's part.
+  const auto cycles = [&](double lanes) { return 32.0 * m.schedulers / lanes; };
+  const auto at = [&](sass::Pipe p) -> double& { return m.interval[static_cast<size_t>(p)]; };
+  using sass::Pipe;
+  at(Pipe::kFma) = cycles(d.at("fp32_lanes"));
+  at(Pipe::kFmaHeavy) = 2;
+  at(Pipe::kHalf) = cycles(cell("fp16_lanes", 2 * d.at("fp32_lanes")) / 2);
+  at(Pipe::kAlu) = cycles(d.at("int_lanes"));
+  at(Pipe::kFp64) = cycles(cell("fp64_lanes", 2));
+  at(Pipe::kXu) = cycles(d.at("mufu_lanes"));
+  at(Pipe::kUniform) = 2;
+  at(Pipe::kLsu) = 2;
+  at(Pipe::kTex) = 4;
+  at(Pipe::kBranch) = 2;
+  at(Pipe::kBarrier) = 2;
+  at(Pipe::kDependency) = at(Pipe::kNone) = 1;
+  m.tensor_f16 = cell("mma_sync_flops_per_clk_fp16", 0) / m.schedulers;
+  m.tensor_tf32 = cell("mma_sync_flops_per_clk_tf32", 0) / m.schedulers;
+  m.tensor_int8 = cell("mma_sync_flops_per_clk_int8", 0) / m.schedulers;
+  m.tensor_fp64 = cell("mma_sync_flops_per_clk_fp64", 0) / m.schedulers;
+  // Cycles of shared memory for a warp instruction, by architecture: fitted on recorded convolution spaces
+  // (docs/fidelity.md).
+  m.cycles_per_wavefront = arch == 75 ? 2 : 1;
+  m.shared_least = arch == 75 || arch == 86 || arch == 89 ? 2 : 1;
+  m.xu_latency = cell("mufu_latency", 20);
+  m.shared_latency = cell("smem_latency", 22);
+  m.l1_latency = cell("l1_latency", 33);
+  m.l2_latency = d.at("l2_latency");
+  m.dram_latency = d.at("dram_latency");
+  m.barrier_cycles = cell("barrier_latency", 20);
+  m.unified_bytes = 1024.0 * (arch == 75                                ? 96
+                              : arch == 80 || arch == 87                ? 192
+                              : arch == 86 || arch == 89 || arch >= 120 ? 128
+                                                                        : 256);
+  m.l2_bytes_per_cycle = cell("l2_bytes_per_clk_sm", 64);
+  m.l2_total_bytes_per_cycle = 1e9 * d.at("l2_sustained_gb_s") / m.clock_hz;
+  m.dram_bytes_per_cycle = 1e9 * d.at("dram_sustained_gb_s") / m.clock_hz;
+  m.l2_bytes = d.at("l2_bytes");
+  return m;
+}
+
+const char* model_version() { return ROOFGEN_TIMING_VERSION; }
+
+}  // namespace roofgen::timing

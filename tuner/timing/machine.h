@@ -1,0 +1,43 @@
+// One SM and its share of the memory system, as the time models see it: rates and latencies in cycles of the SM clock.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "roofline/device.h"
+#include "runtime/sass/instruction.h"
+
+namespace roofgen::timing {
+
+struct Machine {
+  std::string device, arch;
+  int sms = 0;
+  int schedulers = 4;
+  double clock_hz = 0;
+  double launch_s = 0;
+
+  /// Cycles that a warp instruction occupies its pipe of one scheduler.
+  std::array<double, static_cast<size_t>(sass::Pipe::kCount)> interval{};
+  /// FLOP of one scheduler's tensor unit in a cycle, by operand format.
+  double tensor_f16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp64 = 0;
+
+  double cycles_per_wavefront = 1;  ///< of shared memory
+  double shared_least = 1;          ///< cycles of the shared-memory unit for one instruction, at least
+  int memory_queue = 8;             ///< instructions of one scheduler between issue and the load-store unit
+  double xu_latency = 20, special_register_latency = 25;
+  double shared_latency = 22, l1_latency = 33, l2_latency = 220, dram_latency = 470;
+  double branch_cycles = 8;     ///< from a branch to the next instruction of the warp, at least
+  double barrier_cycles = 20;   ///< from the last arrival to the release
+  double new_cta_cycles = 200;  ///< from the end of a CTA to the first instruction of the next in its place
+
+  double unified_bytes = 0;             ///< L1 and shared memory together
+  double l2_bytes_per_cycle = 64;       ///< of one SM's port
+  double l2_total_bytes_per_cycle = 0;  ///< of the whole L2
+  double dram_bytes_per_cycle = 0;      ///< of the whole chip
+  double l2_bytes = 0;
+};
+
+/// The machine of a device at `sm_mhz` (0: its sustained clock). Errors: Exit::kUnavailable, naming the missing cell.
+Result<Machine> machine_of(const Device& device, double sm_mhz = 0);
+
+}  // namespace roofgen::timing

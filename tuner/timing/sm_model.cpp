@@ -1,0 +1,495 @@
+#include "tuner/timing/sm_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "tuner/timing/l1_cache.h"
+
+namespace roofgen::timing {
+namespace {
+
+using sass::Action;
+using sass::Instruction;
+using sass::Pipe;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// The static facts of an instruction that the loop below needs.
+struct Facts {
+  uint8_t pipe = 0, wait_mask = 0, write_barrier = 7, read_barrier = 7;
+  float stall = 1, interval = 1, latency = 0;
+  Action action = Action::kOpaque;
+  Stall cause = Stall::kFixed;  ///< of a wait for its result
+  bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
+       bypasses_l1 = false, queued = false, arrives_only = false;
+  int8_t depbar = -1;  ///< scoreboard of a DEPBAR.LE
+  uint8_t depbar_left = 0;
+};
+
+std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
+  std::vector<Facts> out;
+  out.reserve(code.instructions.size());
+  for (const Instruction& i : code.instructions) {
+    Facts f;
+    f.pipe = static_cast<uint8_t>(i.opcode->pipe);
+    f.action = i.opcode->action;
+    f.wait_mask = i.control.wait_mask;
+    f.write_barrier = i.control.write_barrier;
+    f.read_barrier = i.control.read_barrier;
+    f.stall = static_cast<float>(std::max<int>(1, i.control.stall));
+    f.interval = static_cast<float>(m.interval[f.pipe]);
+    if (i.opcode->pipe == Pipe::kTensor) f.interval = static_cast<float>(tensor_cycles(m, i));
+    if (i.has(sass::kWide | sass::kHi) && i.opcode->action == Action::kImad) f.interval *= 2;
+    if (i.opcode->pipe == Pipe::kXu) {
+      const bool special = f.action == Action::kS2r;
+      f.latency = static_cast<float>(special ? m.special_register_latency : m.xu_latency);
+      if (special) f.interval = 4;
+      f.cause = Stall::kSpecial;
+    }
+    if (i.opcode->pipe == Pipe::kFp64) f.cause = Stall::kPipe, f.latency = f.interval + 6;
+    f.is_branch = i.opcode->pipe == Pipe::kBranch;
+    switch (f.action) {
+      case Action::kLds:
+      case Action::kSts:
+      case Action::kAtoms:
+      case Action::kLdsm:
+      case Action::kStsm: f.is_shared = true, f.cause = Stall::kShared; break;
+      case Action::kShfl: f.is_shared = true, f.cause = Stall::kShared; break;
+      case Action::kLdg: f.reads_device = true, f.cause = Stall::kGlobal; break;
+      case Action::kAtomg: f.reads_device = f.writes_device = f.bypasses_l1 = true, f.cause = Stall::kGlobal; break;
+      case Action::kRed:
+      case Action::kStg: f.writes_device = true, f.cause = Stall::kGlobal; break;
+      case Action::kLdl: f.reads_device = true, f.cause = Stall::kLocal; break;
+      case Action::kStl: f.writes_device = true, f.cause = Stall::kLocal; break;
+      case Action::kLdgsts: f.is_shared = f.reads_device = true, f.cause = Stall::kCopies; break;
+      default: break;
+    }
+    f.is_memory = f.is_shared || f.reads_device || f.writes_device;
+    f.queued = f.is_memory;
+    f.arrives_only = i.has(sass::kArrive);
+    if (i.has(sass::kBypass) || i.spelling.find("STRONG") != std::string::npos) f.bypasses_l1 = true;
+    if (f.action == Action::kDepbar) {
+      for (size_t k = 0; k < i.count; ++k)
+        if (i.operands[k].kind == sass::Operand::Kind::kScoreboard)
+          f.depbar = static_cast<int8_t>(i.operands[k].index);
+        else if (i.operands[k].kind == sass::Operand::Kind::kImmediate)
+          f.depbar_left = static_cast<uint8_t>(i.operands[k].value);
+    }
+    if (f.action == Action::kLdc && i.opcode->pipe == Pipe::kLsu)
+      f.latency = static_cast<float>(m.shared_latency), f.cause = Stall::kFixed;
+    out.push_back(f);
+  }
+  return out;
+}
+
+struct Scoreboard {
+  double free_at = 0;
+  uint32_t producer = 0;
+  Stall cause = Stall::kFixed;
+};
+
+struct Warp {
+  const sass::WarpStream* stream = nullptr;
+  size_t next = 0;
+  int cta = 0, scheduler = 0;
+  uint64_t age = 0;
+  double begin = 0;
+  double ready = 0;  ///< earliest issue by its own state
+  double last_issue = 0;
+  double own_ready = 0;       ///< by the stall count alone
+  Stall why = Stall::kFixed;  ///< what `ready` waits for
+  uint32_t producer = ~0u;
+  bool at_barrier = false, after_branch = false;
+  std::array<Scoreboard, 6> scoreboards;
+  double copies_done = 0;  ///< of those since the last commit
+  uint32_t copies_producer = ~0u;
+  std::deque<std::pair<double, uint32_t>> groups;  ///< committed groups of copies
+};
+
+struct Cta {
+  const sass::CtaStream* stream = nullptr;
+  int live = 0, waiting = 0;
+  double begin = 0, last_arrival = 0;
+  std::vector<int> warps;
+};
+
+class Sm {
+ public:
+  Sm(const Machine& m, const sass::Code& code, const SmLoad& load)
+      : m_(m), load_(load), facts_(facts_of(m, code)), l1_(std::max(0.0, m.unified_bytes - load.shared_bytes)) {
+    out_.instructions.resize(code.instructions.size());
+    const double share = 1.0 / std::max(1, load.active_sms);
+    l2_rate_ = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
+    dram_rate_ = m.dram_bytes_per_cycle * share;
+    schedulers_.resize(static_cast<size_t>(m.schedulers));
+    for (Scheduler& s : schedulers_) s.queue.assign(static_cast<size_t>(m.memory_queue), 0), s.pipe_free.fill(0);
+  }
+
+  SmTime run() {
+    size_t started = 0;
+    for (; started < load_.ctas.size() && started < static_cast<size_t>(load_.resident); ++started) start(started, 0);
+    next_cta_ = started;
+    while (live_ > 0) {
+      Scheduler* first = &schedulers_[0];
+      for (Scheduler& s : schedulers_)
+        if (s.next < first->next) first = &s;
+      if (first->next == kNever) break;  // a deadlock: the interpreter has reported it
+      step(*first);
+    }
+    out_.cycles = end_;
+    return std::move(out_);
+  }
+
+ private:
+  struct Scheduler {
+    std::vector<int> warps;  ///< resident, oldest first
+    int last = -1;
+    double next = 0;
+    std::array<double, static_cast<size_t>(Pipe::kCount)> pipe_free{};
+    std::vector<double> queue;  ///< service times of the last memory instructions
+    size_t queue_at = 0;
+  };
+
+  void start(size_t which, double at) {
+    const sass::CtaStream& stream = *load_.ctas[which];
+    const int number = static_cast<int>(ctas_.size());
+    Cta& cta = ctas_.emplace_back();
+    cta.stream = &stream;
+    cta.begin = at;
+    for (size_t w = 0; w < stream.warps.size(); ++w) {
+      const int id = static_cast<int>(warps_.size());
+      Warp& warp = warps_.emplace_back();
+      warp.stream = &stream.warps[w];
+      warp.cta = number;
+      warp.age = age_++;
+      warp.begin = warp.ready = warp.last_issue = warp.own_ready = at;
+      warp.scheduler = static_cast<int>(next_scheduler_++ % schedulers_.size());
+      Scheduler& s = schedulers_[static_cast<size_t>(warp.scheduler)];
+      s.warps.push_back(id);
+      s.next = std::min(s.next, at);
+      cta.warps.push_back(id);
+      ++cta.live, ++live_;
+      if (warp.stream->steps.empty()) finish(warp, id, at);
+    }
+  }
+
+  void finish(Warp& warp, int id, double at) {
+    Scheduler& s = schedulers_[static_cast<size_t>(warp.scheduler)];
+    s.warps.erase(std::find(s.warps.begin(), s.warps.end(), id));
+    if (s.last == id) s.last = -1;
+    out_.warp_cycles += at - warp.begin;
+    --live_;
+    end_ = std::max(end_, at);
+    Cta& cta = ctas_[static_cast<size_t>(warp.cta)];
+    --cta.live;
+    if (cta.live == 0) {
+      out_.ctas.push_back({cta.stream->cta, cta.begin, at});
+      if (next_cta_ < load_.ctas.size()) start(next_cta_++, at + m_.new_cta_cycles);
+    } else if (cta.waiting && cta.waiting >= cta.live) {
+      release(cta, at);
+    }
+  }
+
+  void release(Cta& cta, double at) {
+    cta.waiting = 0;
+    for (const int id : cta.warps) {
+      Warp& w = warps_[static_cast<size_t>(id)];
+      if (!w.at_barrier) continue;
+      w.at_barrier = false;
+      w.ready = std::max(w.ready, at + m_.barrier_cycles);
+      w.why = Stall::kBarrier;
+      Scheduler& s = schedulers_[static_cast<size_t>(w.scheduler)];
+      s.next = std::min(s.next, w.ready);
+    }
+  }
+
+  /// When the warp could issue its next instruction, by the shared units alone.
+  double unit_free(const Scheduler& s, const Facts& f) const {
+    double at = s.pipe_free[f.pipe];
+    if (f.queued) at = std::max(at, s.queue[s.queue_at]);
+    return at;
+  }
+
+  void step(Scheduler& s) {
+    const double now = s.next;
+    int chosen = -1;
+    double soonest = kNever;
+    const auto consider = [&](int id) {
+      const Warp& w = warps_[static_cast<size_t>(id)];
+      if (w.at_barrier) return false;
+      const double at = std::max(w.ready, unit_free(s, facts_[w.stream->steps[w.next].index]));
+      soonest = std::min(soonest, at);
+      if (at > now) return false;
+      chosen = id;
+      return true;
+    };
+    if (s.last < 0 || !consider(s.last))
+      for (const int id : s.warps)
+        if (id != s.last && consider(id)) break;
+    if (chosen < 0) {
+      s.next = soonest;
+      return;
+    }
+    s.last = chosen;
+    issue(s, chosen, now);
+    s.next = std::max(s.next, now + 1);
+  }
+
+  void issue(Scheduler& s, int id, double now) {
+    const sass::Step step = warps_[static_cast<size_t>(id)].stream->steps[warps_[static_cast<size_t>(id)].next];
+    const Facts& f = facts_[step.index];
+    Warp& w = warps_[static_cast<size_t>(id)];
+    account(s, w, f, step.index, now);
+    s.pipe_free[f.pipe] = now + f.interval;
+    out_.pipe_cycles[f.pipe] += f.interval;
+    ++out_.issues;
+
+    double result_at = now + f.latency, operands_at = now + 6;
+    if (f.is_memory) memory(s, w, f, step, now, result_at, operands_at);
+    if (f.write_barrier < 6) hold(w.scoreboards[f.write_barrier], result_at, step.index, f.cause);
+    if (f.read_barrier < 6 && !(f.action == Action::kCommit))
+      hold(w.scoreboards[f.read_barrier], operands_at, step.index, f.is_memory ? Stall::kQueue : Stall::kFixed);
+    if (f.action == Action::kCommit) w.groups.emplace_back(w.copies_done, w.copies_producer), w.copies_done = 0;
+
+    ++w.next;
+    w.last_issue = now;
+    w.own_ready = now + f.stall;
+    w.why = Stall::kFixed;
+    w.producer = ~0u;
+    if (f.is_branch && w.next < w.stream->steps.size() && w.stream->steps[w.next].index != step.index + 1) {
+      w.own_ready = std::max(w.own_ready, now + m_.branch_cycles);
+      w.why = Stall::kBranch;
+    }
+    w.ready = w.own_ready;
+    if (w.next >= w.stream->steps.size()) return finish(w, id, now + 1);
+    // The next instruction waits for scoreboards, or for groups of copies.
+    const Facts& n = facts_[w.stream->steps[w.next].index];
+    for (int b = 0; b < 6; ++b)
+      if (n.wait_mask >> b & 1) wait_for(w, w.scoreboards[static_cast<size_t>(b)]);
+    if (n.action == Action::kDepbar && n.depbar >= 0) {
+      while (w.groups.size() > n.depbar_left) {
+        wait_for(w, {w.groups.front().first, w.groups.front().second, Stall::kCopies});
+        w.groups.pop_front();
+      }
+    }
+    if (f.action == Action::kBar && !f.arrives_only) {
+      Cta& cta = ctas_[static_cast<size_t>(w.cta)];
+      w.at_barrier = true;
+      if (++cta.waiting >= cta.live) release(cta, now);
+    }
+  }
+
+  static void wait_for(Warp& w, const Scoreboard& b) {
+    if (b.free_at <= w.ready) return;
+    w.ready = b.free_at;
+    w.why = b.cause;
+    w.producer = b.producer;
+  }
+
+  static void hold(Scoreboard& b, double until, uint32_t producer, Stall cause) {
+    if (until < b.free_at) return;
+    b = {until, producer, cause};
+  }
+
+  /// The load-store unit, and what lies behind it.
+  void memory(Scheduler& s, Warp& w, const Facts& f, const sass::Step& step, double now, double& result_at,
+              double& operands_at) {
+    static constexpr sass::Access kNone;
+    const sass::Access& a = step.access == sass::Step::kNoAccess ? kNone : w.stream->accesses[step.access];
+    double start = std::max(now + 4, lsu_free_);
+    double busy = 0, done = 0;
+    if (f.is_shared) {
+      const double wavefronts = f.action == Action::kShfl ? 1 : a.wavefronts;
+      const double cycles = wavefronts > 0 ? std::max(m_.shared_least, m_.cycles_per_wavefront * wavefronts) : 1;
+      busy += cycles;
+      out_.shared_cycles += cycles;
+      done = start + busy + m_.shared_latency;
+    }
+    if (a.lines) {
+      const sass::LineRequest* line = &w.stream->lines[a.first_line];
+      uint32_t sectors = 0;
+      const double slot = start + busy;
+      for (uint32_t k = 0; k < a.lines; ++k) {
+        const auto count = static_cast<uint32_t>(__builtin_popcount(line[k].sectors));
+        sectors += count;
+        const bool local = line[k].line >= sass::kLocalLines;
+        if (f.reads_device) {
+          out_.load_sectors += count;
+          uint8_t missing = line[k].sectors;
+          if (!f.bypasses_l1) missing = l1_.missing(line[k].line, line[k].sectors);
+          const auto misses = static_cast<uint32_t>(__builtin_popcount(missing));
+          out_.l1_hit_sectors += count - misses;
+          if (!misses) {
+            done = std::max(done, slot + m_.l1_latency);
+            continue;
+          }
+          done = std::max(done, from_l2(slot, misses, local));
+        }
+        if (f.writes_device) {
+          if (local) {
+            l1_.missing(line[k].line, line[k].sectors);  // local memory is written back
+            continue;
+          }
+          out_.l2_write_sectors += count;
+          use(l2_free_, slot, count * 32 / l2_rate_, out_.l2_cycles);
+          if (load_.write_back > 0) use(dram_free_, slot, load_.write_back * count * 32 / dram_rate_, out_.dram_cycles);
+        }
+      }
+      // One line of tags a cycle, 128 bytes of data a cycle.
+      const double cycles = std::max<double>({1.0, static_cast<double>(a.lines), sectors / 4.0});
+      busy += cycles;
+      out_.l1_cycles += cycles;
+    }
+    busy = std::max(busy, 1.0);
+    lsu_free_ = start + busy;
+    s.queue[s.queue_at] = start;
+    s.queue_at = (s.queue_at + 1) % s.queue.size();
+    operands_at = start + 4;
+    result_at = std::max(done, start + busy);
+    if (f.action == Action::kLdgsts && result_at > w.copies_done)
+      w.copies_done = result_at, w.copies_producer = step.index;
+  }
+
+  static double use(double& free_at, double from, double cycles, double& busy) {
+    const double begin = std::max(free_at, from);
+    free_at = begin + cycles;
+    busy += cycles;
+    return begin;
+  }
+
+  /// Arrival of sectors that L1 does not have.
+  double from_l2(double at, uint32_t sectors, bool local) {
+    out_.l2_read_sectors += sectors;
+    const double bytes = 32.0 * sectors;
+    const double begin = use(l2_free_, at, bytes / l2_rate_, out_.l2_cycles);
+    double done = begin + m_.l2_latency;
+    if (local) return done;
+    dram_debt_ += load_.l2_miss * sectors;
+    const double whole = std::floor(dram_debt_);
+    if (whole > 0) {
+      dram_debt_ -= whole;
+      out_.dram_read_sectors += whole;
+      const double from = use(dram_free_, begin, whole * 32 / dram_rate_, out_.dram_cycles);
+      done = std::max(done, from + m_.dram_latency);
+    }
+    return done;
+  }
+
+  /// The warp's cycles since its last issue, by cause.
+  void account(const Scheduler& s, const Warp& w, const Facts& f, uint32_t index, double now) {
+    InstructionTime& i = out_.instructions[index];
+    ++i.issues;
+    const auto add = [&](Stall cause, double cycles) {
+      if (cycles <= 0) return;
+      i.stalls[static_cast<size_t>(cause)] += cycles;
+      out_.stalls[static_cast<size_t>(cause)] += cycles;
+    };
+    const double fixed = std::min(w.own_ready, now);
+    add(w.why == Stall::kBranch ? Stall::kBranch : Stall::kFixed, fixed - w.last_issue - 1);
+    const double own = std::min(w.ready, now);
+    if (own > fixed) {
+      add(w.why, own - fixed);
+      if (w.producer != ~0u) out_.instructions[w.producer].blamed += own - fixed;
+    }
+    if (now > own) {
+      const double pipe = std::clamp(s.pipe_free[f.pipe] - own, 0.0, now - own);
+      const double queue = f.queued ? std::clamp(s.queue[s.queue_at] - own, 0.0, now - own) : 0;
+      const double unit = std::max(pipe, queue);
+      add(queue > pipe ? Stall::kQueue : Stall::kPipe, unit);
+      add(Stall::kNotSelected, now - own - unit);
+    }
+  }
+
+  const Machine& m_;
+  const SmLoad& load_;
+  std::vector<Facts> facts_;
+  L1Cache l1_;
+  SmTime out_;
+  std::vector<Scheduler> schedulers_;
+  std::deque<Warp> warps_;
+  std::deque<Cta> ctas_;
+  size_t next_cta_ = 0;
+  size_t next_scheduler_ = 0;
+  int live_ = 0;
+  uint64_t age_ = 0;
+  double end_ = 0, lsu_free_ = 0, l2_free_ = 0, dram_free_ = 0, dram_debt_ = 0, l2_rate_ = 64, dram_rate_ = 16;
+};
+
+constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",    "memory queue full", "shared memory",
+                                       "device memory", "local memory", "special function",  "copies",
+                                       "barrier",       "branch",       "not selected"};
+
+}  // namespace
+
+const char* to_string(Stall stall) { return kStallNames[static_cast<size_t>(stall)]; }
+
+double tensor_cycles(const Machine& m, const Instruction& i) {
+  double rate = m.tensor_f16;
+  if (i.spelling.find("TF32") != std::string::npos) rate = m.tensor_tf32;
+  if (i.spelling.starts_with("IMMA")) rate = m.tensor_int8;
+  if (i.spelling.starts_with("DMMA")) rate = m.tensor_fp64;
+  return rate > 0 && i.matrix_flops ? i.matrix_flops / rate : 8;
+}
+
+SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load) {
+  return Sm(machine, code, load).run();
+}
+
+Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
+  const std::vector<Facts> facts = facts_of(m, code);
+  std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
+  double issues = 0, shared = 0, device = 0, l2 = 0, written = 0;
+  const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
+  L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
+  for (size_t c = 0; c < round; ++c)
+    for (const sass::WarpStream& w : load.ctas[c]->warps) {
+      issues += static_cast<double>(w.steps.size());
+      for (const sass::Step& s : w.steps) {
+        const Facts& f = facts[s.index];
+        pipes[f.pipe] += f.interval;
+        if (f.action == Action::kShfl) shared += m.shared_least;
+        if (s.access == sass::Step::kNoAccess) continue;
+        const sass::Access& a = w.accesses[s.access];
+        if (f.is_shared && a.wavefronts) shared += std::max(m.shared_least, m.cycles_per_wavefront * a.wavefronts);
+        uint32_t sectors = 0;
+        for (uint32_t k = 0; k < a.lines; ++k) {
+          const sass::LineRequest& line = w.lines[a.first_line + k];
+          const auto count = static_cast<uint32_t>(__builtin_popcount(line.sectors));
+          sectors += count;
+          if (f.reads_device)
+            l2 +=
+                f.bypasses_l1 ? count : static_cast<uint32_t>(__builtin_popcount(l1.missing(line.line, line.sectors)));
+          else if (line.line < sass::kLocalLines)
+            written += count;
+        }
+        if (a.lines) device += std::max<double>({1.0, static_cast<double>(a.lines), sectors / 4.0});
+      }
+    }
+  const double share = 1.0 / std::max(1, load.active_sms);
+  const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
+  // One warp alone, the longest of the first CTA.
+  double latency = 0;
+  if (round) {
+    SmLoad alone = load;
+    alone.resident = 1;
+    sass::CtaStream one;
+    const auto& warps = load.ctas[0]->warps;
+    const auto longest = std::max_element(warps.begin(), warps.end(),
+                                          [](const auto& a, const auto& b) { return a.steps.size() < b.steps.size(); });
+    if (longest != warps.end()) one.warps.push_back(*longest);
+    alone.ctas = {&one};
+    latency = simulate_sm(m, code, alone).cycles;
+  }
+  double sum = std::pow(latency, 4) + std::pow(issues / m.schedulers, 4) + std::pow(shared + device, 4) +
+               std::pow((l2 + written) * 32 / l2_rate, 4) +
+               std::pow((load.l2_miss * l2 + load.write_back * written) * 32 / (m.dram_bytes_per_cycle * share), 4);
+  for (const double p : pipes) sum += std::pow(p / m.schedulers, 4);
+  Interval out;
+  out.cycles = std::pow(sum, 0.25);
+  out.l2_read_sectors = l2;
+  return out;
+}
+
+}  // namespace roofgen::timing

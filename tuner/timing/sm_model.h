@@ -1,0 +1,86 @@
+// The event model of one SM: its resident CTAs, four schedulers, pipes and memory queues, fed by the instruction
+// streams of the warps. In-order issue by the stall counts and scoreboards that ptxas wrote into the code.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/sass/stream.h"
+#include "tuner/timing/machine.h"
+
+namespace roofgen::timing {
+
+/// Changes with every source that a modelled time depends on.
+const char* model_version();
+
+/// The reason why a warp does not issue.
+enum class Stall : uint8_t {
+  kFixed,        ///< the stall count of its last instruction
+  kPipe,         ///< the pipe of its next instruction is busy
+  kQueue,        ///< the queue to the load-store unit is full
+  kShared,       ///< waits for shared memory
+  kGlobal,       ///< waits for device memory (L1, L2 or DRAM)
+  kLocal,        ///< waits for local memory
+  kSpecial,      ///< waits for a result of the special-function unit or a special register
+  kCopies,       ///< waits for asynchronous copies
+  kBarrier,      ///< waits at a barrier of the CTA
+  kBranch,       ///< waits for its next instruction after a branch
+  kNotSelected,  ///< another warp issues
+  kCount
+};
+const char* to_string(Stall stall);
+
+using StallCycles = std::array<double, static_cast<size_t>(Stall::kCount)>;
+
+/// What one instruction did and waited for, over all warps.
+struct InstructionTime {
+  uint64_t issues = 0;
+  StallCycles stalls{};  ///< warp-cycles before its issue
+  double blamed = 0;     ///< warp-cycles that other instructions waited for its result
+};
+
+/// One CTA slot's history, for a timeline.
+struct CtaSpan {
+  uint64_t cta = 0;
+  double begin = 0, end = 0;  ///< cycles
+};
+
+struct SmTime {
+  double cycles = 0;  ///< from the first issue to the end of the last CTA
+  uint64_t issues = 0;
+  double warp_cycles = 0;  ///< sum over warps of the cycles that they were resident
+  std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipe_cycles{};  ///< busy, summed over the schedulers
+  double shared_cycles = 0;                                                   ///< busy cycles of the shared-memory unit
+  double l1_cycles = 0;                   ///< busy cycles of the load-store unit with device and local memory
+  double l2_cycles = 0, dram_cycles = 0;  ///< busy cycles of this SM's share
+  uint64_t load_sectors = 0, l1_hit_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
+  double dram_read_sectors = 0;
+  StallCycles stalls{};
+  std::vector<InstructionTime> instructions;  ///< by index in the code
+  std::vector<CtaSpan> ctas;                  ///< in the order of their ends
+};
+
+struct SmLoad {
+  std::vector<const sass::CtaStream*> ctas;  ///< in the order of their start
+  int resident = 1;                          ///< CTAs at a time
+  double shared_bytes = 0;                   ///< of all resident CTAs; the rest of the unified memory is L1
+  double l2_miss = 1;                        ///< share of the sectors read from L2 that come from DRAM
+  double write_back = 1;                     ///< share of the written sectors that go to DRAM
+  int active_sms = 1;                        ///< that share L2 and DRAM
+};
+
+SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load);
+
+/// The interval model of one round of resident CTAs.
+struct Interval {
+  double cycles = 0;           ///< a 4-norm of the busiest units and the latency of one warp alone
+  double l2_read_sectors = 0;  ///< behind L1
+};
+Interval interval(const Machine& machine, const sass::Code& code, const SmLoad& load);
+
+/// Cycles of the tensor unit of one scheduler for an instruction.
+double tensor_cycles(const Machine& machine, const sass::Instruction& i);
+
+}  // namespace roofgen::timing
