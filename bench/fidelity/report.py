@@ -230,6 +230,6 @@ def csv_table(rows_of):
     for space, rows in rows_of:
         for row in rows:
             profile = row.profile or {"models": {}}
-            times = [f"{profile['models'][name]['time_us']:.6g}" if name in profile["models"] else "" for name in models]
+            times = [f"{row.predicted_us(name):.6g}" if name in profile["models"] else "" for name in models]
             yield [space.name, space.role, json.dumps(row.point.config), f"{row.point.time_us:.6g}", *times,
                    profile.get("registers", ""), row.point.compiled.get("registers", ""), row.failure]

@@ -28,7 +28,7 @@ std::string find_nvdisasm() {
   std::vector<std::string> others;
   fs::path dir = search.executable_dir;
   for (int up = 0; up <= 3 && !dir.empty(); ++up, dir = dir.parent_path())
-    others.push_back(dir / "nvrtc/nvidia/cu13/bin/nvdisasm");
+    others.push_back(dir / "nvdisasm/nvidia/cu13/bin/nvdisasm");
   for (const std::string& root : search.toolkits) others.push_back(root + "/bin/nvdisasm");
   return find_program(environment("ROOFGEN_NVDISASM"), "nvdisasm", others);
 }

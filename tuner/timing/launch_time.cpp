@@ -18,21 +18,12 @@ using sass::Pipe;
 /// Rounds of resident CTAs that the event model runs before it extrapolates.
 constexpr uint64_t kRounds = 3;
 /// Warp instructions that are interpreted at most, for the SM and for the L2 model.
-constexpr uint64_t kMostSteps = 6'000'000;
+constexpr uint64_t kMostSteps = 2'000'000;
 /// Consecutive CTAs whose common sectors the L2 model looks at.
 constexpr uint64_t kNeighbours = 32;
 
-/// Positions on one axis of a grid, and the number of CTAs that each stands for.
-std::vector<std::pair<uint32_t, double>> positions(uint32_t extent) {
-  std::vector<std::pair<uint32_t, double>> out;
-  if (extent <= 5) {
-    for (uint32_t i = 0; i < extent; ++i) out.emplace_back(i, 1);
-    return out;
-  }
-  // The edges stand for themselves. Three positions stand for the inside, exact for work that is linear in the index.
-  const double each = (extent - 2) / 3.0;
-  return {{0, 1}, {1, each}, {(extent - 1) / 2, each}, {extent - 2, each}, {extent - 1, 1}};
-}
+/// CTAs of one axis of a grid that are interpreted at most.
+constexpr size_t kMostPositions = 10;
 
 class Estimate {
  public:
@@ -55,16 +46,21 @@ class Estimate {
     out_.ctas = static_cast<double>(ctas_);
     out_.waves = out_.ctas / static_cast<double>(sms * resident);
 
-    // The CTAs of one SM, from the middle of the grid.
+    ROOFGEN_CHECK(count_all());
+    // The CTAs of one SM: a typical one and those that its SM gets before and after it.
     uint64_t rounds = kRounds;
-    ROOFGEN_TRY(const CtaStream* probe, stream(ctas_ / 2));
-    while (rounds > 1 && rounds * resident * probe->steps() > kMostSteps) --rounds;
-    const uint64_t all = std::min(busiest, rounds * resident + (busiest > rounds * resident ? busiest % resident : 0));
-    const uint64_t first = (busiest - all) / 2 * sms + std::min(sms, ctas_) / 2;
+    ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
+    while (rounds > 1 && rounds * resident * typical->steps() > kMostSteps) --rounds;
+    const uint64_t all =
+        std::min(busiest, rounds * resident + (busiest > rounds * resident && rounds > 1 ? busiest % resident : 0));
     SmLoad load;
+    const uint64_t behind = std::min(linear(typical_) / sms, all / 2);
     for (uint64_t k = 0; k < all; ++k) {
-      ROOFGEN_TRY(const CtaStream* one, stream(std::min(first + k * sms, ctas_ - 1)));
-      load.ctas.push_back(one);
+      const uint64_t cta = linear(typical_) + k * sms - behind * sms;
+      ROOFGEN_TRY(const CtaStream* one, stream(std::min(cta, ctas_ - 1)));
+      // CTAs that do far less or more, at the edge of the grid, are not typical: the mean of the grid counts them.
+      const bool is_typical = one->steps() <= 2 * typical->steps() && typical->steps() <= 2 * one->steps();
+      load.ctas.push_back(is_typical ? one : typical);
     }
     load.resident = static_cast<int>(std::min(resident, all));
     load.shared_bytes =
@@ -74,8 +70,7 @@ class Estimate {
     load.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
-    ROOFGEN_CHECK(count_all());
-    ROOFGEN_CHECK(miss_ratio(load));
+    ROOFGEN_CHECK(miss_ratio());
     const Interval round = interval(m_, *r_.code, load);
     const double l2_per_cta =
         round.l2_read_sectors / std::max(1.0, std::min<double>(load.resident, static_cast<double>(load.ctas.size())));
@@ -101,11 +96,10 @@ class Estimate {
     }
     double simulated = 0;
     for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
-    const double scale =
-        simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
-    out_.cycles = cycles * scale;
+    scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
+    out_.cycles = cycles * scale_;
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
-    out_.interval_s = rate_of_interval * static_cast<double>(busiest) * scale / m_.clock_hz + m_.launch_s;
+    out_.interval_s = rate_of_interval * static_cast<double>(busiest) * scale_ / m_.clock_hz + m_.launch_s;
     roofline();
     out_.doubts = interpreter_.doubts();
     return std::move(out_);
@@ -151,45 +145,95 @@ class Estimate {
     return c;
   }
 
-  static void add(StreamCounts& to, const StreamCounts& c, double weight) {
-    static constexpr double StreamCounts::*kAll[] = {
-        &StreamCounts::warp_instructions,       &StreamCounts::thread_instructions,
-        &StreamCounts::fp32_operations,         &StreamCounts::shared_load_wavefronts,
-        &StreamCounts::shared_store_wavefronts, &StreamCounts::global_load_requests,
-        &StreamCounts::global_store_requests,   &StreamCounts::global_load_sectors,
-        &StreamCounts::l2_write_sectors};
-    for (const auto member : kAll) to.*member += c.*member * weight;
+  static constexpr double StreamCounts::*kCounted[] = {
+      &StreamCounts::warp_instructions,       &StreamCounts::thread_instructions,
+      &StreamCounts::fp32_operations,         &StreamCounts::shared_load_wavefronts,
+      &StreamCounts::shared_store_wavefronts, &StreamCounts::global_load_requests,
+      &StreamCounts::global_store_requests,   &StreamCounts::global_load_sectors,
+      &StreamCounts::l2_write_sectors};
+
+  uint64_t linear(const Dim3& at) const { return at.x + uint64_t{grid_.x} * (at.y + uint64_t{grid_.y} * at.z); }
+
+  /// The mean over one axis, relative to a typical CTA, whose position on the axis it sets. Between two positions whose
+  /// CTAs do the same, all CTAs do; otherwise the gap is halved, and in the end counts are taken as linear.
+  Result<StreamCounts> mean_of_axis(uint32_t Dim3::*axis) {
+    const uint32_t extent = grid_.*axis;
+    std::map<uint32_t, StreamCounts> at;
+    const auto probe = [&](uint32_t position) -> Result<void> {
+      Dim3 where = typical_;
+      where.*axis = position;
+      ROOFGEN_TRY(const CtaStream* one, stream(linear(where)));
+      at[position] = count(*one);
+      return {};
+    };
+    for (const uint32_t position : {0u, extent / 2, extent - 1}) ROOFGEN_CHECK(probe(position));
+    while (at.size() < kMostPositions) {
+      uint32_t widest = 0, from = 0;
+      for (auto i = at.begin(); std::next(i) != at.end(); ++i) {
+        const auto next = std::next(i);
+        if (same(i->second, next->second) || next->first - i->first <= std::max(1u, widest)) continue;
+        widest = next->first - i->first, from = i->first;
+      }
+      if (widest < 2) break;
+      ROOFGEN_CHECK(probe(from + widest / 2));
+    }
+    // The typical position is in the middle of the gap that does the most.
+    double most = -1;
+    for (auto i = at.begin(); std::next(i) != at.end(); ++i) {
+      const auto next = std::next(i);
+      const double work =
+          (next->first - i->first) * std::min(i->second.warp_instructions, next->second.warp_instructions);
+      if (work > most) most = work, typical_.*axis = i->first + (next->first - i->first) / 2;
+    }
+    StreamCounts out;
+    for (const auto member : kCounted) {
+      double sum = 0;
+      for (auto i = at.begin(); i != at.end(); ++i) {
+        sum += i->second.*member;
+        if (const auto next = std::next(i); next != at.end())
+          sum += (i->second.*member + next->second.*member) / 2 * (next->first - i->first - 1);
+      }
+      const double typical =
+          at.count(typical_.*axis) ? at[typical_.*axis].*member : between(at, typical_.*axis, member);
+      out.*member = typical > 0 ? sum / extent / typical : 1;
+    }
+    return out;
   }
 
-  /// The counts of the whole grid. If its first, middle and last CTAs do the same, all of them do.
+  static bool same(const StreamCounts& a, const StreamCounts& b) {
+    return a.warp_instructions == b.warp_instructions && a.thread_instructions == b.thread_instructions;
+  }
+
+  static double between(const std::map<uint32_t, StreamCounts>& at, uint32_t position, double StreamCounts::*member) {
+    const auto next = at.upper_bound(position);
+    if (next == at.end()) return at.rbegin()->second.*member;
+    if (next == at.begin()) return next->second.*member;
+    return (std::prev(next)->second.*member + next->second.*member) / 2;
+  }
+
+  /// The counts of the whole grid: of a typical CTA, times the mean of each axis.
   Result<void> count_all() {
-    ROOFGEN_TRY(const CtaStream* middle, stream(ctas_ / 2));
-    ROOFGEN_TRY(const CtaStream* first, stream(0));
-    ROOFGEN_TRY(const CtaStream* last, stream(ctas_ - 1));
-    const StreamCounts a = count(*middle), b = count(*first), c = count(*last);
-    const auto same = [](const StreamCounts& x, const StreamCounts& y) {
-      return x.warp_instructions == y.warp_instructions && x.thread_instructions == y.thread_instructions;
-    };
-    if (same(a, b) && same(a, c)) {
-      add(out_.counts, a, out_.ctas);
-      return {};
+    typical_ = {grid_.x / 2, grid_.y / 2, grid_.z / 2};
+    StreamCounts factor;
+    for (const auto member : kCounted) factor.*member = 1;
+    for (const auto axis : {&Dim3::x, &Dim3::y, &Dim3::z}) {
+      if (grid_.*axis == 1) continue;
+      ROOFGEN_TRY(const StreamCounts mean, mean_of_axis(axis));
+      for (const auto member : kCounted) factor.*member *= mean.*member;
     }
-    for (const auto& [z, wz] : positions(grid_.z))
-      for (const auto& [y, wy] : positions(grid_.y))
-        for (const auto& [x, wx] : positions(grid_.x)) {
-          ROOFGEN_TRY(const CtaStream* one, stream(x + uint64_t{grid_.x} * (y + uint64_t{grid_.y} * z)));
-          add(out_.counts, count(*one), wx * wy * wz);
-        }
+    ROOFGEN_TRY(const CtaStream* one, stream(linear(typical_)));
+    const StreamCounts typical = count(*one);
+    for (const auto member : kCounted) out_.counts.*member = typical.*member * factor.*member * out_.ctas;
     return {};
   }
 
   /// Distinct sectors that a wave reads: those of consecutive CTAs, extrapolated by the growth between half of them and
   /// all.
-  Result<void> miss_ratio(SmLoad& load) {
-    ROOFGEN_TRY(const CtaStream* probe, stream(ctas_ / 2));
+  Result<void> miss_ratio() {
+    ROOFGEN_TRY(const CtaStream* probe, stream(linear(typical_)));
     uint64_t count = std::min(kNeighbours, ctas_);
     while (count > 2 && count * probe->steps() > kMostSteps / 2) count /= 2;
-    const uint64_t first = std::min(ctas_ / 2, ctas_ - count);
+    const uint64_t first = std::min(linear(typical_), ctas_ - count);
     std::unordered_map<uint64_t, uint8_t> sectors;
     double distinct = 0, half = 0;
     for (uint64_t k = 0; k < count; ++k) {
@@ -220,7 +264,6 @@ class Estimate {
     const double footprint = r_.buffer_bytes > 0 ? r_.buffer_bytes : 0;
     if (footprint > 0 && footprint <= 0.8 * m_.l2_bytes) per_cta = std::min(per_cta, footprint / 32 / out_.ctas);
     dram_sectors_per_cta_ = per_cta;
-    (void)load;
     return {};
   }
 
@@ -234,7 +277,7 @@ class Estimate {
       if (inst.opcode->pipe == Pipe::kTensor) tensor += times * tensor_cycles(m_, inst);
       if (inst.opcode->pipe == Pipe::kXu) xu += times * m_.interval[static_cast<size_t>(Pipe::kXu)];
     }
-    const double per_cta = out_.ctas / std::max(1, out_.simulated_ctas);
+    const double per_cta = scale_ * out_.ctas / std::max(1, out_.simulated_ctas);
     const std::pair<const char*, double> roofs[] = {
         {"FP32", c.fp32_operations / 64 * m_.interval[static_cast<size_t>(Pipe::kFma)] / m_.schedulers / chip},
         {"tensor", tensor * per_cta / m_.schedulers / chip},
@@ -256,6 +299,8 @@ class Estimate {
   uint64_t ctas_;
   std::map<uint64_t, CtaStream> streams_;
   double dram_sectors_per_cta_ = 0;
+  double scale_ = 1;  ///< work of the mean CTA of the grid over that of the simulated ones
+  Dim3 typical_;      ///< a CTA of the largest class
   LaunchTime out_;
 };
 

@@ -311,11 +311,18 @@ class Sm {
       const sass::LineRequest* line = &w.stream->lines[a.first_line];
       uint32_t sectors = 0;
       const double slot = start + busy;
+      if (f.reads_device && load_.misses) {
+        miss_debt_.resize(facts_.size());
+        double& debt = miss_debt_[step.index];
+        debt += (*load_.misses)[step.index];
+        done = std::max(done, debt >= 1 ? from_l2(slot, 1, false) : slot + m_.l1_latency);
+        if (debt >= 1) debt -= 1;
+      }
       for (uint32_t k = 0; k < a.lines; ++k) {
         const auto count = static_cast<uint32_t>(__builtin_popcount(line[k].sectors));
         sectors += count;
         const bool local = line[k].line >= sass::kLocalLines;
-        if (f.reads_device) {
+        if (f.reads_device && !load_.misses) {
           out_.load_sectors += count;
           uint8_t missing = line[k].sectors;
           if (!f.bypasses_l1) missing = l1_.missing(line[k].line, line[k].sectors);
@@ -408,6 +415,7 @@ class Sm {
   L1Cache l1_;
   SmTime out_;
   std::vector<Scheduler> schedulers_;
+  std::vector<double> miss_debt_;
   std::deque<Warp> warps_;
   std::deque<Cta> ctas_;
   size_t next_cta_ = 0;
@@ -443,42 +451,63 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
   double issues = 0, shared = 0, device = 0, l2 = 0, written = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
+  // In turns of the warps, as far as L1 is concerned: each step of all warps before the next.
+  std::vector<const sass::WarpStream*> streams;
+  size_t longest_stream = 0;
   for (size_t c = 0; c < round; ++c)
     for (const sass::WarpStream& w : load.ctas[c]->warps) {
-      issues += static_cast<double>(w.steps.size());
-      for (const sass::Step& s : w.steps) {
-        const Facts& f = facts[s.index];
-        pipes[f.pipe] += f.interval;
-        if (f.action == Action::kShfl) shared += m.shared_least;
-        if (s.access == sass::Step::kNoAccess) continue;
-        const sass::Access& a = w.accesses[s.access];
-        if (f.is_shared && a.wavefronts) shared += std::max(m.shared_least, m.cycles_per_wavefront * a.wavefronts);
-        uint32_t sectors = 0;
-        for (uint32_t k = 0; k < a.lines; ++k) {
-          const sass::LineRequest& line = w.lines[a.first_line + k];
-          const auto count = static_cast<uint32_t>(__builtin_popcount(line.sectors));
-          sectors += count;
-          if (f.reads_device)
-            l2 +=
-                f.bypasses_l1 ? count : static_cast<uint32_t>(__builtin_popcount(l1.missing(line.line, line.sectors)));
-          else if (line.line < sass::kLocalLines)
-            written += count;
+      streams.push_back(&w);
+      longest_stream = std::max(longest_stream, w.steps.size());
+    }
+  // The longest warp of the first CTA.
+  const sass::WarpStream* one_warp = nullptr;
+  if (round)
+    for (const sass::WarpStream& w : load.ctas[0]->warps)
+      if (!one_warp || w.steps.size() > one_warp->steps.size()) one_warp = &w;
+  struct Accesses {
+    double all = 0, missed = 0;
+  };
+  std::vector<Accesses> accesses(facts.size());
+  for (size_t k = 0; k < longest_stream; ++k)
+    for (const sass::WarpStream* w : streams) {
+      if (k >= w->steps.size()) continue;
+      const sass::Step& s = w->steps[k];
+      const Facts& f = facts[s.index];
+      ++issues;
+      pipes[f.pipe] += f.interval;
+      if (f.action == Action::kShfl) shared += m.shared_least;
+      if (s.access == sass::Step::kNoAccess) continue;
+      const sass::Access& a = w->accesses[s.access];
+      if (f.is_shared && a.wavefronts) shared += std::max(m.shared_least, m.cycles_per_wavefront * a.wavefronts);
+      uint32_t sectors = 0;
+      bool missed = false;
+      for (uint32_t l = 0; l < a.lines; ++l) {
+        const sass::LineRequest& line = w->lines[a.first_line + l];
+        const auto count = static_cast<uint32_t>(__builtin_popcount(line.sectors));
+        sectors += count;
+        if (f.reads_device) {
+          const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
+          l2 += __builtin_popcount(missing);
+          missed |= missing != 0;
+        } else if (line.line < sass::kLocalLines) {
+          written += count;
         }
-        if (a.lines) device += std::max<double>({1.0, static_cast<double>(a.lines), sectors / 4.0});
       }
+      accesses[s.index].all += 1;
+      accesses[s.index].missed += missed;
+      if (a.lines) device += std::max<double>({1.0, static_cast<double>(a.lines), sectors / 4.0});
     }
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
-  // One warp alone, the longest of the first CTA.
   double latency = 0;
-  if (round) {
+  if (one_warp) {
     SmLoad alone = load;
     alone.resident = 1;
+    std::vector<double> misses;
+    for (const Accesses& a : accesses) misses.push_back(a.all > 0 ? a.missed / a.all : 0);
+    alone.misses = &misses;
     sass::CtaStream one;
-    const auto& warps = load.ctas[0]->warps;
-    const auto longest = std::max_element(warps.begin(), warps.end(),
-                                          [](const auto& a, const auto& b) { return a.steps.size() < b.steps.size(); });
-    if (longest != warps.end()) one.warps.push_back(*longest);
+    one.warps.push_back(*one_warp);
     alone.ctas = {&one};
     latency = simulate_sm(m, code, alone).cycles;
   }

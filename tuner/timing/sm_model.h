@@ -69,6 +69,8 @@ struct SmLoad {
   double l2_miss = 1;                        ///< share of the sectors read from L2 that come from DRAM
   double write_back = 1;                     ///< share of the written sectors that go to DRAM
   int active_sms = 1;                        ///< that share L2 and DRAM
+  /// By instruction: the share of its accesses that L1 misses. Null: L1 is modelled.
+  const std::vector<double>* misses = nullptr;
 };
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load);
