@@ -1,6 +1,7 @@
 // roofgen profile FILE: the time of any kernel without a GPU, from its machine code.
 #include <fmt/format.h>
 
+#include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/kernel_flags.h"
 #include "profile/profile.h"
@@ -14,8 +15,12 @@ struct Flags : KernelFlags {
   std::string device = "h200-sxm";
   double sm_clock = 0;
   uint64_t top = 10, max_instructions = 0;
+  std::string html, trace;
   bool json = false;
 };
+
+/// Spans of a timeline: 100 bytes each in its file.
+constexpr size_t kTraceSpans = 400'000;
 
 Result<Exit> run(const Session& session, const Flags& flags) {
   profile::Request r;
@@ -27,7 +32,17 @@ Result<Exit> run(const Session& session, const Flags& flags) {
     return Error{Exit::kUsage,
                  fmt::format("--sm-clock is {}; a clock in MHz, at most {}, was expected", flags.sm_clock, kMostMhz)};
   r.sm_mhz = flags.sm_clock;
+  r.by_line = flags.top > 0;
+  if (!flags.trace.empty()) {
+    ROOFGEN_CHECK(can_write(flags.trace));
+    r.trace_spans = kTraceSpans;
+    r.by_line = true;
+  }
+  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
   ROOFGEN_TRY(const profile::Report report, profile::run(r));
+  if (!flags.trace.empty()) ROOFGEN_CHECK(write_output(flags.trace, profile::profile_trace(report)));
+  if (!flags.html.empty())
+    ROOFGEN_CHECK(show_page(profile::profile_page(report, r.device), flags.html, files, session));
   fmt::print("{}", flags.json ? profile::profile_json(report) : profile::profile_text(report, flags.top));
   return Exit::kOk;
 }
@@ -43,6 +58,8 @@ Run declare_profile(FlagSet app) {
           "warp-instructions that a CTA may execute before it counts as endless [50000000]")
       .range(uint64_t{1}, uint64_t{1} << 40);
   app.add("--top", flags->top, "lines of the source to list [10]").range(uint64_t{0}, uint64_t{1} << 30);
+  app.add("--html", flags->html, "write the report as a page to this file");
+  app.add("--trace", flags->trace, "write the timeline of the SM to this file, for Perfetto");
   app.add_switch("--json", flags->json, "as JSON");
   app.footer(
       "Example: roofgen profile scale.cu --grid 4096 --block 256 --args scale.json --device a100-sxm-80\nThe time is "

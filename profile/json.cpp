@@ -52,6 +52,7 @@ std::string profile_json(const Report& r) {
   out["counts"] = {{"warp_instructions", c.warp_instructions},
                    {"thread_instructions", c.thread_instructions},
                    {"fp32_ops", c.fp32_operations},
+                   {"fp32_thread_instructions", c.fp32_thread_instructions},
                    {"shared_load_wavefronts", c.shared_load_wavefronts},
                    {"shared_store_wavefronts", c.shared_store_wavefronts},
                    {"global_load_requests", c.global_load_requests},

@@ -68,6 +68,7 @@ constexpr Advice kAdvice[] = {
     {Stall::kCopies, "asynchronous copies", "more stages, so that copies begin earlier"},
     {Stall::kBarrier, "barriers", "fewer barriers, or more CTAs on an SM, so that others run meanwhile"},
     {Stall::kBranch, "branches", "fewer branches: unrolling, or predication"},
+    {Stall::kFetch, "instruction cache", "less unrolling, so that the loop fits in the instruction cache"},
     {Stall::kNotSelected, "issue slots", "fewer instructions"}};
 
 void conclude(Report& r, const timing::Machine& m) {
@@ -182,6 +183,7 @@ Result<Report> run(const Request& request) {
   };
   launch.launch.read = [&](uint64_t address, std::span<std::byte> to) { return memory.read(address, to); };
   if (r.max_instructions) launch.launch.max_steps = r.max_instructions;
+  launch.trace_spans = request.trace_spans;
   launch.registers = out.registers;
   launch.smem_bytes = out.static_smem_bytes + r.smem_bytes;
   launch.buffer_bytes = memory.bytes();
@@ -193,9 +195,14 @@ Result<Report> run(const Request& request) {
   out.issuing = sm.cycles > 0 ? static_cast<double>(sm.issues) / (machine.schedulers * sm.cycles) : 0;
   out.achieved_warps = sm.cycles > 0 ? sm.warp_cycles / sm.cycles : 0;
   conclude(out, machine);
-  Result<std::vector<sass::TextLine>> lines = sass::line_table(cubin, chosen.entry.mangled);
+  Result<std::vector<sass::TextLine>> lines = std::vector<sass::TextLine>();
+  if (request.by_line) lines = sass::line_table(cubin, chosen.entry.mangled);
   if (!lines) return lines.error();
   out.lines = by_line(sm, *lines, [&](const std::string& file) { return chosen.compiled.own_name(file); });
+  if (request.trace_spans) {
+    for (const sass::Instruction& i : code.instructions) out.spellings.push_back(i.spelling);
+    for (const sass::TextLine& l : *lines) out.places.push_back({chosen.compiled.own_name(l.file), l.line, 0});
+  }
   for (const sass::Doubt& d : out.time.doubts) {
     const std::string at =
         d.index < lines->size() && (*lines)[d.index].line

@@ -8,6 +8,7 @@
 
 #include "check/check.h"
 #include "roofline/device.h"
+#include "roofline/plot/figure.h"
 #include "tuner/timing/launch_time.h"
 
 namespace roofgen::profile {
@@ -15,7 +16,9 @@ namespace roofgen::profile {
 struct Request {
   check::Request kernel;  ///< `arch` is replaced by that of the device
   Device device;
-  double sm_mhz = 0;  ///< 0: the sustained clock of the device
+  double sm_mhz = 0;       ///< 0: the sustained clock of the device
+  size_t trace_spans = 0;  ///< of the timeline that are kept at most
+  bool by_line = true;     ///< attribute the time to lines of the source, which takes another run of the disassembler
 };
 
 /// What the warps did and waited for at one line of the source.
@@ -54,12 +57,18 @@ struct Report {
   std::vector<std::string> doubts;  ///< what the model had to guess
   std::string confidence;           ///< "high", "medium" or "low"
   std::vector<std::string> notes;
+  std::vector<std::string> spellings;  ///< of the instructions, for the timeline
+  std::vector<Where> places;           ///< their lines
 };
 
 /// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
 Result<Report> run(const Request& request);
 
 std::string profile_text(const Report& report, size_t top);
+/// The report as a page of figures and tables.
+plot::Page profile_page(const Report& report, const Device& device);
+/// The timeline of the simulated SM as JSON in the Trace Event Format.
+std::string profile_trace(const Report& report);
 /// schema roofgen.profile.1
 std::string profile_json(const Report& report);
 

@@ -9,10 +9,11 @@ import stats
 MODEL_ORDER = ("event", "interval", "closed_form", "roofline")
 PICKS = (1, 5, 10, 25)
 
-# NVIDIA's counter -> (our count, factor from the count to the counter). A sector has 32 bytes.
+# NVIDIA's counter -> (our count, factor from the count to the counter). A sector has 32 bytes. The FP32 counter counts
+# instructions of threads: a fused multiply-add is one, where `fp32_ops` may count two operations.
 COUNTERS = {
     "smsp__inst_executed.sum": ("warp_instructions", 1),
-    "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum": ("fp32_ops", 1),
+    "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum": ("fp32_thread_instructions", 1),
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": ("shared_load_wavefronts", 1),
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": ("shared_store_wavefronts", 1),
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": ("global_load_requests", 1),

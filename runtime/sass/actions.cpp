@@ -131,9 +131,18 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       if (!(known >> lane & 1)) at[lane] = (kLocalLines << 6) + (uint64_t{index} << 20) + lane * i.bytes;
   };
   const auto shared_access = [&](Access& a, uint32_t lanes, uint32_t bytes) {
-    uint32_t offsets[32];
-    for (unsigned lane = 0; lane < 32; ++lane) offsets[lane] = static_cast<uint32_t>(at[lane]);
-    a.wavefronts = static_cast<uint16_t>(sim::shared_wavefronts(offsets, lanes, bytes).needed);
+    Pattern& p = patterns[index];
+    std::array<uint32_t, 32> offsets;
+    const auto first = static_cast<uint32_t>(at[std::countr_zero(lanes)]);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      offsets[lane] = lanes >> lane & 1 ? static_cast<uint32_t>(at[lane]) - first : 0;
+    if (p.mask != lanes || p.offsets != offsets) {
+      p.mask = lanes;
+      p.offsets = offsets;
+      for (uint32_t& o : offsets) o += first;
+      p.wavefronts = sim::shared_wavefronts(offsets.data(), lanes, bytes).needed;
+    }
+    a.wavefronts = static_cast<uint16_t>(p.wavefronts);
   };
   switch (action) {
     case Action::kLds:

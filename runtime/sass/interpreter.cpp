@@ -295,7 +295,12 @@ void Interpreter::State::request(WarpState& w, Access& a, const uint64_t at[32],
 uint32_t Interpreter::State::record(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
   const uint32_t active = guarded(w, i, mask);
   w.stream.steps.push_back({index, Step::kNoAccess});
-  w.stream.lane_instructions += static_cast<uint64_t>(std::popcount(active));
+  const auto lanes = static_cast<uint64_t>(std::popcount(active));
+  w.stream.lane_instructions += lanes;
+  if (i.opcode->pipe == Pipe::kFma && i.opcode->action != Action::kFchk) {
+    w.stream.fp32_lanes += lanes;
+    if (i.opcode->action == Action::kFfma) w.stream.fma_lanes += lanes;
+  }
   --steps_left;
   return active;
 }

@@ -41,12 +41,20 @@ struct WarpState {
   WarpStream stream;
 };
 
+/// The offsets of the last shared-memory access of an instruction, from its first lane on. A shift of all lanes changes
+/// no conflicts.
+struct Pattern {
+  uint32_t mask = 0, wavefronts = 0;
+  std::array<uint32_t, 32> offsets{};
+};
+
 struct CtaBarrier {
   uint32_t arrived = 0, expected = 0;
 };
 
 struct Interpreter::State {
-  State(const Code& c, StreamLaunch l) : code(c), launch(std::move(l)), steers(steering(c)) {
+  State(const Code& c, StreamLaunch l)
+      : code(c), launch(std::move(l)), steers(steering(c)), patterns(c.instructions.size()) {
     bank0.resize(std::max<size_t>(size_t{c.first_param} + launch.params.size(), 0x160) + 16);
     const auto put = [&](size_t at, uint32_t value) { std::memcpy(bank0.data() + at, &value, sizeof value); };
     // Constant bank 0 of a launch: block and grid at 0, the stack pointer at 0x28 (as the code of every kernel reads
@@ -84,6 +92,7 @@ struct Interpreter::State {
   std::string bank0;
   std::map<int, std::string> banks;
   std::vector<uint32_t> unknown_slots;
+  std::vector<Pattern> patterns;  ///< by instruction
   std::map<uint32_t, Doubt> doubts;
   std::map<uint32_t, double> branch_debt;                ///< by instruction: share of taken executions not yet taken
   std::map<uint64_t, std::array<std::byte, 128>> lines;  ///< of device memory that was read for its values

@@ -18,9 +18,10 @@ int width(const Instruction& i, size_t operand) {
   if (i.opcode->pipe == Pipe::kTensor) return 4;
   if (i.opcode->pipe == Pipe::kFp64) return 2;
   if (a == Action::kLdsm || a == Action::kStsm) return i.matrices;
-  if (a == Action::kImad) return i.has(kWide) || i.has(kHi) ? 2 : 1;
+  // IMAD.WIDE multiplies words, and adds a pair; IMAD.HI has a word as its result.
+  if (a == Action::kImad && i.has(kWide | kHi))
+    return (is_result && i.has(kWide)) || operand == size_t{i.results} + 2 ? 2 : 1;
   if (a == Action::kCs2r) return i.has(kB32) ? 1 : 2;
-  if (a == Action::kLea && !is_result) return 2;
   if (i.bytes > 4) return i.bytes / 4;
   return 1;
 }

@@ -44,6 +44,8 @@ struct WarpStream {
   std::vector<Access> accesses;
   std::vector<LineRequest> lines;
   uint64_t lane_instructions = 0;  ///< sum of the active lanes, guards included
+  uint64_t fp32_lanes = 0;         ///< of them, FP32 additions, multiplications and fused multiply-adds
+  uint64_t fma_lanes = 0;          ///< of those, fused multiply-adds
 };
 
 struct CtaStream {

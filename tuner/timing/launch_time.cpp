@@ -23,7 +23,9 @@ constexpr uint64_t kMostSteps = 2'000'000;
 constexpr uint64_t kNeighbours = 32;
 
 /// CTAs of one axis of a grid that are interpreted at most.
-constexpr size_t kMostPositions = 10;
+constexpr size_t kMostPositions = 20;
+/// Work grows evenly if the CTA in the middle differs by less than this share from the mean of the two ends.
+constexpr double kEven = 0.01;
 
 class Estimate {
  public:
@@ -82,6 +84,7 @@ class Estimate {
     const Interval again = interval(m_, *r_.code, load);
     const double rate_of_interval = again.cycles / load.resident;
 
+    load.trace_spans = r_.trace_spans;
     out_.sm = simulate_sm(m_, *r_.code, load);
     // Further rounds take as long as the full rounds between the first and the last.
     std::vector<double> ends;
@@ -121,10 +124,10 @@ class Estimate {
     for (const sass::WarpStream& w : cta.warps) {
       c.warp_instructions += static_cast<double>(w.steps.size());
       c.thread_instructions += static_cast<double>(w.lane_instructions);
+      c.fp32_operations += static_cast<double>(w.fp32_lanes + w.fma_lanes);
+      c.fp32_thread_instructions += static_cast<double>(w.fp32_lanes);
       for (const sass::Step& s : w.steps) {
         const sass::Instruction& i = r_.code->instructions[s.index];
-        if (i.opcode->pipe == Pipe::kFma && i.opcode->action != Action::kFchk)
-          c.fp32_operations += (i.opcode->action == Action::kFfma ? 64 : 32);
         if (s.access == sass::Step::kNoAccess) continue;
         const sass::Access& a = w.accesses[s.access];
         const Action what = i.opcode->action;
@@ -146,11 +149,11 @@ class Estimate {
   }
 
   static constexpr double StreamCounts::*kCounted[] = {
-      &StreamCounts::warp_instructions,       &StreamCounts::thread_instructions,
-      &StreamCounts::fp32_operations,         &StreamCounts::shared_load_wavefronts,
-      &StreamCounts::shared_store_wavefronts, &StreamCounts::global_load_requests,
-      &StreamCounts::global_store_requests,   &StreamCounts::global_load_sectors,
-      &StreamCounts::l2_write_sectors};
+      &StreamCounts::warp_instructions,      &StreamCounts::thread_instructions,
+      &StreamCounts::fp32_operations,        &StreamCounts::fp32_thread_instructions,
+      &StreamCounts::shared_load_wavefronts, &StreamCounts::shared_store_wavefronts,
+      &StreamCounts::global_load_requests,   &StreamCounts::global_store_requests,
+      &StreamCounts::global_load_sectors,    &StreamCounts::l2_write_sectors};
 
   uint64_t linear(const Dim3& at) const { return at.x + uint64_t{grid_.x} * (at.y + uint64_t{grid_.y} * at.z); }
 
@@ -167,15 +170,20 @@ class Estimate {
       return {};
     };
     for (const uint32_t position : {0u, extent / 2, extent - 1}) ROOFGEN_CHECK(probe(position));
+    // A gap between CTAs that differ is halved, unless the work grows evenly across it.
+    std::set<uint32_t> even;  // gaps by their first position
     while (at.size() < kMostPositions) {
-      uint32_t widest = 0, from = 0;
+      uint32_t widest = 1, from = 0;
       for (auto i = at.begin(); std::next(i) != at.end(); ++i) {
         const auto next = std::next(i);
-        if (same(i->second, next->second) || next->first - i->first <= std::max(1u, widest)) continue;
+        if (even.count(i->first) || same(i->second, next->second) || next->first - i->first <= widest) continue;
         widest = next->first - i->first, from = i->first;
       }
       if (widest < 2) break;
-      ROOFGEN_CHECK(probe(from + widest / 2));
+      const uint32_t middle = from + widest / 2;
+      ROOFGEN_CHECK(probe(middle));
+      const double mean = (at[from].warp_instructions + at[from + widest].warp_instructions) / 2;
+      if (std::abs(at[middle].warp_instructions - mean) < kEven * mean) even.insert(from), even.insert(middle);
     }
     // The typical position is in the middle of the gap that does the most.
     double most = -1;
@@ -215,11 +223,14 @@ class Estimate {
   Result<void> count_all() {
     typical_ = {grid_.x / 2, grid_.y / 2, grid_.z / 2};
     StreamCounts factor;
-    for (const auto member : kCounted) factor.*member = 1;
-    for (const auto axis : {&Dim3::x, &Dim3::y, &Dim3::z}) {
-      if (grid_.*axis == 1) continue;
-      ROOFGEN_TRY(const StreamCounts mean, mean_of_axis(axis));
-      for (const auto member : kCounted) factor.*member *= mean.*member;
+    // The first pass finds a typical CTA, through which the axes of the second go.
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const auto member : kCounted) factor.*member = 1;
+      for (const auto axis : {&Dim3::x, &Dim3::y, &Dim3::z}) {
+        if (grid_.*axis == 1) continue;
+        ROOFGEN_TRY(const StreamCounts mean, mean_of_axis(axis));
+        for (const auto member : kCounted) factor.*member *= mean.*member;
+      }
     }
     ROOFGEN_TRY(const CtaStream* one, stream(linear(typical_)));
     const StreamCounts typical = count(*one);
@@ -270,16 +281,19 @@ class Estimate {
   void roofline() {
     const StreamCounts& c = out_.counts;
     const double chip = m_.sms * m_.clock_hz;
-    double tensor = 0, xu = 0;
+    double tensor = 0, xu = 0, flops = 0;
     for (size_t i = 0; i < out_.sm.instructions.size(); ++i) {
       const sass::Instruction& inst = r_.code->instructions[i];
       const double times = static_cast<double>(out_.sm.instructions[i].issues);
-      if (inst.opcode->pipe == Pipe::kTensor) tensor += times * tensor_cycles(m_, inst);
+      if (inst.opcode->pipe == Pipe::kTensor)
+        tensor += times * tensor_cycles(m_, inst), flops += times * inst.matrix_flops;
       if (inst.opcode->pipe == Pipe::kXu) xu += times * m_.interval[static_cast<size_t>(Pipe::kXu)];
     }
     const double per_cta = scale_ * out_.ctas / std::max(1, out_.simulated_ctas);
+    out_.tensor_flops = flops * per_cta;
+    if (tensor > 0) out_.tensor_peak_flops = flops / tensor * m_.schedulers * chip;
     const std::pair<const char*, double> roofs[] = {
-        {"FP32", c.fp32_operations / 64 * m_.interval[static_cast<size_t>(Pipe::kFma)] / m_.schedulers / chip},
+        {"FP32", c.fp32_thread_instructions / 32 * m_.interval[static_cast<size_t>(Pipe::kFma)] / m_.schedulers / chip},
         {"tensor", tensor * per_cta / m_.schedulers / chip},
         {"SFU", xu * per_cta / m_.schedulers / chip},
         {"shared memory", (c.shared_load_wavefronts + c.shared_store_wavefronts) * m_.cycles_per_wavefront / chip},

@@ -16,13 +16,15 @@ struct LaunchRequest {
   sass::StreamLaunch launch;
   int registers = 0;
   int64_t smem_bytes = 0;   ///< of a CTA, static and dynamic
+  size_t trace_spans = 0;   ///< of the timeline that are kept at most
   double buffer_bytes = 0;  ///< of all arguments: a bound of the distinct bytes; 0: unknown
 };
 
 /// Sums over the whole launch, extrapolated from CTAs at the edges and inside of the grid.
 struct StreamCounts {
   double warp_instructions = 0, thread_instructions = 0;
-  double fp32_operations = 0;  ///< of active lanes; a fused multiply-add is two
+  double fp32_operations = 0;           ///< of active lanes; a fused multiply-add is two
+  double fp32_thread_instructions = 0;  ///< of active lanes; a fused multiply-add is one
   double shared_load_wavefronts = 0, shared_store_wavefronts = 0;
   double global_load_requests = 0, global_store_requests = 0;
   double global_load_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
@@ -38,7 +40,9 @@ struct LaunchTime {
   double cycles = 0;  ///< of the whole launch on the busiest SM
   SmTime sm;          ///< of the simulated CTAs
   StreamCounts counts;
-  double l2_miss = 0;
+  double l2_miss = 0;            ///< share of the sectors read from L2 that come from DRAM
+  double tensor_flops = 0;       ///< of the whole launch
+  double tensor_peak_flops = 0;  ///< per second, of the tensor instructions that the kernel has
   std::vector<sass::Doubt> doubts;
 };
 

@@ -56,6 +56,9 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
                               : arch == 80 || arch == 87                ? 192
                               : arch == 86 || arch == 89 || arch >= 120 ? 128
                                                                         : 256);
+  // Jia et al., Dissecting the NVidia Turing T4 GPU via Microbenchmarking (arXiv 1903.07486): 46 KiB on TU104, 128 KiB
+  // on GV100, which stands for later architectures.
+  m.instruction_bytes = 1024.0 * (arch == 75 ? 46 : 128);
   m.l2_bytes_per_cycle = cell("l2_bytes_per_clk_sm", 64);
   m.l2_total_bytes_per_cycle = 1e9 * d.at("l2_sustained_gb_s") / m.clock_hz;
   m.dram_bytes_per_cycle = 1e9 * d.at("dram_sustained_gb_s") / m.clock_hz;

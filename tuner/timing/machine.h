@@ -30,6 +30,10 @@ struct Machine {
   double barrier_cycles = 20;   ///< from the last arrival to the release
   double new_cta_cycles = 200;  ///< from the end of a CTA to the first instruction of the next in its place
 
+  double instruction_bytes = 0;  ///< of the instruction cache
+  double fetch_latency = 400;    ///< of a line of code that it lacks
+  double fetch_cycles = 32;      ///< from one such line to the next
+
   double unified_bytes = 0;             ///< L1 and shared memory together
   double l2_bytes_per_cycle = 64;       ///< of one SM's port
   double l2_total_bytes_per_cycle = 0;  ///< of the whole L2

@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 
+#include "tuner/timing/instruction_cache.h"
 #include "tuner/timing/l1_cache.h"
 
 namespace roofgen::timing {
@@ -98,8 +99,9 @@ struct Warp {
   double begin = 0;
   double ready = 0;  ///< earliest issue by its own state
   double last_issue = 0;
-  double own_ready = 0;       ///< by the stall count alone
-  Stall why = Stall::kFixed;  ///< what `ready` waits for
+  double own_ready = 0;           ///< by the stall count alone
+  Stall why = Stall::kFixed;      ///< what `ready` waits for
+  Stall own_why = Stall::kFixed;  ///< what `own_ready` waits for
   uint32_t producer = ~0u;
   bool at_barrier = false, after_branch = false;
   std::array<Scoreboard, 6> scoreboards;
@@ -118,7 +120,11 @@ struct Cta {
 class Sm {
  public:
   Sm(const Machine& m, const sass::Code& code, const SmLoad& load)
-      : m_(m), load_(load), facts_(facts_of(m, code)), l1_(std::max(0.0, m.unified_bytes - load.shared_bytes)) {
+      : m_(m),
+        load_(load),
+        facts_(facts_of(m, code)),
+        l1_(std::max(0.0, m.unified_bytes - load.shared_bytes)),
+        code_(m.instruction_bytes, code.instructions.size(), m.fetch_latency, m.fetch_cycles) {
     out_.instructions.resize(code.instructions.size());
     const double share = 1.0 / std::max(1, load.active_sms);
     l2_rate_ = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
@@ -139,6 +145,7 @@ class Sm {
       step(*first);
     }
     out_.cycles = end_;
+    out_.instruction_misses = code_.misses();
     return std::move(out_);
   }
 
@@ -242,6 +249,7 @@ class Sm {
     const Facts& f = facts_[step.index];
     Warp& w = warps_[static_cast<size_t>(id)];
     account(s, w, f, step.index, now);
+    if (out_.trace.size() < load_.trace_spans) trace(w, id, step.index, now);
     s.pipe_free[f.pipe] = now + f.interval;
     out_.pipe_cycles[f.pipe] += f.interval;
     ++out_.issues;
@@ -256,11 +264,18 @@ class Sm {
     ++w.next;
     w.last_issue = now;
     w.own_ready = now + f.stall;
-    w.why = Stall::kFixed;
+    w.why = w.own_why = Stall::kFixed;
     w.producer = ~0u;
     if (f.is_branch && w.next < w.stream->steps.size() && w.stream->steps[w.next].index != step.index + 1) {
       w.own_ready = std::max(w.own_ready, now + m_.branch_cycles);
-      w.why = Stall::kBranch;
+      w.own_why = Stall::kBranch;
+    }
+    if (w.next < w.stream->steps.size()) {
+      const uint32_t line = w.stream->steps[w.next].index / InstructionCache::kInstructionsPerLine;
+      if (line != step.index / InstructionCache::kInstructionsPerLine) {
+        const double at = code_.ready(line, now);
+        if (at > w.own_ready) w.own_ready = at, w.own_why = Stall::kFetch;
+      }
     }
     w.ready = w.own_ready;
     if (w.next >= w.stream->steps.size()) return finish(w, id, now + 1);
@@ -384,6 +399,14 @@ class Sm {
     return done;
   }
 
+  void trace(const Warp& w, int id, uint32_t index, double now) {
+    if (now > w.last_issue + 1) {
+      const Stall why = now > w.ready ? Stall::kNotSelected : w.ready > w.own_ready ? w.why : w.own_why;
+      out_.trace.push_back({id, w.scheduler, index, false, why, w.last_issue + 1, now});
+    }
+    out_.trace.push_back({id, w.scheduler, index, true, Stall::kFixed, now, now + 1});
+  }
+
   /// The warp's cycles since its last issue, by cause.
   void account(const Scheduler& s, const Warp& w, const Facts& f, uint32_t index, double now) {
     InstructionTime& i = out_.instructions[index];
@@ -394,7 +417,7 @@ class Sm {
       out_.stalls[static_cast<size_t>(cause)] += cycles;
     };
     const double fixed = std::min(w.own_ready, now);
-    add(w.why == Stall::kBranch ? Stall::kBranch : Stall::kFixed, fixed - w.last_issue - 1);
+    add(w.own_why, fixed - w.last_issue - 1);
     const double own = std::min(w.ready, now);
     if (own > fixed) {
       add(w.why, own - fixed);
@@ -413,6 +436,7 @@ class Sm {
   const SmLoad& load_;
   std::vector<Facts> facts_;
   L1Cache l1_;
+  InstructionCache code_;
   SmTime out_;
   std::vector<Scheduler> schedulers_;
   std::vector<double> miss_debt_;
@@ -427,7 +451,7 @@ class Sm {
 
 constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",    "memory queue full", "shared memory",
                                        "device memory", "local memory", "special function",  "copies",
-                                       "barrier",       "branch",       "not selected"};
+                                       "barrier",       "branch",       "instruction fetch", "not selected"};
 
 }  // namespace
 

@@ -27,6 +27,7 @@ enum class Stall : uint8_t {
   kCopies,       ///< waits for asynchronous copies
   kBarrier,      ///< waits at a barrier of the CTA
   kBranch,       ///< waits for its next instruction after a branch
+  kFetch,        ///< waits for its next instruction, which the instruction cache lacks
   kNotSelected,  ///< another warp issues
   kCount
 };
@@ -47,6 +48,15 @@ struct CtaSpan {
   double begin = 0, end = 0;  ///< cycles
 };
 
+/// A part of a warp's history: the issue of an instruction, or the wait before it.
+struct TraceSpan {
+  int warp = 0, scheduler = 0;
+  uint32_t index = 0;  ///< of the instruction
+  bool issue = false;
+  Stall stall = Stall::kFixed;  ///< of a wait
+  double begin = 0, end = 0;    ///< cycles
+};
+
 struct SmTime {
   double cycles = 0;  ///< from the first issue to the end of the last CTA
   uint64_t issues = 0;
@@ -57,9 +67,11 @@ struct SmTime {
   double l2_cycles = 0, dram_cycles = 0;  ///< busy cycles of this SM's share
   uint64_t load_sectors = 0, l1_hit_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
   double dram_read_sectors = 0;
+  uint64_t instruction_misses = 0;  ///< lines of code that the instruction cache lacked
   StallCycles stalls{};
   std::vector<InstructionTime> instructions;  ///< by index in the code
   std::vector<CtaSpan> ctas;                  ///< in the order of their ends
+  std::vector<TraceSpan> trace;               ///< of the first SmLoad::trace_spans spans
 };
 
 struct SmLoad {
@@ -69,6 +81,7 @@ struct SmLoad {
   double l2_miss = 1;                        ///< share of the sectors read from L2 that come from DRAM
   double write_back = 1;                     ///< share of the written sectors that go to DRAM
   int active_sms = 1;                        ///< that share L2 and DRAM
+  size_t trace_spans = 0;                    ///< that are kept at most
   /// By instruction: the share of its accesses that L1 misses. Null: L1 is modelled.
   const std::vector<double>* misses = nullptr;
 };
