@@ -10,6 +10,7 @@
 #include "roofline/device.h"
 #include "roofline/json.h"
 #include "roofline/work.h"
+#include "runtime/sass/disassembler.h"
 #include "tuner/ceilings/profile.h"
 
 namespace roofgen::cli {
@@ -126,6 +127,8 @@ std::string text(const Findings& f) {
     out += "NVRTC     not found; nothing can be compiled. Searched:\n";
     for (const std::string& s : f.nvrtc.searched) out += "          " + s + "\n";
   }
+  const std::string& nvdisasm = sass::nvdisasm_path();
+  out += fmt::format("nvdisasm  {}\n", nvdisasm.empty() ? "not found; no times from machine code" : nvdisasm);
   if (f.gpus.empty()) out += fmt::format("GPU       none: {}\n          kernels run on the simulator\n", f.gpu_missing);
   for (size_t i = 0; i < f.gpus.size(); ++i) out += text(f.gpus[i], i);
   out += fmt::format("devices   {} (default {})\n", fmt::join(f.devices, ", "), kDefaultDevice);
@@ -172,6 +175,7 @@ std::string json(const Findings& f) {
                  {"version", fmt::format("{}.{}", f.nvrtc.major, f.nvrtc.minor)},
                  {"archs", f.nvrtc.archs},
                  {"searched", f.nvrtc.searched}}},
+               {"nvdisasm", sass::nvdisasm_path()},
                {"gpu",
                 {{"found", !first.name.empty()},
                  {"name", first.name},

@@ -91,6 +91,7 @@ TEST(Streams, Dev) {
       Interpreter interpreter(*code[0], std::move(launch));
       Traffic sum;
       std::string error;
+      std::vector<std::array<uint64_t, 4>> per;
       for (uint64_t cta = 0; cta < r->grid.count(); ++cta) {
         auto one = interpreter.run(cta);
         if (!one) {
@@ -98,6 +99,16 @@ TEST(Streams, Dev) {
           break;
         }
         add(sum, *code[0], *one);
+        per.resize(code[0]->instructions.size());
+        for (auto& w : one->warps)
+          for (auto& st : w.steps) {
+            ++per[st.index][0];
+            if (st.access == Step::kNoAccess) continue;
+            per[st.index][3] = 1;
+            per[st.index][1] += w.accesses[st.access].wavefronts;
+            for (size_t k = 0; k < w.accesses[st.access].lines; ++k)
+              per[st.index][2] += std::popcount(w.lines[w.accesses[st.access].first_line + k].sectors);
+          }
       }
       const Traffic wanted = counted(simulated->counts);
       const auto doubts = interpreter.doubts();
@@ -114,6 +125,15 @@ TEST(Streams, Dev) {
       one("flops", sum.matrix_flops, wanted.matrix_flops);
       std::string at;
       auto lines = line_table(chosen->compiled.binary.cubin, chosen->entry.mangled);
+      if (getenv("ONLY")) {
+        auto texts = disassemble(arch, {chosen->compiled.binary.cubin.empty() ? std::string_view() : read_cubin(chosen->compiled.binary.cubin)->kernels[0].code});
+        for (size_t n = 0; texts && n < code[0]->instructions.size(); ++n)
+          fmt::print("{:4} L{:3} {:6} n{:5} w{:5} s{:5} {:5} {} {}\n", n, lines ? (*lines)[n].line : 0, per[n][3] ? "ACTIVE" : "", per[n][0], per[n][1], per[n][2],
+                     (*texts)[0][n].predicate, (*texts)[0][n].opcode, (*texts)[0][n].operands);
+        for (auto& l : simulated->lines)
+          if (l.sum.wavefronts || l.sum.sectors)
+            fmt::print("sim line {}:{} wavefronts {} sectors {}\n", l.source.file, l.source.line, l.sum.wavefronts, l.sum.sectors);
+      }
       for (auto& d : doubts)
         at += fmt::format(" {}{}x{}@{}", code[0]->instructions[d.index].spelling, d.is_branch ? "(br)" : "", d.count,
                           lines && d.index < lines->size() ? (*lines)[d.index].line : 0);

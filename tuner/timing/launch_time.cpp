@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -19,13 +20,12 @@ using sass::Pipe;
 constexpr uint64_t kRounds = 3;
 /// Warp instructions that are interpreted at most, for the SM and for the L2 model.
 constexpr uint64_t kMostSteps = 2'000'000;
-/// Consecutive CTAs whose common sectors the L2 model looks at.
-constexpr uint64_t kNeighbours = 32;
 
 /// CTAs of one axis of a grid that are interpreted at most.
 constexpr size_t kMostPositions = 20;
-/// Work grows evenly if the CTA in the middle differs by less than this share from the mean of the two ends.
-constexpr double kEven = 0.01;
+/// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
+/// difference.
+constexpr double kEven = 0.1;
 
 class Estimate {
  public:
@@ -65,14 +65,13 @@ class Estimate {
       load.ctas.push_back(is_typical ? one : typical);
     }
     load.resident = static_cast<int>(std::min(resident, all));
-    load.shared_bytes =
-        static_cast<double>(r_.smem_bytes +
-                            (device_.has("smem_reserved_per_block") ? device_.integer("smem_reserved_per_block") : 0)) *
-        load.resident;
+    const double reserved = device_.has("smem_reserved_per_block") ? device_.at("smem_reserved_per_block") : 0;
+    load.shared_bytes = carve_out(m_, (static_cast<double>(r_.smem_bytes) + reserved) * load.resident);
     load.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
     ROOFGEN_CHECK(miss_ratio());
+    load.local_miss = local_miss(*typical);
     const Interval round = interval(m_, *r_.code, load);
     const double l2_per_cta =
         round.l2_read_sectors / std::max(1.0, std::min<double>(load.resident, static_cast<double>(load.ctas.size())));
@@ -157,9 +156,12 @@ class Estimate {
 
   uint64_t linear(const Dim3& at) const { return at.x + uint64_t{grid_.x} * (at.y + uint64_t{grid_.y} * at.z); }
 
-  /// The mean over one axis, relative to a typical CTA, whose position on the axis it sets. Between two positions whose
-  /// CTAs do the same, all CTAs do; otherwise the gap is halved, and in the end counts are taken as linear.
-  Result<StreamCounts> mean_of_axis(uint32_t Dim3::*axis) {
+  /// A position on one axis of the grid, and the number of positions that it stands for.
+  using Shares = std::map<uint32_t, double>;
+
+  /// The positions on one axis through a typical CTA, whose position on the axis it sets. Between two positions whose
+  /// CTAs do the same, all CTAs do; otherwise the gap is halved, and in the end both ends stand for half of it.
+  Result<Shares> shares_of_axis(uint32_t Dim3::*axis) {
     const uint32_t extent = grid_.*axis;
     std::map<uint32_t, StreamCounts> at;
     const auto probe = [&](uint32_t position) -> Result<void> {
@@ -182,28 +184,31 @@ class Estimate {
       if (widest < 2) break;
       const uint32_t middle = from + widest / 2;
       ROOFGEN_CHECK(probe(middle));
-      const double mean = (at[from].warp_instructions + at[from + widest].warp_instructions) / 2;
-      if (std::abs(at[middle].warp_instructions - mean) < kEven * mean) even.insert(from), even.insert(middle);
+      const auto grows_evenly = [&](double StreamCounts::*member) {
+        const double begin = at[from].*member, end = at[from + widest].*member;
+        return std::abs(at[middle].*member - (begin + end) / 2) <= kEven * std::abs(end - begin);
+      };
+      if (grows_evenly(&StreamCounts::warp_instructions) && grows_evenly(&StreamCounts::thread_instructions))
+        even.insert(from), even.insert(middle);
     }
     // The typical position is in the middle of the gap that does the most.
     double most = -1;
-    for (auto i = at.begin(); std::next(i) != at.end(); ++i) {
+    Shares out;
+    uint32_t alike = at.begin()->first;  // the first of a run of CTAs that do the same stands for all of them
+    for (auto i = at.begin(); i != at.end(); ++i) {
       const auto next = std::next(i);
-      const double work =
-          (next->first - i->first) * std::min(i->second.warp_instructions, next->second.warp_instructions);
+      out[alike] += 1;
+      if (next == at.end()) break;
+      const double gap = next->first - i->first - 1;
+      const double work = (gap + 1) * std::min(i->second.warp_instructions, next->second.warp_instructions);
       if (work > most) most = work, typical_.*axis = i->first + (next->first - i->first) / 2;
-    }
-    StreamCounts out;
-    for (const auto member : kCounted) {
-      double sum = 0;
-      for (auto i = at.begin(); i != at.end(); ++i) {
-        sum += i->second.*member;
-        if (const auto next = std::next(i); next != at.end())
-          sum += (i->second.*member + next->second.*member) / 2 * (next->first - i->first - 1);
+      if (same(i->second, next->second)) {
+        out[alike] += gap;
+      } else {
+        out[alike] += gap / 2;
+        alike = next->first;
+        out[alike] += gap / 2;
       }
-      const double typical =
-          at.count(typical_.*axis) ? at[typical_.*axis].*member : between(at, typical_.*axis, member);
-      out.*member = typical > 0 ? sum / extent / typical : 1;
     }
     return out;
   }
@@ -212,68 +217,122 @@ class Estimate {
     return a.warp_instructions == b.warp_instructions && a.thread_instructions == b.thread_instructions;
   }
 
-  static double between(const std::map<uint32_t, StreamCounts>& at, uint32_t position, double StreamCounts::*member) {
-    const auto next = at.upper_bound(position);
-    if (next == at.end()) return at.rbegin()->second.*member;
-    if (next == at.begin()) return next->second.*member;
-    return (std::prev(next)->second.*member + next->second.*member) / 2;
+  /// Local memory of all resident CTAs of the chip against L2.
+  double local_miss(const CtaStream& cta) const {
+    std::set<uint64_t> lines;
+    for (const sass::WarpStream& w : cta.warps)
+      for (const sass::LineRequest& l : w.lines)
+        if (l.line >= sass::kLocalLines) lines.insert(l.line);
+    const double bytes =
+        128.0 * static_cast<double>(lines.size()) * out_.occupancy.ctas_per_sm * std::min<double>(m_.sms, out_.ctas);
+    return bytes > m_.l2_bytes ? 1 - m_.l2_bytes / bytes : 0;
   }
 
-  /// The counts of the whole grid: of a typical CTA, times the mean of each axis.
+  /// The counts of the whole grid: sums over the positions of all axes, or, where these are too many, of a typical CTA
+  /// times the mean of each axis.
   Result<void> count_all() {
     typical_ = {grid_.x / 2, grid_.y / 2, grid_.z / 2};
-    StreamCounts factor;
+    static constexpr uint32_t Dim3::*kAxes[] = {&Dim3::x, &Dim3::y, &Dim3::z};
+    std::array<Shares, 3> shares;
     // The first pass finds a typical CTA, through which the axes of the second go.
-    for (int pass = 0; pass < 2; ++pass) {
-      for (const auto member : kCounted) factor.*member = 1;
-      for (const auto axis : {&Dim3::x, &Dim3::y, &Dim3::z}) {
-        if (grid_.*axis == 1) continue;
-        ROOFGEN_TRY(const StreamCounts mean, mean_of_axis(axis));
-        for (const auto member : kCounted) factor.*member *= mean.*member;
+    for (int pass = 0; pass < 2; ++pass)
+      for (size_t k = 0; k < 3; ++k) {
+        shares[k] = {{0, 1}};
+        if (grid_.*kAxes[k] == 1) continue;
+        ROOFGEN_TRY(shares[k], shares_of_axis(kAxes[k]));
       }
-    }
     ROOFGEN_TRY(const CtaStream* one, stream(linear(typical_)));
     const StreamCounts typical = count(*one);
+    const size_t corners = shares[0].size() * shares[1].size() * shares[2].size();
+    if (corners * one->steps() <= kMostSteps) {
+      for (const auto& [x, wx] : shares[0])
+        for (const auto& [y, wy] : shares[1])
+          for (const auto& [z, wz] : shares[2]) {
+            ROOFGEN_TRY(const CtaStream* cta, stream(linear({x, y, z})));
+            const StreamCounts c = count(*cta);
+            for (const auto member : kCounted) out_.counts.*member += c.*member * wx * wy * wz;
+          }
+      return {};
+    }
+    StreamCounts factor;
+    for (const auto member : kCounted) factor.*member = 1;
+    for (size_t k = 0; k < 3; ++k) {
+      StreamCounts sum;
+      for (const auto& [position, weight] : shares[k]) {
+        Dim3 where = typical_;
+        where.*kAxes[k] = position;
+        ROOFGEN_TRY(const CtaStream* cta, stream(linear(where)));
+        const StreamCounts c = count(*cta);
+        for (const auto member : kCounted) sum.*member += c.*member * weight;
+      }
+      for (const auto member : kCounted)
+        if (typical.*member > 0) factor.*member *= sum.*member / (typical.*member * grid_.*kAxes[k]);
+    }
     for (const auto member : kCounted) out_.counts.*member = typical.*member * factor.*member * out_.ctas;
     return {};
   }
 
-  /// Distinct sectors that a wave reads: those of consecutive CTAs, extrapolated by the growth between half of them and
-  /// all.
+  using Sectors = std::unordered_map<uint64_t, uint8_t>;  ///< of device memory that a CTA reads, by line
+
+  Sectors sectors_read(const CtaStream& cta) const {
+    Sectors out;
+    for (const sass::WarpStream& w : cta.warps)
+      for (const sass::Step& s : w.steps) {
+        if (s.access == sass::Step::kNoAccess) continue;
+        const Action what = r_.code->instructions[s.index].opcode->action;
+        if (what != Action::kLdg && what != Action::kLdgsts && what != Action::kAtomg) continue;
+        const sass::Access& a = w.accesses[s.access];
+        for (uint32_t l = 0; l < a.lines; ++l) out[w.lines[a.first_line + l].line] |= w.lines[a.first_line + l].sectors;
+      }
+    return out;
+  }
+
+  /// Distinct sectors that a wave reads, per CTA. A sector of the typical CTA that the CTA far away on an axis reads,
+  /// too, does not depend on that axis: all CTAs along it share the sector. One that only the next CTA reads, too,
+  /// belongs to the overlap of neighbours, and counts for one of them.
   Result<void> miss_ratio() {
-    ROOFGEN_TRY(const CtaStream* probe, stream(linear(typical_)));
-    uint64_t count = std::min(kNeighbours, ctas_);
-    while (count > 2 && count * probe->steps() > kMostSteps / 2) count /= 2;
-    const uint64_t first = std::min(linear(typical_), ctas_ - count);
-    std::unordered_map<uint64_t, uint8_t> sectors;
-    double distinct = 0, half = 0;
-    for (uint64_t k = 0; k < count; ++k) {
-      ROOFGEN_TRY(const CtaStream* one, stream(first + k));
-      for (const sass::WarpStream& w : one->warps)
-        for (const sass::Step& s : w.steps) {
-          if (s.access == sass::Step::kNoAccess) continue;
-          const Action what = r_.code->instructions[s.index].opcode->action;
-          if (what != Action::kLdg && what != Action::kLdgsts && what != Action::kAtomg) continue;
-          const sass::Access& a = w.accesses[s.access];
-          for (uint32_t l = 0; l < a.lines; ++l) {
-            const sass::LineRequest& line = w.lines[a.first_line + l];
-            uint8_t& known = sectors[line.line];
-            distinct += std::popcount(static_cast<uint8_t>(line.sectors & ~known));
-            known |= line.sectors;
-          }
-        }
-      if (2 * (k + 1) == count || (count == 1 && k == 0)) half = distinct;
-    }
+    ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
+    const Sectors own = sectors_read(*typical);
     const double wave = std::min<double>(out_.ctas, static_cast<double>(m_.sms) * out_.occupancy.ctas_per_sm);
-    double of_wave = distinct;
-    if (count > 1 && half > 0 && wave > static_cast<double>(count)) {
-      const double exponent = std::clamp(std::log2(distinct / half), 0.0, 1.0);
-      of_wave = distinct * std::pow(wave / static_cast<double>(count), exponent);
+    struct Axis {
+      double extent;  ///< positions on the axis within a wave
+      Sectors next, far;
+    };
+    std::vector<Axis> axes;
+    double before = 1;
+    for (const auto axis : {&Dim3::x, &Dim3::y, &Dim3::z}) {
+      const uint32_t extent = grid_.*axis;
+      const double in_wave = std::min<double>(extent, std::ceil(wave / before));
+      before *= extent;
+      if (extent < 2 || in_wave < 2) continue;
+      const auto neighbour = [&](uint32_t distance) -> Result<Sectors> {
+        Dim3 where = typical_;
+        where.*axis = typical_.*axis + distance < extent ? typical_.*axis + distance
+                                                         : typical_.*axis - std::min(distance, typical_.*axis);
+        ROOFGEN_TRY(const CtaStream* one, stream(linear(where)));
+        return sectors_read(*one);
+      };
+      Axis& a = axes.emplace_back(Axis{in_wave, {}, {}});
+      ROOFGEN_TRY(a.next, neighbour(1));
+      ROOFGEN_TRY(a.far, neighbour(std::max(1u, std::min<uint32_t>(extent - 1, static_cast<uint32_t>(in_wave)) / 2)));
     }
-    double per_cta = of_wave / std::max(1.0, std::max(wave, static_cast<double>(count)));
+    const auto in = [](const Sectors& set, uint64_t line) {
+      const auto it = set.find(line);
+      return it == set.end() ? uint8_t{0} : it->second;
+    };
+    double of_wave = 0;
+    for (const auto& [line, mask] : own)
+      for (uint8_t bit = 1; bit < 16; bit = static_cast<uint8_t>(bit << 1)) {
+        if (!(mask & bit)) continue;
+        double copies = 1;
+        for (const Axis& a : axes)
+          if (!(in(a.far, line) & bit)) copies *= in(a.next, line) & bit ? 1 : a.extent;
+        of_wave += copies;
+      }
+    double per_cta = of_wave / std::max(1.0, wave);
     // What fits in L2 comes from DRAM once.
-    const double footprint = r_.buffer_bytes > 0 ? r_.buffer_bytes : 0;
-    if (footprint > 0 && footprint <= 0.8 * m_.l2_bytes) per_cta = std::min(per_cta, footprint / 32 / out_.ctas);
+    if (r_.buffer_bytes > 0 && r_.buffer_bytes <= 0.8 * m_.l2_bytes)
+      per_cta = std::min(per_cta, r_.buffer_bytes / 32 / out_.ctas);
     dram_sectors_per_cta_ = per_cta;
     return {};
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "roofline/device.h"
 #include "runtime/sass/instruction.h"
@@ -34,12 +35,16 @@ struct Machine {
   double fetch_latency = 400;    ///< of a line of code that it lacks
   double fetch_cycles = 32;      ///< from one such line to the next
 
+  std::vector<double> carve_outs;       ///< sizes that shared memory can have, ascending
   double unified_bytes = 0;             ///< L1 and shared memory together
   double l2_bytes_per_cycle = 64;       ///< of one SM's port
   double l2_total_bytes_per_cycle = 0;  ///< of the whole L2
   double dram_bytes_per_cycle = 0;      ///< of the whole chip
   double l2_bytes = 0;
 };
+
+/// Shared memory of an SM in which `bytes` fit: it takes some sizes only, and the rest of the unified memory is L1.
+double carve_out(const Machine& machine, double bytes);
 
 /// The machine of a device at `sm_mhz` (0: its sustained clock). Errors: Exit::kUnavailable, naming the missing cell.
 Result<Machine> machine_of(const Device& device, double sm_mhz = 0);

@@ -360,7 +360,7 @@ class Sm {
         }
       }
       // One line of tags a cycle, 128 bytes of data a cycle.
-      const double cycles = std::max<double>({1.0, static_cast<double>(a.lines), sectors / 4.0});
+      const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.lines), sectors / 4.0});
       busy += cycles;
       out_.l1_cycles += cycles;
     }
@@ -387,8 +387,7 @@ class Sm {
     const double bytes = 32.0 * sectors;
     const double begin = use(l2_free_, at, bytes / l2_rate_, out_.l2_cycles);
     double done = begin + m_.l2_latency;
-    if (local) return done;
-    dram_debt_ += load_.l2_miss * sectors;
+    dram_debt_ += (local ? load_.local_miss : load_.l2_miss) * sectors;
     const double whole = std::floor(dram_debt_);
     if (whole > 0) {
       dram_debt_ -= whole;
@@ -472,7 +471,7 @@ SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad&
 Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
   const std::vector<Facts> facts = facts_of(m, code);
   std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
-  double issues = 0, shared = 0, device = 0, l2 = 0, written = 0;
+  double issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
   // In turns of the warps, as far as L1 is concerned: each step of all warps before the next.
@@ -511,15 +510,15 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
         sectors += count;
         if (f.reads_device) {
           const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
-          l2 += __builtin_popcount(missing);
+          (line.line < sass::kLocalLines ? l2 : local) += __builtin_popcount(missing);
           missed |= missing != 0;
-        } else if (line.line < sass::kLocalLines) {
-          written += count;
+        } else {
+          (line.line < sass::kLocalLines ? written : spilled) += count;
         }
       }
       accesses[s.index].all += 1;
       accesses[s.index].missed += missed;
-      if (a.lines) device += std::max<double>({1.0, static_cast<double>(a.lines), sectors / 4.0});
+      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.lines), sectors / 4.0});
     }
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
@@ -536,8 +535,10 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
     latency = simulate_sm(m, code, alone).cycles;
   }
   double sum = std::pow(latency, 4) + std::pow(issues / m.schedulers, 4) + std::pow(shared + device, 4) +
-               std::pow((l2 + written) * 32 / l2_rate, 4) +
-               std::pow((load.l2_miss * l2 + load.write_back * written) * 32 / (m.dram_bytes_per_cycle * share), 4);
+               std::pow((l2 + local + written + spilled) * 32 / l2_rate, 4) +
+               std::pow((load.l2_miss * l2 + load.write_back * written + load.local_miss * (local + spilled)) * 32 /
+                            (m.dram_bytes_per_cycle * share),
+                        4);
   for (const double p : pipes) sum += std::pow(p / m.schedulers, 4);
   Interval out;
   out.cycles = std::pow(sum, 0.25);

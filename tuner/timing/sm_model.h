@@ -80,6 +80,7 @@ struct SmLoad {
   double shared_bytes = 0;                   ///< of all resident CTAs; the rest of the unified memory is L1
   double l2_miss = 1;                        ///< share of the sectors read from L2 that come from DRAM
   double write_back = 1;                     ///< share of the written sectors that go to DRAM
+  double local_miss = 0;                     ///< share of the local memory sectors behind L1 that go to DRAM
   int active_sms = 1;                        ///< that share L2 and DRAM
   size_t trace_spans = 0;                    ///< that are kept at most
   /// By instruction: the share of its accesses that L1 misses. Null: L1 is modelled.

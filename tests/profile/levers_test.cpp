@@ -1,0 +1,54 @@
+// Two kernels that differ in one lever, in the order that hardware gives them. Each file of levers/ states flags
+// ("slow", "fast"), or blocks or shared memory ("slow block"), of the two, and how much faster the second one is at
+// least by the event model. The interval model must see half of that.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "kernels.h"
+
+namespace roofgen::profile::levers_test {
+namespace {
+
+using check::Kernel;
+
+class Levers : public testing::TestWithParam<Kernel> {};
+
+Result<Report> profile_of(const Kernel& k, const std::string& flag) {
+  ROOFGEN_TRY(Request r, profile_request_of(k));
+  r.by_line = false;
+  if (!flag.empty()) r.kernel.compiler_flags.push_back(flag);
+  return run(r);
+}
+
+TEST_P(Levers, AreOrderedAsOnHardware) {
+  if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
+  const Kernel& k = GetParam();
+  std::map<std::string, timing::LaunchTime> times;
+  for (const char* which : {"slow", "fast"}) {
+    Kernel one = k;
+    for (const char* what : {"block", "smem"})
+      if (const auto it = k.says.find(fmt::format("{} {}", which, what)); it != k.says.end()) one.says[what] = it->second;
+    const auto flag = k.says.find(which);
+    const Result<Report> report = profile_of(one, flag == k.says.end() ? "" : flag->second);
+    ASSERT_TRUE(report) << to_string(report.error());
+    EXPECT_EQ(report->confidence, "high");
+    times[which] = report->time;
+  }
+  const double gain = std::stod(k.says.at("gain"));
+  // The launch itself takes as long for both.
+  const auto ratio = [&](double timing::LaunchTime::*model) {
+    const double launch = 3e-6;
+    return (times["slow"].*model - launch) / (times["fast"].*model - launch);
+  };
+  EXPECT_GE(ratio(&timing::LaunchTime::event_s), gain)
+      << fmt::format("{:.2f} and {:.2f} us", 1e6 * times["slow"].event_s, 1e6 * times["fast"].event_s);
+  EXPECT_GE(ratio(&timing::LaunchTime::interval_s), 1 + (gain - 1) / 2)
+      << fmt::format("{:.2f} and {:.2f} us", 1e6 * times["slow"].interval_s, 1e6 * times["fast"].interval_s);
+}
+
+const auto kName = [](const auto& test) { return test.param.name; };
+INSTANTIATE_TEST_SUITE_P(Pairs, Levers, testing::ValuesIn(check::kernels_in(ROOFGEN_PROFILE_KERNELS "/../levers")),
+                         kName);
+
+}  // namespace
+}  // namespace roofgen::profile::levers_test
