@@ -31,12 +31,12 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   if (flags.sm_clock < 0 || flags.sm_clock > kMostMhz)
     return Error{Exit::kUsage,
                  fmt::format("--sm-clock is {}; a clock in MHz, at most {}, was expected", flags.sm_clock, kMostMhz)};
-  r.sm_mhz = flags.sm_clock;
-  r.by_line = flags.top > 0;
+  r.options.sm_mhz = flags.sm_clock;
+  r.options.by_line = flags.top > 0;
   if (!flags.trace.empty()) {
     ROOFGEN_CHECK(can_write(flags.trace));
-    r.trace_spans = kTraceSpans;
-    r.by_line = true;
+    r.options.trace_spans = kTraceSpans;
+    r.options.by_line = true;
   }
   if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
   ROOFGEN_TRY(const profile::Report report, profile::run(r));

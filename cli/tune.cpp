@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "cli/problem_flags.h"
+#include "profile/profile.h"
 #include "tuner/evidence/counters.h"
 #include "tuner/evidence/sanitizer.h"
 #include "tuner/views/page.h"
@@ -18,8 +19,25 @@ struct TuneFlags {
   RunFlags run;
   bool json = false, explain = false, counters = false, sanitize = false;
   std::string html;
-  double min_score = 0;
+  double min_score = 0, sm_clock = 0;
+  bool explain_time = false;
 };
+
+/// Lines of a template that --explain-time lists.
+constexpr size_t kExplainedLines = 10;
+
+/// The times of the best variant's kernels by the model of one SM, which reads their machine code.
+Result<std::string> explain_times(const Workbench& bench, const TuneResult& result, double sm_mhz) {
+  std::string out;
+  const auto winners = result.winners.find(result.report.best_variant);
+  if (winners == result.winners.end()) return out;
+  for (const TunedKernel& k : winners->second) {
+    ROOFGEN_TRY(const profile::Report report, profile::profile_generated(bench.device, k.program, k.binary, k.launch,
+                                                                         result.report.compiler, {sm_mhz}));
+    out += "\n" + profile::profile_text(report, kExplainedLines);
+  }
+  return out;
+}
 
 /// What other judges of the hardware say of the best variant; each may be missing, which costs a line.
 struct SecondOpinions {
@@ -108,6 +126,10 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
     for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(write_output(flags.run.record + "/" + name, text));
   // With --json the explanation goes to stderr, so that stdout stays one document.
   if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
+  if (flags.explain_time) {
+    ROOFGEN_TRY(const std::string text, explain_times(bench, result, flags.sm_clock));
+    fmt::print(flags.json ? stderr : stdout, "{}", text);
+  }
   if (report.best_variant.empty())
     fmt::print(
         stderr, "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),
@@ -128,6 +150,11 @@ Run declare_tune(FlagSet app) {
   app.add_switch("--json", flags->json, "one JSON document (docs/tune-schema.json)").group("Output");
   app.add("--html", flags->html, "also write a self-contained page of figures here").group("Output");
   app.add_switch("--explain", flags->explain, "list every rejection with its reason").group("Output");
+  app.add_switch("--explain-time", flags->explain_time,
+                 "model the winner's time from its machine code: limiter, stalls by template line (docs/profile.md)")
+      .group("Output");
+  app.add("--sm-clock", flags->sm_clock, "SM clock of --explain-time in MHz [the device's sustained clock]")
+      .group("Output");
   app.add("--min-score", flags->min_score, "exit 4 when the score is below this")
       .number_from(0, 1, "a score")
       .group("Output");

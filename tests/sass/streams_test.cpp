@@ -1,12 +1,10 @@
-// The interpreter of machine code against the simulator of PTX: two programs that have only the compiler in common must
-// count the same traffic in the same launch.
+// The interpreter of machine code against the simulator of PTX. The two have only the compiler in common, and count the
+// same traffic for the correct kernels of tests/check, but for the differences that are listed here.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <map>
-#include <set>
 
 #include "../check/kernel_files.h"
 #include "check/check.h"
@@ -22,15 +20,53 @@ namespace {
 
 using check::Kernel;
 
-/// What both count.
+/// Values that machine-code interpretation does not know decide branches or addresses. Such a kernel must not look as if
+/// it had been interpreted: equal counts, doubts or an error.
+const std::map<std::string, const char*> kNotSeenThrough = [] {
+  constexpr const char *kOthers = "waits for what other threads write", *kAtomic = "results of atomic operations decide",
+                       *kPrintf = "calls vprintf, whose code is not in the CUBIN", *kFp64 = "FP64 decides branches",
+                       *kBits = "unwritten bits lie beside those that decide";
+  std::map<std::string, const char*> out{{"double_precision_clean", kFp64},
+                                         {"printf_clean", kPrintf},
+                                         {"pointer_tables_clean", kPrintf},
+                                         {"cta_bits_high_bits_decide", kBits},
+                                         {"cta_bits_sum_of_defined_bits", kBits}};
+  for (const char* name :
+       {"cuda_barrier_clean", "device_barrier_of_warps_clean", "device_handshake_by_another_block_clean",
+        "device_handshake_clean", "device_handshake_shared_between_clean", "grid_barrier_clean", "grid_sync_clean",
+        "handshake_clean", "look_back_scan_clean", "mbarrier_copies_clean", "mbarrier_pipeline_clean",
+        "tiles_of_warps_clean", "warp_handshake_clean", "value_and_flag_in_one_word"})
+    out[name] = kOthers;
+  for (const char* name :
+       {"atomics_half_clean", "compare_and_swap_clean", "device_lock_clean", "last_block_clean", "shared_lock_clean",
+        "spin_lock_clean", "blocks_take_work_from_a_queue", "compare_and_swap_add", "cta_lanes_elected_counter",
+        "cta_lanes_lock", "frontier_of_a_search", "last_block_resets_its_counter", "last_block_sums_the_rest",
+        "lock_by_tickets", "one_atomic_of_a_warp"})
+    out[name] = kAtomic;
+  return out;
+}();
+
+/// ptxas makes one access of several to neighbouring words of shared memory, or leaves some out.
+const std::set<std::string> kMerged{
+    "struct_with_holes_clean",          "cta_lanes_own_halves_then_word", "cta_one_warp_of_the_cta_works",
+    "cta_struct_with_padding",          "odd_even_sort",                  "up_and_down_sweep",
+    "early_return_then_part_of_a_warp", "matmul_clean",
+    "matmul_one_barrier_of_two_tiles",  "library_sort_clean",
+};
+
+/// The simulator counts the load of a tile as one request of whole rows; ptxas makes a load for each register.
+const std::set<std::string> kTiles{"wmma_products_clean"};
+
+/// Barriers are not compared: the simulator counts one again after lanes of the warp have returned, or the code has
+/// barriers with a guard, whose steps do not tell whether it held.
+const std::set<std::string> kBarriers{
+    "barrier_after_return_clean", "cta_exit_of_some_lanes",  "cta_one_warp_of_the_cta_works", "library_sort_clean",
+    "named_barriers_clean",       "producer_consumer_clean", "warps_in_two_roles",
+};
+
 struct Traffic {
   uint64_t wavefronts = 0, read_sectors = 0, written_sectors = 0, barriers = 0, matrix_flops = 0;
-  bool operator==(const Traffic&) const = default;
 };
-std::ostream& operator<<(std::ostream& out, const Traffic& t) {
-  return out << fmt::format("{} wavefronts, {} and {} sectors, {} barriers, {} FLOP of tensor units", t.wavefronts,
-                            t.read_sectors, t.written_sectors, t.barriers, t.matrix_flops);
-}
 
 Traffic counted(const Counts& c) {
   return {c.smem_wavefronts, c.l2_read_sectors, c.l2_write_sectors, c.barriers, c.mma_flops};
@@ -48,98 +84,153 @@ void add(Traffic& sum, const Code& code, const CtaStream& cta) {
       uint64_t sectors = 0;
       for (size_t k = a.first_line; k < size_t{a.first_line} + a.lines; ++k)
         if (w.lines[k].line < kLocalLines) sectors += static_cast<uint64_t>(std::popcount(w.lines[k].sectors));
-      (i.opcode->action == Action::kLdg || i.opcode->action == Action::kLdgsts ? sum.read_sectors
-                                                                               : sum.written_sectors) += sectors;
+      const bool reads = i.opcode->action == Action::kLdg || i.opcode->action == Action::kLdgsts;
+      (reads ? sum.read_sectors : sum.written_sectors) += sectors;
     }
 }
 
-TEST(Streams, Dev) {
-  const std::string arch = getenv("ARCH") ? getenv("ARCH") : "sm_80";
-  for (const char* folder : {"/kernels", "/right"})
-    for (const Kernel& k : check::kernels_in(ROOFGEN_CHECK_FOLDER + std::string(folder))) {
-      auto says = k.says;
-      if (says["finds"] != "nothing" || !k.file.ends_with(".cu")) continue;
-      if (getenv("ONLY") && k.name != getenv("ONLY")) continue;
-      auto r = check::request_of(k);
-      if (!r) continue;
-      r->arch = arch;
-      r->cache_dir = "/tmp/roofgen-streams-cache";
-      if (getenv("O0")) r->compiler_flags.push_back("--ptxas-options=-O0");
-      auto simulated = check::run(*r);
-      if (!simulated) {
-        fmt::print("{}: {}\n", k.name, to_string(simulated.error()));
-        continue;
-      }
-      auto chosen = check::choose_kernel(*r);
-      ASSERT_TRUE(chosen);
-      auto code = read_code({{chosen->compiled.binary.cubin, chosen->entry.mangled, arch}});
-      if (!code[0]) {
-        fmt::print("{}: {}\n", k.name, to_string(code[0].error()));
-        continue;
-      }
-      profile::Memory memory(r->args);
-      StreamLaunch launch;
-      launch.grid = r->grid, launch.block = r->block, launch.dynamic_smem = r->smem_bytes;
-      launch.params = memory.params();
-      launch.variable = [&](const std::string& name) -> uint64_t {
-        for (const Variable& v : code[0]->cubin.variables)
-          if (v.name == name) return memory.variable(name, v.bytes, v.initial);
-        return 0;
-      };
-      launch.max_steps = 1000000;
-      launch.read = [&](uint64_t address, std::span<std::byte> to) { return memory.read(address, to); };
-      Interpreter interpreter(*code[0], std::move(launch));
-      Traffic sum;
-      std::string error;
-      std::vector<std::array<uint64_t, 4>> per;
-      for (uint64_t cta = 0; cta < r->grid.count(); ++cta) {
-        auto one = interpreter.run(cta);
-        if (!one) {
-          error = to_string(one.error());
-          break;
-        }
-        add(sum, *code[0], *one);
-        per.resize(code[0]->instructions.size());
-        for (auto& w : one->warps)
-          for (auto& st : w.steps) {
-            ++per[st.index][0];
-            if (st.access == Step::kNoAccess) continue;
-            per[st.index][3] = 1;
-            per[st.index][1] += w.accesses[st.access].wavefronts;
-            for (size_t k = 0; k < w.accesses[st.access].lines; ++k)
-              per[st.index][2] += std::popcount(w.lines[w.accesses[st.access].first_line + k].sectors);
-          }
-      }
-      const Traffic wanted = counted(simulated->counts);
-      const auto doubts = interpreter.doubts();
-      std::string unknown;
-      for (auto& u : code[0]->unknown) unknown += " " + u;
-      if (sum == wanted && error.empty() && doubts.empty() && unknown.empty()) {
-        fmt::print("{}: equal\n", k.name);
-        continue;
-      }
-      std::string all;
-      auto one = [&](const char* n, uint64_t a, uint64_t b) { if (a != b) all += fmt::format(" {} {} (sim {})", n, a, b); };
-      one("wavefronts", sum.wavefronts, wanted.wavefronts), one("read", sum.read_sectors, wanted.read_sectors);
-      one("written", sum.written_sectors, wanted.written_sectors), one("barriers", sum.barriers, wanted.barriers);
-      one("flops", sum.matrix_flops, wanted.matrix_flops);
-      std::string at;
-      auto lines = line_table(chosen->compiled.binary.cubin, chosen->entry.mangled);
-      if (getenv("ONLY")) {
-        auto texts = disassemble(arch, {chosen->compiled.binary.cubin.empty() ? std::string_view() : read_cubin(chosen->compiled.binary.cubin)->kernels[0].code});
-        for (size_t n = 0; texts && n < code[0]->instructions.size(); ++n)
-          fmt::print("{:4} L{:3} {:6} n{:5} w{:5} s{:5} {:5} {} {}\n", n, lines ? (*lines)[n].line : 0, per[n][3] ? "ACTIVE" : "", per[n][0], per[n][1], per[n][2],
-                     (*texts)[0][n].predicate, (*texts)[0][n].opcode, (*texts)[0][n].operands);
-        for (auto& l : simulated->lines)
-          if (l.sum.wavefronts || l.sum.sectors)
-            fmt::print("sim line {}:{} wavefronts {} sectors {}\n", l.source.file, l.source.line, l.sum.wavefronts, l.sum.sectors);
-      }
-      for (auto& d : doubts)
-        at += fmt::format(" {}{}x{}@{}", code[0]->instructions[d.index].spelling, d.is_branch ? "(br)" : "", d.count,
-                          lines && d.index < lines->size() ? (*lines)[d.index].line : 0);
-      fmt::print("{}: DIFF{} doubts:{} unknown:{} {}\n", k.name, all, at, unknown, error);
-    }
+/// A kernel that compiles for the architecture, and what the simulator counts.
+struct One {
+  std::string name;
+  check::Request request;
+  check::Chosen chosen;
+  Counts counts;
+};
+
+struct Interpreted {
+  Traffic traffic;
+  std::vector<Doubt> doubts;
+  std::string error;
+};
+
+Interpreted interpret(const One& one, const Code& code) {
+  profile::Memory memory(one.request.args);
+  StreamLaunch launch;
+  launch.grid = one.request.grid;
+  launch.block = one.request.block;
+  launch.dynamic_smem = one.request.smem_bytes;
+  launch.params = memory.params();
+  launch.variable = [&](const std::string& name) -> uint64_t {
+    for (const Variable& v : code.cubin.variables)
+      if (v.name == name) return memory.variable(name, v.bytes, v.initial);
+    return 0;
+  };
+  launch.read = [&](uint64_t address, std::span<std::byte> to) { return memory.read(address, to); };
+  launch.max_steps = 200'000;
+  Interpreter interpreter(code, std::move(launch));
+  Interpreted out;
+  for (uint64_t cta = 0; cta < one.request.grid.count() && out.error.empty(); ++cta) {
+    const Result<CtaStream> stream = interpreter.run(cta);
+    if (stream)
+      add(out.traffic, code, *stream);
+    else
+      out.error = to_string(stream.error());
+  }
+  out.doubts = interpreter.doubts();
+  return out;
 }
+
+/// "wavefronts 3, not 4; ..."; empty: equal.
+std::string differences(const One& one, const Traffic& got) {
+  const Traffic want = counted(one.counts);
+  std::string out;
+  const auto compare = [&](const char* what, uint64_t a, uint64_t b, bool less_is_right = false) {
+    if (less_is_right ? a > b : a != b) out += fmt::format("{} {}, not {}; ", what, a, b);
+  };
+  compare("wavefronts", got.wavefronts, want.wavefronts, kMerged.count(one.name) > 0);
+  if (!kTiles.count(one.name)) compare("sectors read", got.read_sectors, want.read_sectors);
+  compare("sectors written", got.written_sectors, want.written_sectors);
+  // Barriers of a warp are seldom instructions of the machine.
+  const std::string& ptx = one.chosen.compiled.binary.ptx;
+  if (ptx.find("bar.warp.sync") == ptx.npos && ptx.find("mbarrier") == ptx.npos && !kBarriers.count(one.name))
+    compare("barriers", got.barriers, want.barriers);
+  compare("tensor FLOP", got.matrix_flops, want.matrix_flops);
+  return out;
+}
+
+struct Compilation {
+  const char* name;
+  const char* arch;
+  const char* flag = "";
+};
+void PrintTo(const Compilation& c, std::ostream* out) { *out << c.name; }
+
+class Streams : public testing::TestWithParam<Compilation> {};
+
+TEST_P(Streams, CountWhatTheSimulatorCounts) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  if (nvdisasm_path().empty()) GTEST_SKIP() << "no nvdisasm on this machine";
+  const Compilation& compilation = GetParam();
+  std::vector<Kernel> files = check::kernels_in(ROOFGEN_CHECK_FOLDER "/kernels");
+#ifdef ROOFGEN_SLOW
+  constexpr bool kAll = true;
+  // CTAs of right/grid_* communicate with each other.
+  std::vector<Kernel> more = check::kernels_in(ROOFGEN_CHECK_FOLDER "/right");
+  std::erase_if(more, [](const Kernel& k) { return k.name.starts_with("grid_"); });
+  files.insert(files.end(), more.begin(), more.end());
+#else
+  constexpr bool kAll = false;
+#endif
+  std::vector<One> all;
+  for (Kernel& k : files) {
+    // Headers of libraries take seconds to compile.
+    if (k.says["finds"] != "nothing" || !k.file.ends_with(".cu")) continue;
+    if (!kAll && k.text.find("#include") != std::string::npos) continue;
+    Result<check::Request> request = check::request_of(k);
+    ASSERT_TRUE(request) << to_string(request.error());
+    request->arch = compilation.arch;
+    request->cache_dir = ROOFGEN_STREAMS_CACHE;
+    request->jobs = 1;
+    if (*compilation.flag) request->compiler_flags.push_back(compilation.flag);
+    Result<check::Chosen> chosen = check::choose_kernel(*request);
+    if (!chosen) continue;  // needs a newer architecture
+    const Result<check::Report> report = check::run(*request);
+    ASSERT_TRUE(report) << k.name << ": " << to_string(report.error());
+    all.push_back({k.name, std::move(*request), std::move(*chosen), report->counts});
+  }
+  EXPECT_GE(all.size(), kAll ? 110u : 40u);
+  std::vector<CodeRequest> requests;
+  for (const One& one : all)
+    requests.push_back({one.chosen.compiled.binary.cubin, one.chosen.entry.mangled, compilation.arch});
+  const std::vector<Result<Code>> codes = read_code(requests);
+  ASSERT_EQ(codes.size(), all.size());
+  size_t equal = 0;
+  for (size_t n = 0; n < all.size(); ++n) {
+    const One& one = all[n];
+    SCOPED_TRACE(one.name);
+    ASSERT_TRUE(codes[n]) << to_string(codes[n].error());
+    const Code& code = *codes[n];
+    for (const std::string& name : code.unknown) ADD_FAILURE() << "unknown mnemonic " << name;
+    const Interpreted got = interpret(one, code);
+    std::string differ = got.error + differences(one, got.traffic), doubts;
+    for (const Doubt& d : got.doubts)
+      doubts += fmt::format("{} at 0x{:x}; ", code.instructions[d.index].spelling, 16 * d.index);
+    equal += differ.empty();
+    if (kNotSeenThrough.count(one.name)) {
+      EXPECT_TRUE(differ.empty() || !doubts.empty() || !got.error.empty())
+          << differ << "and no doubt, though " << kNotSeenThrough.at(one.name);
+    } else if (*compilation.flag) {
+      EXPECT_TRUE(differ.empty() || !doubts.empty()) << differ;  // such code does more that cannot be seen through
+    } else {
+      EXPECT_EQ(differ, "");
+      EXPECT_EQ(doubts, "");
+    }
+  }
+  EXPECT_GE(equal, all.size() * 6 / 10);
+}
+
+#ifdef ROOFGEN_SLOW
+// Without optimisation ptxas merges and moves nothing, and calls functions.
+INSTANTIATE_TEST_SUITE_P(All, Streams,
+                         testing::Values(Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"},
+                                         Compilation{"sm_75", "sm_75"},
+                                         Compilation{"sm_80_unoptimised", "sm_80", "--ptxas-options=-O0"}),
+                         [](const auto& test) { return test.param.name; });
+#else
+INSTANTIATE_TEST_SUITE_P(Small, Streams,
+                         testing::Values(Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"}),
+                         [](const auto& test) { return test.param.name; });
+#endif
 
 }  // namespace
 }  // namespace roofgen::sass::streams_test

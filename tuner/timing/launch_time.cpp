@@ -21,6 +21,8 @@ constexpr uint64_t kRounds = 3;
 /// Warp instructions that are interpreted at most, for the SM and for the L2 model.
 constexpr uint64_t kMostSteps = 2'000'000;
 
+/// Share of L2 that data of a wave can fill before they evict each other (docs/model.md).
+constexpr double kL2Share = 0.8;
 /// CTAs of one axis of a grid that are interpreted at most.
 constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
@@ -295,7 +297,7 @@ class Estimate {
     const Sectors own = sectors_read(*typical);
     const double wave = std::min<double>(out_.ctas, static_cast<double>(m_.sms) * out_.occupancy.ctas_per_sm);
     struct Axis {
-      double extent;  ///< positions on the axis within a wave
+      double in_wave, extent;  ///< positions on the axis: within a wave, of the grid
       Sectors next, far;
     };
     std::vector<Axis> axes;
@@ -304,7 +306,7 @@ class Estimate {
       const uint32_t extent = grid_.*axis;
       const double in_wave = std::min<double>(extent, std::ceil(wave / before));
       before *= extent;
-      if (extent < 2 || in_wave < 2) continue;
+      if (extent < 2) continue;
       const auto neighbour = [&](uint32_t distance) -> Result<Sectors> {
         Dim3 where = typical_;
         where.*axis = typical_.*axis + distance < extent ? typical_.*axis + distance
@@ -312,7 +314,7 @@ class Estimate {
         ROOFGEN_TRY(const CtaStream* one, stream(linear(where)));
         return sectors_read(*one);
       };
-      Axis& a = axes.emplace_back(Axis{in_wave, {}, {}});
+      Axis& a = axes.emplace_back(Axis{in_wave, static_cast<double>(extent), {}, {}});
       ROOFGEN_TRY(a.next, neighbour(1));
       ROOFGEN_TRY(a.far, neighbour(std::max(1u, std::min<uint32_t>(extent - 1, static_cast<uint32_t>(in_wave)) / 2)));
     }
@@ -320,18 +322,24 @@ class Estimate {
       const auto it = set.find(line);
       return it == set.end() ? uint8_t{0} : it->second;
     };
-    double of_wave = 0;
-    for (const auto& [line, mask] : own)
-      for (uint8_t bit = 1; bit < 16; bit = static_cast<uint8_t>(bit << 1)) {
-        if (!(mask & bit)) continue;
-        double copies = 1;
-        for (const Axis& a : axes)
-          if (!(in(a.far, line) & bit)) copies *= in(a.next, line) & bit ? 1 : a.extent;
-        of_wave += copies;
-      }
-    double per_cta = of_wave / std::max(1.0, wave);
+    const auto distinct = [&](double Axis::*extent) {
+      double sum = 0;
+      for (const auto& [line, mask] : own)
+        for (uint8_t bit = 1; bit < 16; bit = static_cast<uint8_t>(bit << 1)) {
+          if (!(mask & bit)) continue;
+          double copies = 1;
+          for (const Axis& a : axes)
+            if (!(in(a.far, line) & bit)) copies *= in(a.next, line) & bit ? 1 : a.*extent;
+          sum += copies;
+        }
+      return sum;
+    };
+    // If a wave fits in L2, the next wave finds there what both read.
+    const double of_wave = distinct(&Axis::in_wave);
+    double per_cta = of_wave / wave;
+    if (32 * of_wave <= kL2Share * m_.l2_bytes) per_cta = std::min(per_cta, distinct(&Axis::extent) / out_.ctas);
     // What fits in L2 comes from DRAM once.
-    if (r_.buffer_bytes > 0 && r_.buffer_bytes <= 0.8 * m_.l2_bytes)
+    if (r_.buffer_bytes > 0 && r_.buffer_bytes <= kL2Share * m_.l2_bytes)
       per_cta = std::min(per_cta, r_.buffer_bytes / 32 / out_.ctas);
     dram_sectors_per_cta_ = per_cta;
     return {};

@@ -25,6 +25,7 @@ struct Facts {
   Stall cause = Stall::kFixed;  ///< of a wait for its result
   bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
        bypasses_l1 = false, queued = false, arrives_only = false;
+  double passes = 1;   ///< of a full warp through the load-store unit: 128 bytes each
   int8_t depbar = -1;  ///< scoreboard of a DEPBAR.LE
   uint8_t depbar_left = 0;
 };
@@ -69,6 +70,7 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
     }
     f.is_memory = f.is_shared || f.reads_device || f.writes_device;
     f.queued = f.is_memory;
+    f.passes = std::max(1.0, i.bytes / 4.0);
     f.arrives_only = i.has(sass::kArrive);
     if (i.has(sass::kBypass) || i.spelling.find("STRONG") != std::string::npos) f.bypasses_l1 = true;
     if (f.action == Action::kDepbar) {
@@ -360,7 +362,7 @@ class Sm {
         }
       }
       // One line of tags a cycle, 128 bytes of data a cycle.
-      const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.lines), sectors / 4.0});
+      const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.lines), sectors / 4.0, f.passes});
       busy += cycles;
       out_.l1_cycles += cycles;
     }
@@ -518,7 +520,7 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
       }
       accesses[s.index].all += 1;
       accesses[s.index].missed += missed;
-      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.lines), sectors / 4.0});
+      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.lines), sectors / 4.0, f.passes});
     }
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
