@@ -67,6 +67,7 @@ std::string profile_json(const Report& r) {
     lines.push_back({{"file", l.source.file},
                      {"line", l.source.line},
                      {"issues", l.issues},
+                     {"busy", l.busy},
                      {"waiting", l.waiting},
                      {"stalled", l.stalled},
                      {"cause", to_string(l.cause)}});

@@ -75,11 +75,13 @@ plot::Page profile_page(const Report& r, const Device& device) {
   page.blocks.emplace_back(std::move(stalls));
   if (auto figure = roofline(r, device)) page.blocks.emplace_back(std::move(*figure));
   plot::TableBlock lines{
-      "Lines of the source", {"line", "issues", "warps wait for its results", "warps wait at it", "cause"}, {}};
+      "Lines of the source",
+      {"line", "issues", "of the busiest unit", "warps wait for its results", "warps wait at it", "cause"},
+      {}};
   for (const LineTime& l : r.lines) {
-    if (l.waiting + l.stalled < 0.005) continue;
+    if (l.busy + l.waiting + l.stalled < 0.005) continue;
     lines.rows.push_back({fmt::format("{}:{}", l.source.file, l.source.line), count_text(static_cast<double>(l.issues)),
-                          percent(l.waiting), percent(l.stalled), to_string(l.cause)});
+                          percent(l.busy), percent(l.waiting), percent(l.stalled), to_string(l.cause)});
   }
   page.blocks.emplace_back(std::move(lines));
   const double load = static_cast<double>(t.sm.load_sectors);

@@ -35,6 +35,7 @@ std::vector<Utilisation> utilisation(const timing::Machine& m, const timing::Lau
   add("L1", sm.l1_cycles);
   add("L2", sm.l2_cycles);
   add("DRAM", sm.dram_cycles);
+  add("atomics on one address", sm.atomic_cycles);
   std::stable_sort(out.begin(), out.end(),
                    [](const Utilisation& a, const Utilisation& b) { return a.share > b.share; });
   return out;
@@ -66,6 +67,8 @@ constexpr Advice kAdvice[] = {
      "loads further ahead of their use, more bytes in flight, or more resident warps"},
     {Stall::kLocal, "local memory", "fewer registers, so that nothing is spilled"},
     {Stall::kSpecial, "latency of special functions", "special functions further ahead of the use of their results"},
+    {Stall::kAtomic, "atomic operations on one address",
+     "fewer atomic operations: sums within the CTA first, or more addresses"},
     {Stall::kCopies, "asynchronous copies", "more stages, so that copies begin earlier"},
     {Stall::kBarrier, "barriers", "fewer barriers, or more CTAs on an SM, so that others run meanwhile"},
     {Stall::kBranch, "branches", "fewer branches: unrolling, or predication"},
@@ -90,6 +93,18 @@ void conclude(Report& r, const timing::Machine& m) {
                     ? top.unit + " bandwidth"
                     : "throughput of the " + top.unit + (top.unit == "issue" ? " slots" : "");
     if (top.unit == "shared memory") r.limiter = "throughput of shared memory";
+    if (top.unit.starts_with("atomics")) {
+      r.limiter = kAdvice[static_cast<size_t>(Stall::kAtomic)].limiter;
+      r.next = kAdvice[static_cast<size_t>(Stall::kAtomic)].next;
+      return;
+    }
+    // Spilled registers fill L1 with their own accesses.
+    if (top.unit == "L1" &&
+        r.stalls[static_cast<size_t>(Stall::kLocal)] > r.stalls[static_cast<size_t>(Stall::kGlobal)]) {
+      r.limiter = kAdvice[static_cast<size_t>(Stall::kLocal)].limiter;
+      r.next = kAdvice[static_cast<size_t>(Stall::kLocal)].next;
+      return;
+    }
     r.next = top.unit == "DRAM"            ? "fewer bytes: fusion, a smaller format, or reuse in L2"
              : top.unit == "L2"            ? "larger tiles, so that fewer bytes cross L2"
              : top.unit == "shared memory" ? "fewer conflicts, wider accesses, or larger tiles of registers"
@@ -104,7 +119,20 @@ void conclude(Report& r, const timing::Machine& m) {
     if (static_cast<size_t>(a.cause) == most) r.limiter = a.limiter, r.next = a.next;
 }
 
-std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<Where>& places) {
+/// The cycles in which an instruction occupies a unit, by the unit's name.
+double busy_cycles(const timing::InstructionTime& i, const sass::Instruction& instruction, const std::string& unit) {
+  if (unit == "issue") return static_cast<double>(i.issues);
+  if (unit == "shared memory") return i.shared;
+  if (unit == "L1") return i.l1;
+  if (unit == "L2") return i.l2;
+  if (unit == "DRAM") return i.dram;
+  if (unit.starts_with("atomics")) return i.l2;
+  return unit == fmt::format("{} pipe", to_string(instruction.opcode->pipe)) ? i.pipe : 0;
+}
+
+/// Lines of the source. `unit`: the one that limits, whose users come first; empty: none.
+std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<Where>& places, const sass::Code& code,
+                              const std::string& unit) {
   struct Sum {
     LineTime line;
     timing::StallCycles stalls{};
@@ -117,11 +145,15 @@ std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<Where>
     s.line.source = {places[i].file, places[i].line, 0};
     s.line.issues += one.issues;
     s.line.waiting += one.blamed;
+    if (!unit.empty()) s.line.busy += busy_cycles(one, code.instructions[i], unit);
     for (size_t k = 0; k < one.stalls.size(); ++k) s.stalls[k] += one.stalls[k];
   }
   std::vector<LineTime> out;
   const double whole = std::max(1.0, sm.warp_cycles);
+  double busy = 0;
+  for (const auto& [at, s] : all) busy += s.line.busy;
   for (auto& [at, s] : all) {
+    if (busy > 0) s.line.busy /= busy;
     s.line.waiting /= whole;
     s.line.stalled = waits(s.stalls) / whole;
     size_t most = 0;
@@ -185,7 +217,8 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
     ROOFGEN_TRY(const std::vector<sass::TextLine> lines, sass::line_table(binary.cubin, binary.entry));
     for (const sass::TextLine& l : lines) places.push_back(subject.place(l.file, l.line));
   }
-  out.lines = by_line(sm, places);
+  const bool unit_limits = !out.units.empty() && out.units.front().share >= kBusy;
+  out.lines = by_line(sm, places, code, unit_limits ? out.units.front().unit : "");
   for (const sass::Doubt& d : out.time.doubts) {
     const std::string at = d.index < places.size() && places[d.index].line
                                ? fmt::format("{}:{}", places[d.index].file, places[d.index].line)

@@ -30,6 +30,7 @@ struct LineTime {
   Where source;
   uint64_t issues = 0;
   double waiting = 0;  ///< share of all warp-cycles that warps wait for results of this line's instructions
+  double busy = 0;     ///< share of the busiest unit's busy cycles
   double stalled = 0;  ///< share of all warp-cycles in which the next instruction is of this line
   timing::Stall cause = timing::Stall::kFixed;  ///< the largest one of `stalled`
 };

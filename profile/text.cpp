@@ -48,12 +48,14 @@ std::string profile_text(const Report& r, size_t top) {
     out += fmt::format("{}{} {:.0f} %", i ? ", " : "", to_string(static_cast<timing::Stall>(order[i].second)),
                        100 * order[i].first);
   out += order.empty() ? "none\n" : " of warp-cycles\n";
-  if (!r.lines.empty() && top) out += "\n  waits for it  waits at it  cause              issues  line\n";
+  if (!r.lines.empty() && top) out += "\n   busy  waits for it  waits at it  cause              issues  line\n";
   for (size_t i = 0; i < r.lines.size() && i < top; ++i) {
     const LineTime& l = r.lines[i];
-    if (l.waiting + l.stalled < 0.005) break;
-    out += fmt::format("  {:>10.1f} %  {:>8.1f} %  {:<17}  {:>6}  {}:{}\n", 100 * l.waiting, 100 * l.stalled,
-                       to_string(l.cause), count_text(static_cast<double>(l.issues)), l.source.file, l.source.line);
+    if (l.busy + l.waiting + l.stalled < 0.005) break;
+    out += fmt::format("  {:>3.0f} %  {:>10.1f} %  {:>9.1f} %  {:<17}  {:>6}  {}:{}", 100 * l.busy, 100 * l.waiting,
+                       100 * l.stalled, to_string(l.cause), count_text(static_cast<double>(l.issues)), l.source.file,
+                       l.source.line);
+    out += '\n';
   }
   for (const std::string& name : r.unknown_opcodes)
     out += fmt::format("\nunknown   {}: not in the opcode table, counted as an integer instruction\n", name);

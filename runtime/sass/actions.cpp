@@ -122,6 +122,19 @@ uint32_t merged_wavefronts(const std::array<uint32_t, 32>& offsets, uint32_t lan
   return std::max(most, 1u);
 }
 
+/// The most lanes that have the same address.
+uint8_t most_at_one_address(const uint64_t at[32], uint32_t lanes) {
+  uint8_t most = 0;
+  for (uint32_t left = lanes; left;) {
+    const uint64_t address = at[std::countr_zero(left)];
+    uint8_t n = 0;
+    for (uint32_t l = left; l; l &= l - 1)
+      if (at[std::countr_zero(l)] == address) ++n, left &= ~(1u << std::countr_zero(l));
+    most = std::max(most, n);
+  }
+  return most;
+}
+
 }  // namespace
 
 void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
@@ -172,6 +185,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       addresses(w, *m, at, known);
       make_up(mask);
       shared_access(a, mask, i.bytes);
+      if (action == Action::kAtoms) a.same = most_at_one_address(at, mask);
       if (!steers[index]) return;
       if (action == Action::kLds) return load(w, i, at, known, mask);
       if (action == Action::kSts) return store_shared(w, i, at, known, mask);
@@ -221,6 +235,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
         if (at[lane] >= kSharedWindow && at[lane] < kSharedWindow + kWindowBytes) in_shared |= 1u << lane;
       if (in_shared & mask) shared_access(a, in_shared & mask, i.bytes);
       request(w, a, at, mask & ~in_shared, i.bytes);
+      if (action == Action::kAtomg || action == Action::kRed) a.same = most_at_one_address(at, mask & ~in_shared);
       if (!steers[index]) return;
       if (action == Action::kLdg) return load(w, i, at, known, mask);
       break;

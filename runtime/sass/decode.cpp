@@ -251,7 +251,8 @@ Operand read_operand(std::string_view text, uint32_t immediate) {
   return out;
 }
 
-/// Calls `use` with each operand: commas within brackets do not separate.
+/// Calls `use` with each operand: commas within brackets do not separate. Two addresses may follow each other without a
+/// comma, "[R5][R2.64]".
 template <class Use>
 void split_operands(std::string_view text, Use use) {
   size_t begin = 0;
@@ -259,9 +260,10 @@ void split_operands(std::string_view text, Use use) {
   for (size_t i = 0; i <= text.size(); ++i) {
     if (i < text.size() && text[i] == '[') ++depth;
     if (i < text.size() && text[i] == ']') --depth;
-    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    const bool next_address = i > begin && i < text.size() && text[i] == '[' && text[begin] == '[' && depth == 1;
+    if (i < text.size() && !next_address && (text[i] != ',' || depth > 0)) continue;
     if (i > begin) use(text.substr(begin, i - begin));
-    begin = i + 1;
+    begin = next_address ? i : i + 1;
   }
 }
 

@@ -30,6 +30,7 @@ struct Access {
   uint16_t lines = 0;       ///< requests, one for each line; of device or local memory
   uint16_t wavefronts = 0;  ///< passes of shared memory
   uint8_t lanes = 0;        ///< active lanes
+  uint8_t same = 0;         ///< of an atomic operation: the most lanes at one address
 };
 
 /// One executed warp instruction.

@@ -23,7 +23,7 @@ class Laws : public testing::Test {
       ADD_FAILURE() << to_string(r.error());
       return {};
     }
-    r->by_line = false;
+    r->options.by_line = false;
     r->device.cells["launch_us"].value = 0;
     if (change) change(*r);
     const Result<Report> report = run(*r);
@@ -39,8 +39,8 @@ class Laws : public testing::Test {
   }
 };
 
-const auto kSlowClock = [](Request& r) { r.sm_mhz = 705; };
-const auto kFastClock = [](Request& r) { r.sm_mhz = 1410; };
+const auto kSlowClock = [](Request& r) { r.options.sm_mhz = 705; };
+const auto kFastClock = [](Request& r) { r.options.sm_mhz = 1410; };
 const auto kHalfOfDram = [](Request& r) { r.device.cells["dram_sustained_gb_s"].value /= 2; };
 std::function<void(Request&)> sms(double n) {
   return [n](Request& r) { r.device.cells["sms"].value = n; };

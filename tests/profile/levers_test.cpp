@@ -15,7 +15,7 @@ class Levers : public testing::TestWithParam<Kernel> {};
 
 Result<Report> profile_of(const Kernel& k, const std::string& flag) {
   ROOFGEN_TRY(Request r, profile_request_of(k));
-  r.by_line = false;
+  r.options.by_line = false;
   if (!flag.empty()) r.kernel.compiler_flags.push_back(flag);
   return run(r);
 }

@@ -74,6 +74,7 @@ class Estimate {
 
     ROOFGEN_CHECK(miss_ratio());
     load.local_miss = local_miss(*typical);
+    ROOFGEN_TRY(load.atomic_sharers, atomic_sharers(*typical));
     const Interval round = interval(m_, *r_.code, load);
     const double l2_per_cta =
         round.l2_read_sectors / std::max(1.0, std::min<double>(load.resident, static_cast<double>(load.ctas.size())));
@@ -217,6 +218,29 @@ class Estimate {
 
   static bool same(const StreamCounts& a, const StreamCounts& b) {
     return a.warp_instructions == b.warp_instructions && a.thread_instructions == b.thread_instructions;
+  }
+
+  /// The number of SMs that operate atomically on the same addresses: all, if distant CTAs do.
+  Result<double> atomic_sharers(const CtaStream& typical) {
+    const auto atomics = [&](const CtaStream& cta) {
+      std::set<uint64_t> lines;
+      for (const sass::WarpStream& w : cta.warps)
+        for (const sass::Step& s : w.steps) {
+          const Action what = r_.code->instructions[s.index].opcode->action;
+          if ((what != Action::kAtomg && what != Action::kRed) || s.access == sass::Step::kNoAccess) continue;
+          const sass::Access& a = w.accesses[s.access];
+          for (uint32_t l = 0; l < a.lines; ++l) lines.insert(w.lines[a.first_line + l].line);
+        }
+      return lines;
+    };
+    const std::set<uint64_t> own = atomics(typical);
+    if (own.empty()) return 1.0;
+    ROOFGEN_TRY(const CtaStream* other, stream(typical.cta < ctas_ / 2 ? ctas_ - 1 : 0));
+    const std::set<uint64_t> others = atomics(*other);
+    size_t both = 0;
+    for (const uint64_t line : own) both += others.count(line);
+    const double sms = std::min<double>(m_.sms, out_.ctas);
+    return 1 + (sms - 1) * static_cast<double>(both) / static_cast<double>(own.size());
   }
 
   /// Local memory of all resident CTAs of the chip against L2.

@@ -24,7 +24,7 @@ struct Facts {
   Action action = Action::kOpaque;
   Stall cause = Stall::kFixed;  ///< of a wait for its result
   bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
-       bypasses_l1 = false, queued = false, arrives_only = false;
+       bypasses_l1 = false, queued = false, arrives_only = false, atomic = false;
   double passes = 1;   ///< of a full warp through the load-store unit: 128 bytes each
   int8_t depbar = -1;  ///< scoreboard of a DEPBAR.LE
   uint8_t depbar_left = 0;
@@ -60,8 +60,7 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
       case Action::kStsm: f.is_shared = true, f.cause = Stall::kShared; break;
       case Action::kShfl: f.is_shared = true, f.cause = Stall::kShared; break;
       case Action::kLdg: f.reads_device = true, f.cause = Stall::kGlobal; break;
-      case Action::kAtomg: f.reads_device = f.writes_device = f.bypasses_l1 = true, f.cause = Stall::kGlobal; break;
-      case Action::kRed:
+      case Action::kAtomg: f.writes_device = f.atomic = f.bypasses_l1 = true, f.cause = Stall::kAtomic; break;
       case Action::kStg: f.writes_device = true, f.cause = Stall::kGlobal; break;
       case Action::kLdl: f.reads_device = true, f.cause = Stall::kLocal; break;
       case Action::kStl: f.writes_device = true, f.cause = Stall::kLocal; break;
@@ -104,7 +103,7 @@ struct Warp {
   double own_ready = 0;           ///< by the stall count alone
   Stall why = Stall::kFixed;      ///< what `ready` waits for
   Stall own_why = Stall::kFixed;  ///< what `own_ready` waits for
-  uint32_t producer = ~0u;
+  uint32_t producer = ~0u, last_index = 0;
   bool at_barrier = false, after_branch = false;
   std::array<Scoreboard, 6> scoreboards;
   double copies_done = 0;  ///< of those since the last commit
@@ -146,7 +145,8 @@ class Sm {
       if (first->next == kNever) break;  // a deadlock: the interpreter has reported it
       step(*first);
     }
-    out_.cycles = end_;
+    // The kernel ends when its last stores have arrived.
+    out_.cycles = std::max({end_, lsu_free_, l2_free_, dram_free_, atomic_free_});
     out_.instruction_misses = code_.misses();
     return std::move(out_);
   }
@@ -209,6 +209,7 @@ class Sm {
       w.at_barrier = false;
       w.ready = std::max(w.ready, at + m_.barrier_cycles);
       w.why = Stall::kBarrier;
+      w.producer = w.last_index;
       Scheduler& s = schedulers_[static_cast<size_t>(w.scheduler)];
       s.next = std::min(s.next, w.ready);
     }
@@ -254,6 +255,7 @@ class Sm {
     if (out_.trace.size() < load_.trace_spans) trace(w, id, step.index, now);
     s.pipe_free[f.pipe] = now + f.interval;
     out_.pipe_cycles[f.pipe] += f.interval;
+    out_.instructions[step.index].pipe += f.interval;
     ++out_.issues;
 
     double result_at = now + f.latency, operands_at = now + 6;
@@ -264,6 +266,7 @@ class Sm {
     if (f.action == Action::kCommit) w.groups.emplace_back(w.copies_done, w.copies_producer), w.copies_done = 0;
 
     ++w.next;
+    w.last_index = step.index;
     w.last_issue = now;
     w.own_ready = now + f.stall;
     w.why = w.own_why = Stall::kFixed;
@@ -315,13 +318,15 @@ class Sm {
               double& operands_at) {
     static constexpr sass::Access kNone;
     const sass::Access& a = step.access == sass::Step::kNoAccess ? kNone : w.stream->accesses[step.access];
+    const double l2_before = out_.l2_cycles, dram_before = out_.dram_cycles;
     double start = std::max(now + 4, lsu_free_);
     double busy = 0, done = 0;
     if (f.is_shared) {
-      const double wavefronts = f.action == Action::kShfl ? 1 : a.wavefronts;
+      const double wavefronts = f.action == Action::kShfl ? 1 : std::max<double>(a.wavefronts, a.same);
       const double cycles = wavefronts > 0 ? std::max(m_.shared_least, m_.cycles_per_wavefront * wavefronts) : 1;
       busy += cycles;
       out_.shared_cycles += cycles;
+      out_.instructions[step.index].shared += cycles;
       done = start + busy + m_.shared_latency;
     }
     if (a.lines) {
@@ -365,11 +370,20 @@ class Sm {
       const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.lines), sectors / 4.0, f.passes});
       busy += cycles;
       out_.l1_cycles += cycles;
+      out_.instructions[step.index].l1 += cycles;
+    }
+    if (f.atomic && a.same) {
+      // L2 takes one operation on an address a cycle, of all SMs; its result comes back as a load's does.
+      const double begin = use(atomic_free_, start, a.same * load_.atomic_sharers, out_.atomic_cycles);
+      done = begin + m_.l2_latency;
     }
     busy = std::max(busy, 1.0);
     lsu_free_ = start + busy;
-    s.queue[s.queue_at] = start;
+    // Operations that L2 has not taken yet fill the queue.
+    s.queue[s.queue_at] = f.atomic ? std::max(start, atomic_free_ - m_.l2_latency) : start;
     s.queue_at = (s.queue_at + 1) % s.queue.size();
+    out_.instructions[step.index].l2 += out_.l2_cycles - l2_before;
+    out_.instructions[step.index].dram += out_.dram_cycles - dram_before;
     operands_at = start + 4;
     result_at = std::max(done, start + busy);
     if (f.action == Action::kLdgsts && result_at > w.copies_done)
@@ -414,7 +428,9 @@ class Sm {
     ++i.issues;
     const auto add = [&](Stall cause, double cycles) {
       if (cycles <= 0) return;
-      i.stalls[static_cast<size_t>(cause)] += cycles;
+      // A warp waits at the barrier, not at the instruction behind it.
+      InstructionTime& at = cause == Stall::kBarrier ? out_.instructions[w.producer] : i;
+      at.stalls[static_cast<size_t>(cause)] += cycles;
       out_.stalls[static_cast<size_t>(cause)] += cycles;
     };
     const double fixed = std::min(w.own_ready, now);
@@ -422,7 +438,7 @@ class Sm {
     const double own = std::min(w.ready, now);
     if (own > fixed) {
       add(w.why, own - fixed);
-      if (w.producer != ~0u) out_.instructions[w.producer].blamed += own - fixed;
+      if (w.producer != ~0u && w.why != Stall::kBarrier) out_.instructions[w.producer].blamed += own - fixed;
     }
     if (now > own) {
       const double pipe = std::clamp(s.pipe_free[f.pipe] - own, 0.0, now - own);
@@ -447,12 +463,14 @@ class Sm {
   size_t next_scheduler_ = 0;
   int live_ = 0;
   uint64_t age_ = 0;
-  double end_ = 0, lsu_free_ = 0, l2_free_ = 0, dram_free_ = 0, dram_debt_ = 0, l2_rate_ = 64, dram_rate_ = 16;
+  double end_ = 0, lsu_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0, l2_rate_ = 64,
+         dram_rate_ = 16;
 };
 
-constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",    "memory queue full", "shared memory",
-                                       "device memory", "local memory", "special function",  "copies",
-                                       "barrier",       "branch",       "instruction fetch", "not selected"};
+constexpr const char* kStallNames[] = {
+    "fixed latency", "pipe busy",         "memory queue full", "shared memory", "device memory",
+    "local memory",  "special function",  "atomics",           "copies",        "barrier",
+    "branch",        "instruction fetch", "not selected"};
 
 }  // namespace
 
@@ -473,7 +491,7 @@ SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad&
 Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
   const std::vector<Facts> facts = facts_of(m, code);
   std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
-  double issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
+  double atomics = 0, issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
   // In turns of the warps, as far as L1 is concerned: each step of all warps before the next.
@@ -503,7 +521,9 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
       if (f.action == Action::kShfl) shared += m.shared_least;
       if (s.access == sass::Step::kNoAccess) continue;
       const sass::Access& a = w->accesses[s.access];
-      if (f.is_shared && a.wavefronts) shared += std::max(m.shared_least, m.cycles_per_wavefront * a.wavefronts);
+      if (f.atomic) atomics += a.same * load.atomic_sharers;
+      if (f.is_shared && a.wavefronts)
+        shared += std::max(m.shared_least, m.cycles_per_wavefront * std::max<double>(a.wavefronts, a.same));
       uint32_t sectors = 0;
       bool missed = false;
       for (uint32_t l = 0; l < a.lines; ++l) {
@@ -536,8 +556,8 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
     alone.ctas = {&one};
     latency = simulate_sm(m, code, alone).cycles;
   }
-  double sum = std::pow(latency, 4) + std::pow(issues / m.schedulers, 4) + std::pow(shared + device, 4) +
-               std::pow((l2 + local + written + spilled) * 32 / l2_rate, 4) +
+  double sum = std::pow(atomics, 4) + std::pow(latency, 4) + std::pow(issues / m.schedulers, 4) +
+               std::pow(shared + device, 4) + std::pow((l2 + local + written + spilled) * 32 / l2_rate, 4) +
                std::pow((load.l2_miss * l2 + load.write_back * written + load.local_miss * (local + spilled)) * 32 /
                             (m.dram_bytes_per_cycle * share),
                         4);

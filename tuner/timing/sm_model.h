@@ -24,6 +24,7 @@ enum class Stall : uint8_t {
   kGlobal,       ///< waits for device memory (L1, L2 or DRAM)
   kLocal,        ///< waits for local memory
   kSpecial,      ///< waits for a result of the special-function unit or a special register
+  kAtomic,       ///< atomic operations on one address of device memory, one after another
   kCopies,       ///< waits for asynchronous copies
   kBarrier,      ///< waits at a barrier of the CTA
   kBranch,       ///< waits for its next instruction after a branch
@@ -38,8 +39,9 @@ using StallCycles = std::array<double, static_cast<size_t>(Stall::kCount)>;
 /// What one instruction did and waited for, over all warps.
 struct InstructionTime {
   uint64_t issues = 0;
-  StallCycles stalls{};  ///< warp-cycles before its issue
-  double blamed = 0;     ///< warp-cycles that other instructions waited for its result
+  StallCycles stalls{};                                   ///< warp-cycles before its issue
+  double blamed = 0;                                      ///< warp-cycles that other instructions waited for its result
+  double pipe = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;  ///< cycles in which it occupies the units
 };
 
 /// One CTA slot's history, for a timeline.
@@ -65,6 +67,7 @@ struct SmTime {
   double shared_cycles = 0;                                                   ///< busy cycles of the shared-memory unit
   double l1_cycles = 0;                   ///< busy cycles of the load-store unit with device and local memory
   double l2_cycles = 0, dram_cycles = 0;  ///< busy cycles of this SM's share
+  double atomic_cycles = 0;               ///< busy cycles of the most used address, by all SMs
   uint64_t load_sectors = 0, l1_hit_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
   double dram_read_sectors = 0;
   uint64_t instruction_misses = 0;  ///< lines of code that the instruction cache lacked
@@ -81,6 +84,7 @@ struct SmLoad {
   double l2_miss = 1;                        ///< share of the sectors read from L2 that come from DRAM
   double write_back = 1;                     ///< share of the written sectors that go to DRAM
   double local_miss = 0;                     ///< share of the local memory sectors behind L1 that go to DRAM
+  double atomic_sharers = 1;                 ///< SMs whose atomic operations go to the same addresses
   int active_sms = 1;                        ///< that share L2 and DRAM
   size_t trace_spans = 0;                    ///< that are kept at most
   /// By instruction: the share of its accesses that L1 misses. Null: L1 is modelled.
