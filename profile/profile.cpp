@@ -162,8 +162,9 @@ std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<Where>
     s.line.cause = static_cast<Stall>(most);
     out.push_back(std::move(s.line));
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const LineTime& a, const LineTime& b) { return a.waiting + a.stalled > b.waiting + b.stalled; });
+  std::stable_sort(out.begin(), out.end(), [](const LineTime& a, const LineTime& b) {
+    return a.busy != b.busy ? a.busy > b.busy : a.waiting + a.stalled > b.waiting + b.stalled;
+  });
   return out;
 }
 

@@ -306,7 +306,15 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
   };
   switch (action) {
     case Action::kMov: return one([](uint32_t x) { return x; });
-    case Action::kR2ur: return one([](uint32_t x) { return x; });
+    case Action::kR2ur: {
+      // Its predicate: all active lanes have the value.
+      get(a, 0);
+      uint32_t equal = ~0u;
+      for (uint32_t left = mask; left; left &= left - 1)
+        if (a.v[std::countr_zero(left)] != a.v[std::countr_zero(mask)]) equal = 0;
+      put(a);
+      return put_flag(0, equal, mask & ~a.known ? 0 : ~0u);
+    }
     case Action::kIabs: return one([](uint32_t x) { return static_cast<int32_t>(x) < 0 ? 0 - x : x; });
     case Action::kPopc: return one([](uint32_t x) { return static_cast<uint32_t>(std::popcount(x)); });
     case Action::kBrev:
@@ -672,6 +680,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
           case Special::kLeMask: d.v[l] = (2u << l) - 1; break;
           case Special::kGtMask: d.v[l] = ~((2u << l) - 1); break;
           case Special::kGeMask: d.v[l] = ~((1u << l) - 1); break;
+          case Special::kSharedWindowHigh: d.v[l] = static_cast<uint32_t>(kSharedWindow >> 32); break;
           case Special::kZero:
           case Special::kClusterCta: d.v[l] = 0; break;
           default: d.known = 0;

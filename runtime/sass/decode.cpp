@@ -101,7 +101,7 @@ Special special_of(std::string_view name) {
       {"SR_EQMASK", Special::kLaneMask}, {"SR_LTMASK", Special::kLtMask},
       {"SR_LEMASK", Special::kLeMask},   {"SR_GTMASK", Special::kGtMask},
       {"SR_GEMASK", Special::kGeMask},   {"SR_CgaCtaId", Special::kClusterCta},
-      {"SR_CLOCKLO", Special::kClock}};
+      {"SR_CLOCKLO", Special::kClock},   {"SR_SWINHI", Special::kSharedWindowHigh}};
   const auto it = names.find(name);
   return it == names.end() ? Special::kOther : it->second;
 }
@@ -288,7 +288,8 @@ uint8_t results_of(const Instruction& i) {
 /// The data width in the modifiers of a memory access, and the shape of a matrix instruction.
 void read_modifiers(std::string_view spelling, Instruction& out) {
   const auto& bits = modifier_bits();
-  bool first = true;
+  bool first = true, result_known = false;
+  uint16_t result_bytes = 4;
   while (!spelling.empty()) {
     const size_t dot = spelling.find('.');
     const std::string_view word = spelling.substr(0, dot);
@@ -299,11 +300,16 @@ void read_modifiers(std::string_view spelling, Instruction& out) {
     if (word == "U16" || word == "S16") out.bytes = 2;
     if (word == "64" || word == "F64" || word == "TRANS64") out.bytes = 8;
     if (word == "128") out.bytes = 16;
+    // The first type of a conversion is that of its result: F2F.F32.F64.
+    const bool is_type = word.size() == 3 && (word[0] == 'F' || word[0] == 'S' || word[0] == 'U');
+    if (is_type && !std::exchange(result_known, true)) result_bytes = word.substr(1) == "64" ? 8 : 4;
     if (word == "2" && out.opcode->action == Action::kLdsm) out.matrices = 2;
     if (word == "4" && (out.opcode->action == Action::kLdsm || out.opcode->action == Action::kStsm)) out.matrices = 4;
     if (word == "2" && out.opcode->action == Action::kStsm) out.matrices = 2;
     if (out.opcode->pipe == Pipe::kTensor && out.matrix_flops == 0) out.matrix_flops = 2 * matrix_shape(word);
   }
+  if (out.opcode->name == "F2F" || out.opcode->name == "I2F") out.bytes = result_bytes;
+  if (out.opcode->name == "F2I") out.bytes = out.has(kU64 | kS64) ? 8 : 4;
 }
 
 }  // namespace

@@ -170,7 +170,8 @@ enum class Special : uint8_t {
   kGtMask,
   kGeMask,
   kClusterCta,
-  kClock
+  kClock,
+  kSharedWindowHigh
 };
 
 /// Modifiers that change an action: bits of Instruction::modifiers.

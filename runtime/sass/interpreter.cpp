@@ -384,6 +384,13 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
     debt -= 1;
     return mask;
   };
+  // The lanes in which the guard holds; an unknown guard does not.
+  const auto decided = [&]() -> uint32_t {
+    uint32_t value = kEveryLane, known = kEveryLane;
+    if (i.guard.kind != Kind::kNone) predicate(w, i.guard, value, known);
+    if (mask & ~known) doubt(index, true);
+    return mask & value & known;
+  };
   switch (i.opcode->action) {
     case Action::kBra: {
       if (i.spelling.find(".DIV") != std::string::npos) {
@@ -430,7 +437,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       // RET.REL R2, base: the register holds the offset from the base, which the text has as an address.
       Lanes to;
       read(w, i.operands[0], to);
-      const uint32_t taken = guarded(w, i, mask);
+      const uint32_t taken = decided();
       if (!taken) {
         path.pc = next;
         return;
@@ -451,7 +458,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       path.pc = next;
       return;
     case Action::kBsync:
-      if (const uint32_t taken = guarded(w, i, mask); taken == path.mask) {
+      if (const uint32_t taken = decided(); taken == path.mask) {
         arrive(w, static_cast<size_t>(i.operands[0].value & 15), next, taken);
       } else if (taken) {
         path = {next, path.mask & ~taken};
@@ -477,7 +484,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       return;
     }
     case Action::kExit: {
-      const uint32_t taken = guarded(w, i, mask);
+      const uint32_t taken = decided();
       w.alive &= ~taken;
       path = {next, path.mask & ~taken};
       if (!path.mask) w.paths.pop_back();
@@ -510,6 +517,7 @@ bool Interpreter::State::run_warp(WarpState& w) {
     }
     const uint32_t active = record(w, i, index, mask);
     w.paths.back().pc = index + 1;
+    if (i.opcode->action == Action::kBar && !active) w.stream.steps.back().access = Step::kSkipped;
     if (i.opcode->action == Action::kBar && active) {
       Lanes number, threads;
       number.fill(0), threads.fill(0);

@@ -61,7 +61,9 @@ struct Interpreter::State {
     // it).
     put(0x0, launch.block.x), put(0x4, launch.block.y), put(0x8, launch.block.z);
     put(0xc, launch.grid.x), put(0x10, launch.grid.y), put(0x14, launch.grid.z);
-    put(0x20, static_cast<uint32_t>(kSharedWindow)), put(0x24, static_cast<uint32_t>(kSharedWindow >> 32));
+    // The windows of shared and of local memory in generic addresses.
+    put(0x18, static_cast<uint32_t>(kSharedWindow)), put(0x1c, static_cast<uint32_t>(kSharedWindow >> 32));
+    put(0x20, static_cast<uint32_t>(kLocalWindow)), put(0x24, static_cast<uint32_t>(kLocalWindow >> 32));
     put(0x28, 0x00fffdc0);
     std::memcpy(bank0.data() + code.first_param, launch.params.data(), launch.params.size());
     for (const auto& [bank, bytes] : code.cubin.banks) banks[bank] = bytes;

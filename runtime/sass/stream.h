@@ -36,7 +36,8 @@ struct Access {
 /// One executed warp instruction.
 struct Step {
   static constexpr uint32_t kNoAccess = ~0u;
-  uint32_t index;  ///< in Code::instructions
+  static constexpr uint32_t kSkipped = ~0u - 1;  ///< a barrier whose guard is false
+  uint32_t index;                                ///< in Code::instructions
   uint32_t access = kNoAccess;
 };
 

@@ -27,7 +27,8 @@ TEST_P(Levers, AreOrderedAsOnHardware) {
   for (const char* which : {"slow", "fast"}) {
     Kernel one = k;
     for (const char* what : {"block", "smem"})
-      if (const auto it = k.says.find(fmt::format("{} {}", which, what)); it != k.says.end()) one.says[what] = it->second;
+      if (const auto it = k.says.find(fmt::format("{} {}", which, what)); it != k.says.end())
+        one.says[what] = it->second;
     const auto flag = k.says.find(which);
     const Result<Report> report = profile_of(one, flag == k.says.end() ? "" : flag->second);
     ASSERT_TRUE(report) << to_string(report.error());

@@ -1,6 +1,6 @@
-// roofgen profile names what limits kernels of which that is known, and the line. The first lines of each file state the
-// launch, the device and the limiter ("a|b": one of them); "<- here" marks the line
-// (or several, of which it is one).
+// roofgen profile names what limits kernels of which that is known, and the line. The first lines of each file state
+// the launch, the device and the limiter ("a|b": one of them); "<- here" marks the line (or several, of which it is
+// one).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,11 +35,12 @@ TEST_P(ProfileKernels, NamesTheLimiterAndItsLine) {
   ASSERT_TRUE(report) << to_string(report.error());
 
   EXPECT_TRUE(names(report->limiter, k.says["limiter"]))
-      << "limiter: " << report->limiter << "; expected: " << k.says["limiter"] << "\n" << profile_text(*report, 5);
+      << "limiter: " << report->limiter << "; expected: " << k.says["limiter"] << "\n"
+      << profile_text(*report, 5);
   ASSERT_FALSE(report->lines.empty());
   EXPECT_EQ(report->lines.front().source.file, k.file);
-  EXPECT_TRUE(lines.count(report->lines.front().source.line))
-      << "line " << *lines.begin() << " was expected\n" << profile_text(*report, 5);
+  EXPECT_TRUE(lines.count(report->lines.front().source.line)) << "line " << *lines.begin() << " was expected\n"
+                                                              << profile_text(*report, 5);
 
   EXPECT_EQ(report->confidence, "high") << profile_text(*report, 0);
   EXPECT_TRUE(report->unknown_opcodes.empty());

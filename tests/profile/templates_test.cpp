@@ -1,4 +1,5 @@
-// roofgen's own templates by the time models: schedules that differ in one lever, in the order that hardware gives them.
+// roofgen's own templates by the time models: schedules that differ in one lever, in the order that hardware gives
+// them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +121,8 @@ Result<timing::LaunchTime> time_of(const Case& c) {
   request.smem_bytes = binary.static_smem_bytes + launch.smem_bytes;
   ROOFGEN_TRY(timing::LaunchTime time, timing::launch_time(device, machine, std::move(request)));
   if (!time.doubts.empty() || !code[0]->unknown.empty())
-    return Error{Exit::kFailed, fmt::format("{} doubts, {} unknown mnemonics", time.doubts.size(), code[0]->unknown.size())};
+    return Error{Exit::kFailed,
+                 fmt::format("{} doubts, {} unknown mnemonics", time.doubts.size(), code[0]->unknown.size())};
   return time;
 }
 
@@ -130,7 +132,8 @@ class Templates : public testing::TestWithParam<std::string> {
     if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
   }
   /// Time by both models; the launch is included.
-  static timing::LaunchTime time(const Result<Problem>& problem, const Pins& pins, const std::vector<Edit>& edits = {}) {
+  static timing::LaunchTime time(const Result<Problem>& problem, const Pins& pins,
+                                 const std::vector<Edit>& edits = {}) {
     if (!problem) {
       ADD_FAILURE() << to_string(problem.error());
       return {};
@@ -152,7 +155,8 @@ Pins gemm_pins(int64_t stages) {
 }
 
 // Conflict-free rows are what swizzling is for: with the permutation taken out, eight rows of a matrix lie in one bank.
-const Edit kNoPermutation{"lib/smem_tile.cuh", "return kSwizzle ? (row / (8 / kDivisor)) & (kDivisor - 1) : 0;", "return 0;"};
+const Edit kNoPermutation{"lib/smem_tile.cuh", "return kSwizzle ? (row / (8 / kDivisor)) & (kDivisor - 1) : 0;",
+                          "return 0;"};
 
 TEST_P(Templates, StagesOfAGemm) {
   const Result<Problem> problem = gemm(4096, 4096, 4096);
@@ -162,7 +166,8 @@ TEST_P(Templates, StagesOfAGemm) {
 
 TEST_P(Templates, ThreeStagesOfAttentionAreNotSlowerThanOne) {
   const Result<Problem> problem = attention(2048, 64);
-  const Pins common{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"rescale", std::string("always")}};
+  const Pins common{
+      {"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"rescale", std::string("always")}};
   Pins one = common, three = common;
   one["stages"] = int64_t{1}, three["stages"] = int64_t{3};
   expect_gain(time(problem, one), time(problem, three), 1);
@@ -170,7 +175,11 @@ TEST_P(Templates, ThreeStagesOfAttentionAreNotSlowerThanOne) {
 
 TEST_P(Templates, SwizzleOfAttention) {
   const Result<Problem> problem = attention(2048, 64);
-  const Pins pins{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"rescale", std::string("always")}, {"stages", int64_t{2}}};
+  const Pins pins{{"BM", int64_t{128}},
+                  {"BN", int64_t{64}},
+                  {"warps", int64_t{4}},
+                  {"rescale", std::string("always")},
+                  {"stages", int64_t{2}}};
   const timing::LaunchTime without = time(problem, pins, {kNoPermutation}), with = time(problem, pins);
   expect_gain(without, with, 1.5);
   // Padded rows are free of conflicts, too.
@@ -191,16 +200,16 @@ TEST_P(Templates, AGemmIsBelowItsPeak) {
   const timing::LaunchTime t = time(problem, gemm_pins(3));
   const Result<Device> device = load_device(data_files(), GetParam());
   ASSERT_TRUE(device);
-  const double peak = device->at("sms") * device->at("mma_sync_flops_per_clk_bf16") * 1e6 * device->at("clock_sustained_mhz");
+  const double peak =
+      device->at("sms") * device->at("mma_sync_flops_per_clk_bf16") * 1e6 * device->at("clock_sustained_mhz");
   const double share = 2.0 * 4096 * 4096 * 4096 / t.event_s / peak;
   EXPECT_LE(share, 1);
   EXPECT_GE(share, 0.4);
   EXPECT_LE(t.roofline_s, t.event_s * 1.001);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Templates, testing::Values("a100-sxm-80", "h100-sxm"), [](const auto& test) {
-  return test.param.substr(0, test.param.find('-'));
-});
+INSTANTIATE_TEST_SUITE_P(Devices, Templates, testing::Values("a100-sxm-80", "h100-sxm"),
+                         [](const auto& test) { return test.param.substr(0, test.param.find('-')); });
 
 }  // namespace
 }  // namespace roofgen::profile::templates_test

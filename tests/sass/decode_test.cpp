@@ -81,8 +81,8 @@ TEST(Decode, MatrixLoads) {
 
 // Three spellings of one instruction: nvdisasm 13 leaves out the comma between the addresses for sm_80.
 TEST(Decode, AsynchronousCopiesHaveTwoAddresses) {
-  for (const char* operands : {"[R7+0x800],[R2.64+0x40]", "[R7+0x800][R2.64+0x40]", "[R7+0x800],desc[UR6][R2.64+0x40]",
-                               "[R7+0x800]desc[UR6][R2.64+0x40]"}) {
+  for (const char* operands :
+       {"[R7+0x800],[R2.64+0x40]", "[R7+0x800][R2.64+0x40]", "[R7+0x800],desc[UR6][R2.64+0x40]"}) {
     const Instruction i = read("LDGSTS.E.BYPASS.LTC128B.128", operands);
     SCOPED_TRACE(operands);
     EXPECT_EQ(i.bytes, 16);
@@ -198,20 +198,77 @@ TEST(Decode, UnknownMnemonicsAreMarked) {
 }
 
 TEST(Decode, MnemonicsOfEachArchitectureAreKnown) {
-  for (const char* name :
-       {"REDG.E.ADD.F32.FTZ.RN.STRONG.GPU", "RED.E.ADD.STRONG.GPU", "ATOMG.E.CAS.STRONG.GPU", "ATOMS.POPC.INC.32",
-        "LDGSTS.E.BYPASS.128", "LDSM.16.M88.4", "STSM.16.M88.4", "HMMA.16816.F32", "MATCH.ANY", "REDUX.SUM.S32",
-        "IDP.4A.S8.S8", "VABSDIFF", "VIADDMNMX", "WARPSYNC.EXCLUSIVE", "UTMALDG.2D", "SYNCS.PHASECHK.TRANS64",
-        "HGMMA.64x128x16.F32", "LDL.LU", "CCTL.IVALL", "BMOV.32.CLEAR", "YIELD", "NANOSLEEP", "PLOP3.LUT", "I2FP.F32.S32",
-        "F2FP.BF16.PACK_AB", "FSWZADD", "DMNMX", "HMNMX2", "SETCTAID", "LDTRAM", "BAR.RED.POPC.DEFER_BLOCKING", "B2R.RESULT"})
+  for (const char* name : {"REDG.E.ADD.F32.FTZ.RN.STRONG.GPU",
+                           "RED.E.ADD.STRONG.GPU",
+                           "ATOMG.E.CAS.STRONG.GPU",
+                           "ATOMS.POPC.INC.32",
+                           "LDGSTS.E.BYPASS.128",
+                           "LDSM.16.M88.4",
+                           "STSM.16.M88.4",
+                           "HMMA.16816.F32",
+                           "MATCH.ANY",
+                           "REDUX.SUM.S32",
+                           "IDP.4A.S8.S8",
+                           "VABSDIFF",
+                           "VIADDMNMX",
+                           "WARPSYNC.EXCLUSIVE",
+                           "UTMALDG.2D",
+                           "SYNCS.PHASECHK.TRANS64",
+                           "HGMMA.64x128x16.F32",
+                           "LDL.LU",
+                           "CCTL.IVALL",
+                           "BMOV.32.CLEAR",
+                           "YIELD",
+                           "NANOSLEEP",
+                           "PLOP3.LUT",
+                           "I2FP.F32.S32",
+                           "F2FP.BF16.PACK_AB",
+                           "FSWZADD",
+                           "HMNMX2",
+                           "BAR.RED.POPC.DEFER_BLOCKING",
+                           "B2R.RESULT"})
     EXPECT_TRUE(read(name, "").known) << name;
 }
 
 TEST(Decode, MalformedTextBecomesOtherOperands) {
-  for (const char* text :
-       {"[", "]", "[[", "]]", "[R", "[R999]", "R256", "R", "UR", "P", "c[", "c[0x0]", "c[0x0][", "c[0x0][]", "c[0x99][0x0]",
-        "desc[", "desc[UR4]", "desc[UR4][", "|", "|R1", "-|", "!", "~", "-", "0x", "-0x", "0x123456789abcdef01", "SB", "SR_",
-        ",", ",,,", " ", "B", "B99999999999", "R1.", ".", "R1,R2,R3,R4,R5,R6,R7,R8,R9,R10,R11,R12,R13", "\xff\xfe"})
+  for (const char* text : {"[",
+                           "]",
+                           "[[",
+                           "]]",
+                           "[R",
+                           "[R999]",
+                           "R256",
+                           "R",
+                           "UR",
+                           "P",
+                           "c[",
+                           "c[0x0]",
+                           "c[0x0][",
+                           "c[0x0][]",
+                           "c[0x99][0x0]",
+                           "desc[",
+                           "desc[UR4]",
+                           "desc[UR4][",
+                           "|",
+                           "|R1",
+                           "-|",
+                           "!",
+                           "~",
+                           "-",
+                           "0x",
+                           "-0x",
+                           "0x123456789abcdef01",
+                           "SB",
+                           "SR_",
+                           ",",
+                           ",,,",
+                           " ",
+                           "B",
+                           "B99999999999",
+                           "R1.",
+                           ".",
+                           "R1,R2,R3,R4,R5,R6,R7,R8,R9,R10,R11,R12,R13",
+                           "\xff\xfe"})
     for (const char* opcode : {"LDG.E", "IADD3", "BRA", "", ".", "..", "LDGSTS", "BSSY", "VOTE", "HMMA.16816"}) {
       const Instruction i = read(opcode, text, "@");
       EXPECT_LE(i.results, i.count) << opcode << " " << text;
@@ -222,8 +279,8 @@ TEST(Decode, MalformedTextBecomesOtherOperands) {
 TEST(Decode, RandomTextDoesNotCrash) {
   std::mt19937 random(1);
   const std::string letters = "RUPBSTZ[]c0x19afX.+-|!~,_ @64H\t\x80";
-  const char* const opcodes[] = {"LDG.E.128", "IADD3.X", "BRA", "LDGSTS.E.128", "PLOP3.LUT", "R2UR", "MUFU.RCP", "VOTEU.ANY",
-                                 "BAR.SYNC", "STSM.16.4", "DEPBAR.LE", "??"};
+  const char* const opcodes[] = {"LDG.E.128", "IADD3.X",   "BRA",      "LDGSTS.E.128", "PLOP3.LUT", "R2UR",
+                                 "MUFU.RCP",  "VOTEU.ANY", "BAR.SYNC", "STSM.16.4",    "DEPBAR.LE", "??"};
   for (int n = 0; n < 100'000; ++n) {
     std::string text, predicate = "@";
     for (size_t length = random() % 40; length; --length) text += letters[random() % letters.size()];

@@ -20,10 +20,11 @@ namespace {
 
 using check::Kernel;
 
-/// Values that machine-code interpretation does not know decide branches or addresses. Such a kernel must not look as if
-/// it had been interpreted: equal counts, doubts or an error.
+/// Values that machine-code interpretation does not know decide branches or addresses. Such a kernel must not look as
+/// if it had been interpreted: equal counts, doubts or an error.
 const std::map<std::string, const char*> kNotSeenThrough = [] {
-  constexpr const char *kOthers = "waits for what other threads write", *kAtomic = "results of atomic operations decide",
+  constexpr const char *kOthers = "waits for what other threads write",
+                       *kAtomic = "results of atomic operations decide",
                        *kPrintf = "calls vprintf, whose code is not in the CUBIN", *kFp64 = "FP64 decides branches",
                        *kBits = "unwritten bits lie beside those that decide";
   std::map<std::string, const char*> out{{"double_precision_clean", kFp64},
@@ -48,10 +49,17 @@ const std::map<std::string, const char*> kNotSeenThrough = [] {
 
 /// ptxas makes one access of several to neighbouring words of shared memory, or leaves some out.
 const std::set<std::string> kMerged{
-    "struct_with_holes_clean",          "cta_lanes_own_halves_then_word", "cta_one_warp_of_the_cta_works",
-    "cta_struct_with_padding",          "odd_even_sort",                  "up_and_down_sweep",
-    "early_return_then_part_of_a_warp", "matmul_clean",
-    "matmul_one_barrier_of_two_tiles",  "library_sort_clean",
+    "struct_with_holes_clean",
+    "cta_lanes_own_halves_then_word",
+    "cta_one_warp_of_the_cta_works",
+    "cta_struct_with_padding",
+    "odd_even_sort",
+    "up_and_down_sweep",
+    "early_return_then_part_of_a_warp",
+    "matmul_clean",
+    "matmul_one_barrier_of_two_tiles",
+    "tiles_of_a_group",
+    "library_sort_clean",
 };
 
 /// The simulator counts the load of a tile as one request of whole rows; ptxas makes a load for each register.
@@ -60,8 +68,9 @@ const std::set<std::string> kTiles{"wmma_products_clean"};
 /// Barriers are not compared: the simulator counts one again after lanes of the warp have returned, or the code has
 /// barriers with a guard, whose steps do not tell whether it held.
 const std::set<std::string> kBarriers{
-    "barrier_after_return_clean", "cta_exit_of_some_lanes",  "cta_one_warp_of_the_cta_works", "library_sort_clean",
-    "named_barriers_clean",       "producer_consumer_clean", "warps_in_two_roles",
+    "barrier_after_return_clean", "cta_exit_of_some_lanes", "cta_one_warp_of_the_cta_works",
+    "library_sort_clean",         "named_barriers_clean",   "producer_consumer_clean",
+    "warps_in_two_roles",
 };
 
 struct Traffic {
@@ -227,8 +236,7 @@ INSTANTIATE_TEST_SUITE_P(All, Streams,
                                          Compilation{"sm_80_unoptimised", "sm_80", "--ptxas-options=-O0"}),
                          [](const auto& test) { return test.param.name; });
 #else
-INSTANTIATE_TEST_SUITE_P(Small, Streams,
-                         testing::Values(Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"}),
+INSTANTIATE_TEST_SUITE_P(Small, Streams, testing::Values(Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"}),
                          [](const auto& test) { return test.param.name; });
 #endif
 

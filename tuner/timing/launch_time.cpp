@@ -249,8 +249,8 @@ class Estimate {
     for (const sass::WarpStream& w : cta.warps)
       for (const sass::LineRequest& l : w.lines)
         if (l.line >= sass::kLocalLines) lines.insert(l.line);
-    const double bytes =
-        128.0 * static_cast<double>(lines.size()) * out_.occupancy.ctas_per_sm * std::min<double>(m_.sms, out_.ctas);
+    const double bytes = 128.0 * static_cast<double>(lines.size()) *
+                         std::min(out_.ctas, static_cast<double>(m_.sms) * out_.occupancy.ctas_per_sm);
     return bytes > m_.l2_bytes ? 1 - m_.l2_bytes / bytes : 0;
   }
 

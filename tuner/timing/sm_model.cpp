@@ -60,7 +60,8 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
       case Action::kStsm: f.is_shared = true, f.cause = Stall::kShared; break;
       case Action::kShfl: f.is_shared = true, f.cause = Stall::kShared; break;
       case Action::kLdg: f.reads_device = true, f.cause = Stall::kGlobal; break;
-      case Action::kAtomg: f.writes_device = f.atomic = f.bypasses_l1 = true, f.cause = Stall::kAtomic; break;
+      case Action::kAtomg:
+      case Action::kRed: f.writes_device = f.atomic = f.bypasses_l1 = true, f.cause = Stall::kAtomic; break;
       case Action::kStg: f.writes_device = true, f.cause = Stall::kGlobal; break;
       case Action::kLdl: f.reads_device = true, f.cause = Stall::kLocal; break;
       case Action::kStl: f.writes_device = true, f.cause = Stall::kLocal; break;
@@ -269,7 +270,8 @@ class Sm {
     w.last_index = step.index;
     w.last_issue = now;
     w.own_ready = now + f.stall;
-    w.why = w.own_why = Stall::kFixed;
+    // The stall counts of branches and of convergence are their own cost.
+    w.why = w.own_why = f.is_branch ? Stall::kBranch : Stall::kFixed;
     w.producer = ~0u;
     if (f.is_branch && w.next < w.stream->steps.size() && w.stream->steps[w.next].index != step.index + 1) {
       w.own_ready = std::max(w.own_ready, now + m_.branch_cycles);
@@ -294,7 +296,7 @@ class Sm {
         w.groups.pop_front();
       }
     }
-    if (f.action == Action::kBar && !f.arrives_only) {
+    if (f.action == Action::kBar && !f.arrives_only && step.access != sass::Step::kSkipped) {
       Cta& cta = ctas_[static_cast<size_t>(w.cta)];
       w.at_barrier = true;
       if (++cta.waiting >= cta.live) release(cta, now);
