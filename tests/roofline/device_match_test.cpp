@@ -206,13 +206,13 @@ TEST(MatchDevice, FiguresTheDriverDoesNotContradictStayTheMakers) {
 
 TEST(MatchDevice, WithoutAnArchitectureFileThereIsNone) {
   DriverFacts f = a6000();
-  f.name = "Quadro RTX 8000";
-  f.cc = 75;
+  f.name = "TITAN X";
+  f.cc = 61;
   const auto d = match_device(DataFiles(), f);
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().exit, Exit::kUnavailable);
   EXPECT_EQ(d.error().message,
-            "Quadro RTX 8000 is not in the catalogue, and there is no architecture file devices/sm_75.json");
+            "TITAN X is not in the catalogue, and there is no architecture file devices/sm_61.json");
 }
 
 const char* const kProfile = R"({
