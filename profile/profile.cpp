@@ -89,9 +89,9 @@ void conclude(Report& r, const timing::Machine& m) {
     return;
   }
   if (top.share >= kBusy) {
-    r.limiter = top.unit == "DRAM" || top.unit == "L2"
-                    ? top.unit + " bandwidth"
-                    : "throughput of the " + top.unit + (top.unit == "issue" ? " slots" : "");
+    r.limiter = top.unit == "DRAM" || top.unit == "L2" ? top.unit + " bandwidth"
+                : top.unit == "issue"                  ? "issue slots"
+                                                       : "throughput of the " + top.unit;
     if (top.unit == "shared memory") r.limiter = "throughput of shared memory";
     if (top.unit.starts_with("atomics")) {
       r.limiter = kAdvice[static_cast<size_t>(Stall::kAtomic)].limiter;
@@ -108,8 +108,9 @@ void conclude(Report& r, const timing::Machine& m) {
     r.next = top.unit == "DRAM"            ? "fewer bytes: fusion, a smaller format, or reuse in L2"
              : top.unit == "L2"            ? "larger tiles, so that fewer bytes cross L2"
              : top.unit == "shared memory" ? "fewer conflicts, wider accesses, or larger tiles of registers"
-             : top.unit == "L1"            ? "coalesced accesses: neighbouring lanes on neighbouring addresses"
-                                           : fmt::format("fewer instructions of the {}", top.unit);
+             : top.unit == "issue" ? "fewer instructions: wider accesses, less address arithmetic, more unrolling"
+             : top.unit == "L1"    ? "coalesced accesses: neighbouring lanes on neighbouring addresses"
+                                   : fmt::format("fewer instructions of the {}", top.unit);
     return;
   }
   size_t most = 0;

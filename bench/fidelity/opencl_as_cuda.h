@@ -11,8 +11,12 @@
 #define CLK_GLOBAL_MEM_FENCE 2
 #define barrier(fences) __syncthreads()
 
-struct __align__(32) float8 { float s0, s1, s2, s3, s4, s5, s6, s7; };
-struct __align__(64) float16 { float s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, sA, sB, sC, sD, sE, sF; };
+struct __align__(32) float8 {
+  float s0, s1, s2, s3, s4, s5, s6, s7;
+};
+struct __align__(64) float16 {
+  float s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, sA, sB, sC, sD, sE, sF;
+};
 
 static __device__ __forceinline__ size_t get_local_id(int axis) { return axis == 0 ? threadIdx.x : threadIdx.y; }
 static __device__ __forceinline__ size_t get_group_id(int axis) { return axis == 0 ? blockIdx.x : blockIdx.y; }

@@ -211,8 +211,7 @@ TEST(MatchDevice, WithoutAnArchitectureFileThereIsNone) {
   const auto d = match_device(DataFiles(), f);
   ASSERT_FALSE(d);
   EXPECT_EQ(d.error().exit, Exit::kUnavailable);
-  EXPECT_EQ(d.error().message,
-            "TITAN X is not in the catalogue, and there is no architecture file devices/sm_61.json");
+  EXPECT_EQ(d.error().message, "TITAN X is not in the catalogue, and there is no architecture file devices/sm_61.json");
 }
 
 const char* const kProfile = R"({
