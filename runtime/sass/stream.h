@@ -38,7 +38,8 @@ struct Step {
   static constexpr uint32_t kNoAccess = ~0u;
   static constexpr uint32_t kSkipped = ~0u - 1;  ///< a barrier whose guard is false
   uint32_t index;                                ///< in Code::instructions
-  uint32_t access = kNoAccess;
+  uint32_t access = kNoAccess;                   ///< in WarpStream::accesses
+  bool has_access() const { return access < kSkipped; }
 };
 
 struct WarpStream {

@@ -26,12 +26,11 @@ const std::map<std::string, const char*> kNotSeenThrough = [] {
   constexpr const char *kOthers = "waits for what other threads write",
                        *kAtomic = "results of atomic operations decide",
                        *kPrintf = "calls vprintf, whose code is not in the CUBIN", *kFp64 = "FP64 decides branches",
-                       *kBits = "unwritten bits lie beside those that decide";
-  std::map<std::string, const char*> out{{"double_precision_clean", kFp64},
-                                         {"printf_clean", kPrintf},
-                                         {"pointer_tables_clean", kPrintf},
-                                         {"cta_bits_high_bits_decide", kBits},
-                                         {"cta_bits_sum_of_defined_bits", kBits}};
+                       *kBits = "unwritten bits lie beside those that decide",
+                       *kWide = "64-bit divisions convert to floats and back, which is not computed";
+  std::map<std::string, const char*> out{
+      {"double_precision_clean", kFp64}, {"wide_integers_clean", kWide},       {"printf_clean", kPrintf},
+      {"pointer_tables_clean", kPrintf}, {"cta_bits_high_bits_decide", kBits}, {"cta_bits_sum_of_defined_bits", kBits}};
   for (const char* name :
        {"cuda_barrier_clean", "device_barrier_of_warps_clean", "device_handshake_by_another_block_clean",
         "device_handshake_clean", "device_handshake_shared_between_clean", "grid_barrier_clean", "grid_sync_clean",
@@ -40,9 +39,9 @@ const std::map<std::string, const char*> kNotSeenThrough = [] {
     out[name] = kOthers;
   for (const char* name :
        {"atomics_half_clean", "compare_and_swap_clean", "device_lock_clean", "last_block_clean", "shared_lock_clean",
-        "spin_lock_clean", "blocks_take_work_from_a_queue", "compare_and_swap_add", "cta_lanes_elected_counter",
-        "cta_lanes_lock", "frontier_of_a_search", "last_block_resets_its_counter", "last_block_sums_the_rest",
-        "lock_by_tickets", "one_atomic_of_a_warp"})
+        "spin_lock_clean", "values_not_selected_clean", "blocks_take_work_from_a_queue", "compare_and_swap_add",
+        "cta_lanes_elected_counter", "cta_lanes_lock", "frontier_of_a_search", "last_block_resets_its_counter",
+        "last_block_sums_the_rest", "lock_by_tickets", "one_atomic_of_a_warp"})
     out[name] = kAtomic;
   return out;
 }();
@@ -65,8 +64,8 @@ const std::set<std::string> kMerged{
 /// The simulator counts the load of a tile as one request of whole rows; ptxas makes a load for each register.
 const std::set<std::string> kTiles{"wmma_products_clean"};
 
-/// Barriers are not compared: the simulator counts one again after lanes of the warp have returned, or the code has
-/// barriers with a guard, whose steps do not tell whether it held.
+/// Barriers are not compared: the simulator counts one again after lanes of the warp have returned, or
+/// named barriers are among them.
 const std::set<std::string> kBarriers{
     "barrier_after_return_clean", "cta_exit_of_some_lanes", "cta_one_warp_of_the_cta_works",
     "library_sort_clean",         "named_barriers_clean",   "producer_consumer_clean",
@@ -85,9 +84,9 @@ void add(Traffic& sum, const Code& code, const CtaStream& cta) {
   for (const WarpStream& w : cta.warps)
     for (const Step& s : w.steps) {
       const Instruction& i = code.instructions[s.index];
-      if (i.opcode->action == Action::kBar) ++sum.barriers;
+      if (i.opcode->action == Action::kBar && s.access != Step::kSkipped) ++sum.barriers;
       if (i.opcode->pipe == Pipe::kTensor) sum.matrix_flops += i.matrix_flops;
-      if (s.access == Step::kNoAccess) continue;
+      if (!s.has_access()) continue;
       const Access& a = w.accesses[s.access];
       sum.wavefronts += a.wavefronts;
       uint64_t sectors = 0;

@@ -130,7 +130,7 @@ class Estimate {
       c.fp32_thread_instructions += static_cast<double>(w.fp32_lanes);
       for (const sass::Step& s : w.steps) {
         const sass::Instruction& i = r_.code->instructions[s.index];
-        if (s.access == sass::Step::kNoAccess) continue;
+        if (!s.has_access()) continue;
         const sass::Access& a = w.accesses[s.access];
         const Action what = i.opcode->action;
         double sectors = 0;
@@ -227,7 +227,7 @@ class Estimate {
       for (const sass::WarpStream& w : cta.warps)
         for (const sass::Step& s : w.steps) {
           const Action what = r_.code->instructions[s.index].opcode->action;
-          if ((what != Action::kAtomg && what != Action::kRed) || s.access == sass::Step::kNoAccess) continue;
+          if ((what != Action::kAtomg && what != Action::kRed) || !s.has_access()) continue;
           const sass::Access& a = w.accesses[s.access];
           for (uint32_t l = 0; l < a.lines; ++l) lines.insert(w.lines[a.first_line + l].line);
         }
@@ -304,7 +304,7 @@ class Estimate {
     Sectors out;
     for (const sass::WarpStream& w : cta.warps)
       for (const sass::Step& s : w.steps) {
-        if (s.access == sass::Step::kNoAccess) continue;
+        if (!s.has_access()) continue;
         const Action what = r_.code->instructions[s.index].opcode->action;
         if (what != Action::kLdg && what != Action::kLdgsts && what != Action::kAtomg) continue;
         const sass::Access& a = w.accesses[s.access];

@@ -319,7 +319,7 @@ class Sm {
   void memory(Scheduler& s, Warp& w, const Facts& f, const sass::Step& step, double now, double& result_at,
               double& operands_at) {
     static constexpr sass::Access kNone;
-    const sass::Access& a = step.access == sass::Step::kNoAccess ? kNone : w.stream->accesses[step.access];
+    const sass::Access& a = !step.has_access() ? kNone : w.stream->accesses[step.access];
     const double l2_before = out_.l2_cycles, dram_before = out_.dram_cycles;
     double start = std::max(now + 4, lsu_free_);
     double busy = 0, done = 0;
@@ -521,7 +521,7 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
       ++issues;
       pipes[f.pipe] += f.interval;
       if (f.action == Action::kShfl) shared += m.shared_least;
-      if (s.access == sass::Step::kNoAccess) continue;
+      if (!s.has_access()) continue;
       const sass::Access& a = w->accesses[s.access];
       if (f.atomic) atomics += a.same * load.atomic_sharers;
       if (f.is_shared && a.wavefronts)
