@@ -181,7 +181,6 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   out.file = subject.file;
   out.kernel = subject.kernel;
   out.compiler = subject.compiler;
-  out.disassembler = sass::nvdisasm_path();
   out.device = device.name;
   out.arch = binary.arch;
   out.sm_mhz = machine.clock_hz * 1e-6;

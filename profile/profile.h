@@ -42,7 +42,7 @@ struct Utilisation {
 };
 
 struct Report {
-  std::string file, kernel, compiler, disassembler;
+  std::string file, kernel, compiler;
   std::string device, arch;
   double sm_mhz = 0;
   Dim3 grid, block;

@@ -152,8 +152,7 @@ SECTIONS = (
 def markdown(figures, pools, model_version, options):
     points = f"At most {options.points}" if options.points else "All"
     lines = [f"Model {model_version}. {points} points of each space, drawn without regard to their times (seed "
-             f"{options.seed}); {options.pairs} pairs. Parameters of the model were fitted to spaces with role *fit* "
-             "alone.\n"]
+             f"{options.seed}); {options.pairs} pairs.\n"]
     for title, make, words in SECTIONS:
         body = make(figures) if make else pooled_table(pools)
         if body:

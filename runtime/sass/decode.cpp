@@ -71,14 +71,9 @@ const std::unordered_map<std::string_view, uint64_t>& modifier_bits() {
                                                                       {"S16", kSigned},
                                                                       {"B32", kB32},
                                                                       {"32", kB32},
-                                                                      {"REL", kRelative},
                                                                       {"ARV", kArrive},
-                                                                      {"RM", kRm},
                                                                       {"RP", kRp},
-                                                                      {"RZ", kRz},
-                                                                      {"CLEAR", kClear},
-                                                                      {"PAND", kPand},
-                                                                      {"CONSTANT", kConst}};
+                                                                      {"PAND", kPand}};
   return bits;
 }
 

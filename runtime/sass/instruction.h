@@ -219,15 +219,9 @@ enum Modifier : uint64_t {
   kTranspose = 1ull << 40,
   kSigned = 1ull << 41,
   kB32 = 1ull << 42,
-  kRelative = 1ull << 43,
   kArrive = 1ull << 44,
-  kRm = 1ull << 45,
   kRp = 1ull << 46,
-  kRz = 1ull << 47,
-  kClear = 1ull << 48,
   kPand = 1ull << 49,
-  kConst = 1ull << 50,
-  kCall64 = 1ull << 51
 };
 
 inline constexpr size_t kMostOperands = 10;

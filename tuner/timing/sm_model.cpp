@@ -24,7 +24,7 @@ struct Facts {
   Action action = Action::kOpaque;
   Stall cause = Stall::kFixed;  ///< of a wait for its result
   bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
-       bypasses_l1 = false, queued = false, arrives_only = false, atomic = false;
+       bypasses_l1 = false, arrives_only = false, atomic = false;
   double passes = 1;   ///< of a full warp through the load-store unit: 128 bytes each
   int8_t depbar = -1;  ///< scoreboard of a DEPBAR.LE
   uint8_t depbar_left = 0;
@@ -69,7 +69,6 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
       default: break;
     }
     f.is_memory = f.is_shared || f.reads_device || f.writes_device;
-    f.queued = f.is_memory;
     f.passes = std::max(1.0, i.bytes / 4.0);
     f.arrives_only = i.has(sass::kArrive);
     if (i.has(sass::kBypass) || i.spelling.find("STRONG") != std::string::npos) f.bypasses_l1 = true;
@@ -219,7 +218,7 @@ class Sm {
   /// When the warp could issue its next instruction, by the shared units alone.
   double unit_free(const Scheduler& s, const Facts& f) const {
     double at = s.pipe_free[f.pipe];
-    if (f.queued) at = std::max(at, s.queue[s.queue_at]);
+    if (f.is_memory) at = std::max(at, s.queue[s.queue_at]);
     return at;
   }
 
@@ -444,7 +443,7 @@ class Sm {
     }
     if (now > own) {
       const double pipe = std::clamp(s.pipe_free[f.pipe] - own, 0.0, now - own);
-      const double queue = f.queued ? std::clamp(s.queue[s.queue_at] - own, 0.0, now - own) : 0;
+      const double queue = f.is_memory ? std::clamp(s.queue[s.queue_at] - own, 0.0, now - own) : 0;
       const double unit = std::max(pipe, queue);
       add(queue > pipe ? Stall::kQueue : Stall::kPipe, unit);
       add(Stall::kNotSelected, now - own - unit);
