@@ -53,8 +53,11 @@ struct Workbench {
   std::unique_ptr<Executor> executor;
   std::unique_ptr<GpuExecutor> gpu;  ///< in a worker process, when a GPU is there
   std::unique_ptr<Store> store;
+  std::unique_ptr<KernelTimer> timer;  ///< when no GPU is there
   bool simulated_driver() const { return gpu && gpu->origin() != Origin::kMeasured; }
-  TuneResources resources() const { return {*files, device, *compiler, *executor, gpu.get(), store.get()}; }
+  TuneResources resources() const {
+    return {*files, device, *compiler, *executor, gpu.get(), store.get(), timer.get()};
+  }
 };
 /// Without rests and warm-up: a simulated driver has no clock that moves.
 void hurry(Protocol& protocol);

@@ -35,7 +35,24 @@ const RoofTime& slowest(const std::vector<RoofTime>& roofs) {
                            [](const RoofTime& a, const RoofTime& b) { return a.seconds < b.seconds; });
 }
 
+/// Bands of the models on the machine code by kernel class.
+struct Bands {
+  double interval, event;
+};
+/// 90 % of the pairs of recorded points whose predicted ratio is below 2, over sqrt(2): docs/fidelity.md, "Bands".
+constexpr Bands kPipes{0.18, 0.17};
+
 }  // namespace
+
+const char* to_string(TimeModel model) {
+  constexpr const char* kNames[] = {"closed form", "interval model", "event model"};
+  return kNames[static_cast<size_t>(model)];
+}
+
+double error_band(TimeModel model, const std::string&) {
+  // The closed form: docs/model.md, "Error".
+  return model == TimeModel::kEvent ? kPipes.event : model == TimeModel::kInterval ? kPipes.interval : 0.30;
+}
 
 std::string matrix_math(DType dtype) {
   return dtype == DType::kFp32 ? "tf32" : dtype == DType::kInt32 ? "int8" : to_string(dtype);
@@ -132,6 +149,7 @@ KernelTime estimate(const Device& d, const Work& w, const Occupancy& occ) {
   const double first_trip = std::ceil(out.waves) * (d.at("dram_latency") + d.at("l2_latency")) / clock / resident;
   out.seconds = std::max(busy + exposed, chip) + first_trip + launch;
   const double unhidden = std::max(busy + exposed - std::max(busiest * imbalance, chip), 0.0);
+  out.band = error_band(out.model, out.roof);
   out.stalled_by = first_trip > unhidden ? "first loads" : exposed > unhidden / 2 ? "copies" : "pipes";
   return out;
 }

@@ -46,19 +46,28 @@ ProblemFloor problem_floor(const Device& device, const RequiredWork& work, DType
 /// The device with datasheet bandwidths and its SMs at `sm_mhz` as its sustained ceilings.
 Device at_clock(Device device, double sm_mhz);
 
-/// The closed-form estimate of one launch. Origin: model.
+/// The models of a kernel's time, the crudest first: from counts in PTX alone, and from the machine code
+/// (tuner/timing).
+enum class TimeModel { kClosedForm, kInterval, kEvent };
+const char* to_string(TimeModel model);  ///< "closed form", "interval model", "event model"
+
+/// The time of one launch and its factors. Origin: model.
 struct KernelTime {
   double seconds = 0;
-  double work_seconds = 0;    ///< T_work: the slowest roof at full-chip rate, and the launch
-  double kernel_seconds = 0;  ///< T_kernel
-  std::string roof;           ///< the slowest roof at full-chip rate
-  std::string bound_by;       ///< that roof, "parallelism" or "launch"
-  std::string stalled_by;     ///< the largest part of T - T_kernel: "pipes", "copies", "first loads"
+  TimeModel model = TimeModel::kClosedForm;  ///< of `seconds`
+  double band = 0;                           ///< relative error, as error_band() says
+  double work_seconds = 0;                   ///< T_work: the slowest roof at full-chip rate, and the launch
+  double kernel_seconds = 0;                 ///< T_kernel
+  std::string roof;                          ///< the slowest roof at full-chip rate
+  std::string bound_by;                      ///< that roof, "parallelism" or "launch"
+  std::string stalled_by;                    ///< the largest part of T - T_kernel: "pipes", "copies", "first loads"
   double waves = 0;
 };
+/// By the closed form.
 KernelTime estimate(const Device& device, const Work& work, const Occupancy& occupancy);
 
-/// Relative error of `estimate`, from a comparison with published times (docs/model.md).
-inline constexpr double kModelErrorBand = 0.30;
+/// Relative error of one of two times that are compared: the ratio of two independent times of one device is within
+/// sqrt(2) of it in 9 of 10 comparisons with measured pairs (docs/model.md). `roof`: as in KernelTime.
+double error_band(TimeModel model, const std::string& roof);
 
 }  // namespace roofgen

@@ -11,7 +11,7 @@
 #include "roofline/device.h"
 #include "roofline/lint/lint.h"
 #include "runtime/measure/measure.h"
-#include "tuner/model.h"
+#include "tuner/code_time.h"
 
 namespace roofgen {
 
@@ -53,6 +53,7 @@ struct KernelReport : TimeFactors {
   double flops = 0;                 ///< MMA FLOPs executed, masked parts of diagonal tiles included
   double arithmetic_intensity = 0;  ///< flops / DRAM bytes
   KernelTime time;
+  std::optional<CodeTime> code;     ///< absent: the time is of the closed form
   bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
   Verification verification;
   double seconds = 0;                      ///< T: measured in a measured run, else the model's
@@ -164,6 +165,7 @@ struct TuneReport {
   uint64_t sliced_binaries = 0;              ///< distinct binaries that passed on slices only
   uint64_t evaluated_now = 0;                ///< candidates that ran somewhere in this run
   uint64_t simulated_now = 0;                ///< those that ran in this run (the others are from the store)
+  std::string closed_form_because;           ///< why the machine code gave some winner no time; empty: it did
   std::vector<Rejected> rejections;
   std::vector<VariantReport> variants;
   std::vector<OtherVariant> untried;  ///< that --variant or --set excluded

@@ -99,6 +99,9 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
     r.score.datasheet = r.score.floor_datasheet.seconds / best->seconds;
   }
   if (run.context.gpu) r.gpu = gpu_run(run, plan, timings, best);
+  for (const VariantReport& v : r.variants)
+    for (const KernelReport& k : v.kernels)
+      if (k.time.model == TimeModel::kClosedForm) r.closed_form_because = timings.closed_form_because;
   r.warnings = own_warnings(plan.formula ? &*plan.formula : nullptr, r);
   r.interrupted = timings.interrupted || run.interrupted();
   r.elapsed_s = run.elapsed_s();
@@ -115,7 +118,7 @@ Result<TuneResult> tune(const TuneContext& context, const Problem& problem, cons
   ROOFGEN_TRY(const Timings timings, context.gpu ? time_on_gpu(run, plan, trials, runner)
                                                  : Result<Timings>(time_by_model(run, plan, trials, runner)));
   Settled settled = settle(run, plan, timings);
-  FusionVerdict verdict = fusion_verdict(context.device, settled.variants, plan.untried, kModelErrorBand,
+  FusionVerdict verdict = fusion_verdict(context.device, settled.variants, plan.untried,
                                          context.gpu ? &timings.pairs : nullptr, timings.origin);
   TuneResult out;
   for (const VariantTimes& v : timings.variants) {

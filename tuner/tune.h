@@ -14,6 +14,7 @@
 #include "runtime/executor.h"
 #include "runtime/measure/measure.h"
 #include "tuner/report.h"
+#include "tuner/search/kernel_timer.h"
 #include "tuner/search/store.h"
 
 namespace roofgen {
@@ -42,9 +43,10 @@ struct TuneResources {
   const DataFiles& files;
   const Device& device;
   Compiler& compiler;
-  Executor& executor;          ///< the simulator: checks and counts
-  GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
-  Store* store = nullptr;      ///< nullptr: nothing is stored
+  Executor& executor;            ///< the simulator: checks and counts
+  GpuExecutor* gpu = nullptr;    ///< a real GPU: candidates must pass on it, and it times them
+  Store* store = nullptr;        ///< nullptr: nothing is stored
+  KernelTimer* timer = nullptr;  ///< without a GPU: times from machine code; nullptr: the closed form alone
 };
 
 struct TuneContext : TuneResources {

@@ -65,11 +65,21 @@ std::vector<OtherVariant> others(const std::vector<VariantReport>& variants, con
   return out;
 }
 
+/// Of a modelled time: one model times all kernels of a variant, so their errors have one sign.
+double relative_error(const VariantReport& v) {
+  double error = 0, seconds = 0;
+  for (const KernelReport& k : v.kernels) {
+    error += k.time.band * k.seconds;
+    seconds += k.seconds;
+  }
+  return seconds > 0 ? error / seconds : 0;
+}
+
 }  // namespace
 
 FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants,
-                             const std::vector<OtherVariant>& untried, double band,
-                             const std::vector<VariantPair>* pairs, Origin timed) {
+                             const std::vector<OtherVariant>& untried, const std::vector<VariantPair>* pairs,
+                             Origin timed) {
   const VariantReport* fused = best(variants, true);
   const VariantReport* unfused = best(variants, false);
   FusionVerdict out;
@@ -100,8 +110,7 @@ FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantRepo
       doubt = fmt::format(" ({}, but not side by side)", to_string(timed));
     }
   } else {
-    // Two independent errors of one model time each.
-    out.band = std::sqrt(2.0) * band;
+    out.band = std::hypot(relative_error(*fused), relative_error(*unfused));
     decide = [within = 1 + out.band](double a, double b) {
       return std::max(a / b, b / a) < within ? "undecided" : a < b ? "fuse" : "separate";
     };

@@ -13,13 +13,13 @@
 
 namespace roofgen {
 
-/// Compares the fastest fused variant (one kernel) with the fastest of several kernels. Times of the model differ if
-/// their ratio exceeds two independent errors of `band`; measured times differ if the 95 % interval of their paired
-/// ratio excludes 1. `pairs`: each measured variant with the fastest. Without a pair the verdict is undecided.
-/// `untried`: excluded variants. They matter where a side has fewer CTAs than SMs (rule_on_idle_sms()).
+/// Compares the fastest fused variant (one kernel) with the fastest of several kernels. Modelled times differ if their
+/// ratio exceeds the error bands of both, taken as independent; measured times differ if the 95 % interval of
+/// their paired ratio excludes 1. `pairs`: each measured variant with the fastest. Without a pair the verdict is
+/// undecided. `untried`: excluded variants. They matter where a side has fewer CTAs than SMs (rule_on_idle_sms()).
 FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantReport>& variants,
-                             const std::vector<OtherVariant>& untried, double band,
-                             const std::vector<VariantPair>* pairs = nullptr, Origin timed = Origin::kMeasured);
+                             const std::vector<OtherVariant>& untried, const std::vector<VariantPair>* pairs = nullptr,
+                             Origin timed = Origin::kMeasured);
 
 // ---- The lint rules (docs/lint.md) applied to a tuning result --------------------------------------
 

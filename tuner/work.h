@@ -3,6 +3,7 @@
 
 #include "generator/generate.h"
 #include "roofline/work.h"
+#include "tuner/code_time.h"
 #include "tuner/model.h"
 #include "tuner/verify/verify.h"
 

@@ -10,9 +10,11 @@ namespace {
 
 Device h200() { return *load_device(DataFiles(), "h200-sxm"); }
 
-FusionVerdict verdict(const std::vector<VariantReport>& variants, double band,
-                      const std::vector<OtherVariant>& untried = {}) {
-  return fusion_verdict(h200(), variants, untried, band);
+/// `band`: of every kernel.
+FusionVerdict verdict(std::vector<VariantReport> variants, double band, const std::vector<OtherVariant>& untried = {}) {
+  for (VariantReport& v : variants)
+    for (KernelReport& k : v.kernels) k.time.band = band;
+  return fusion_verdict(h200(), variants, untried);
 }
 
 /// Kernels of equal share, bound by DRAM, without idle SMs or stalls.
@@ -210,7 +212,7 @@ TEST(IdleSms, IdleThatDecidesNothingLeavesTheVerdict) {
 TEST(IdleSms, MeasuredRunsFollowTheSameRule) {
   const std::vector<VariantPair> pairs{{"unfused", {1, 1, 1}}, {"fused", {2, 1.95, 2.05}}};
   const auto measured = [&](const VariantReport& fused, const std::vector<OtherVariant>& untried) {
-    return fusion_verdict(h200(), {fused, separate}, untried, 0.3, &pairs);
+    return fusion_verdict(h200(), {fused, separate}, untried, &pairs);
   };
   FusionVerdict v = measured(idle_fused, {kSplit16});
   EXPECT_EQ(v.decision, "undecided");
@@ -237,11 +239,11 @@ TEST(Verdict, MeasuredPairsDecideAndGiveTheRatio) {
                                             variant("unfused", 3, 1.1e-3, 9e9, 128)};
   const Device device = *load_device(DataFiles(), "h200-sxm");
   std::vector<VariantPair> pairs{{"fused", {1, 1, 1}}, {"unfused", {1.2, 1.15, 1.25}}};
-  const FusionVerdict v = fusion_verdict(device, variants, {}, 0.3, &pairs);
+  const FusionVerdict v = fusion_verdict(device, variants, {}, &pairs);
   EXPECT_EQ(v.decision, "fuse");
   EXPECT_TRUE(v.reason.starts_with("fused is 1.20x as fast (measured, 95 % interval 1.150 to 1.250): ")) << v.reason;
   pairs.pop_back();
-  EXPECT_EQ(fusion_verdict(device, variants, {}, 0.3, &pairs).decision, "undecided");
+  EXPECT_EQ(fusion_verdict(device, variants, {}, &pairs).decision, "undecided");
 }
 
 TEST(Verdict, SlowerFusedStaysSeparate) {

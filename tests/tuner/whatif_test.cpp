@@ -26,11 +26,14 @@ Device h200() {
   return *d;
 }
 
+constexpr double kBand = 0.3;  // of every kernel
+
 KernelReport kernel(const std::string& digest, double us, double dram = 1e6, int registers = 64) {
   KernelReport k;
   k.digest = digest;
   k.seconds = k.time.work_seconds = k.time.kernel_seconds = 1e-6 * us;
   k.time.roof = "DRAM";
+  k.time.band = kBand;
   k.registers = registers;
   k.occupancy.fraction = 0.5;
   k.occupancy.ctas_per_sm = 2;
@@ -80,7 +83,7 @@ TEST(WhatIfGap, SharedKernelsAddNoError) {
   // The same main loop with an epilogue: 5 us more, but no second kernel.
   const TimeGap same_loop = time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305)}));
   EXPECT_NEAR(same_loop.seconds, 55e-6, 1e-12);
-  EXPECT_NEAR(same_loop.error, kModelErrorBand * std::hypot(60e-6, 5e-6), 1e-12);
+  EXPECT_NEAR(same_loop.error, kBand * std::hypot(60e-6, 5e-6), 1e-12);
   EXPECT_TRUE(same_loop.decided());
   // With another tile, no main loop is known to be equal.
   EXPECT_FALSE(time_gap(r, cut, partition("a+b", {}, {gemm("gb", 305, 256)})).decided());
@@ -89,7 +92,7 @@ TEST(WhatIfGap, SharedKernelsAddNoError) {
   // One binary on another grid, as for another number of splits, is another kernel.
   PartitionReport other = cut;
   other.kernels[1].work.ctas *= 2;
-  EXPECT_NEAR(time_gap(r, cut, other).error, kModelErrorBand * std::hypot(60e-6, 60e-6), 1e-12);
+  EXPECT_NEAR(time_gap(r, cut, other).error, kBand * std::hypot(60e-6, 60e-6), 1e-12);
 }
 
 TEST(WhatIfGap, AHiddenEpilogueStillAddsError) {
@@ -103,7 +106,7 @@ TEST(WhatIfGap, AHiddenEpilogueStillAddsError) {
   with.work.dram_bytes += 1e-5 * 1e9 * r.device.at("dram_sustained_gb_s");
   const TimeGap gap = time_gap(r, partition("a", {}, {gemm("g", 300)}), partition("a+b", {}, {with}));
   EXPECT_EQ(gap.seconds, 0);
-  EXPECT_NEAR(gap.error, kModelErrorBand * (3e-5 * stretch + 1e-5), 1e-11);
+  EXPECT_NEAR(gap.error, kBand * (3e-5 * stretch + 1e-5), 1e-11);
 }
 
 TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
@@ -234,7 +237,7 @@ TEST(WhatIfSplit, TheWholeKernelWinsAndKernelsOfOtherCtasShareNoError) {
   EXPECT_NEAR(r.split->gain.seconds, -100e-6, 1e-12);
   EXPECT_THAT(r.split->reason, StartsWith("whole is 2.00x as fast (100.0 us less"));
   // One schedule and the same FLOPs, but other CTAs: each time has its own error.
-  EXPECT_NEAR(r.split->gain.error, kModelErrorBand * std::sqrt(100e-6 * 100e-6 + 195e-6 * 195e-6 + 5e-6 * 5e-6), 1e-12);
+  EXPECT_NEAR(r.split->gain.error, kBand * std::sqrt(100e-6 * 100e-6 + 195e-6 * 195e-6 + 5e-6 * 5e-6), 1e-12);
   EXPECT_EQ(split_keys(100, 90).split->decision, "undecided");
 }
 
@@ -356,7 +359,8 @@ TEST(WhatIfCompose, MeasuredKernelsHaveNoL2Statement) {
   const Problem problem{"chain", {{"rows", 100}, {"cols", 1000}}, DType::kBf16, {}, {}};
   std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 10, 1e6)}, {{1, 2}, "", kernel("norm", 10, 1e6)}};
   for (TunedPart& t : tuned) t.kernel.measurement.emplace();
-  const PartitionReport p = compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 1000, 1)[1], tuned);
+  const PartitionReport p =
+      compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 1000, 1)[1], tuned, nullptr);
   EXPECT_TRUE(p.intermediates.empty());
   EXPECT_EQ(p.dram_bytes, 2e6);
   for (const KernelReport& k : p.kernels) EXPECT_FALSE(k.intermediate_in_l2);
@@ -372,8 +376,8 @@ TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
     std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 0, 2 * value)},
                                  {{1, 2}, "", kernel("norm", 0, 2 * value)}};
     const Problem problem{"chain", {{"rows", rows}, {"cols", cols}}, DType::kBf16, {}, {}};
-    return std::pair(value,
-                     compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, cols, 1)[1], tuned));
+    return std::pair(
+        value, compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, cols, 1)[1], tuned, nullptr));
   };
   const auto [small, stays] = compose_at(1024);
   ASSERT_EQ(stays.intermediates.size(), 1u);
@@ -391,8 +395,9 @@ TEST(WhatIfCompose, WithoutAKernelForAPartThereIsNoTime) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   const Device device = h200();
   const Problem problem{"chain", {{"rows", 16}, {"cols", 16}}, DType::kBf16, {}, {}};
-  const PartitionReport p = compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 16, 1)[1],
-                                    {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}});
+  const PartitionReport p =
+      compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 16, 1)[1],
+              {{{0, 1}, "", kernel("relu", 1)}, {{1, 2}, "rmsnorm: no legal point", {}}}, nullptr);
   EXPECT_FALSE(p.timed());
   EXPECT_EQ(p.failed, "rmsnorm: no legal point");
 }

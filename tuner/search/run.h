@@ -1,8 +1,10 @@
 // One call of tune(): the request, the resources it uses and its clock. Every stage of the search reads it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "tuner/tune.h"
 
@@ -24,6 +26,9 @@ struct SearchRun {
   Place place() const {
     if (!context.gpu) return Place::kSimulator;
     return options.check == Check::kAll ? Place::kBoth : Place::kGpu;
+  }
+  int threads() const {
+    return options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   }
   double elapsed_s() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(); }
   /// Ctrl-C.

@@ -19,6 +19,14 @@ const char* rejection_stage(Fault fault) {
   }
 }
 
+std::vector<Candidate> candidates_of(const std::vector<const Task*>& chain) {
+  std::vector<Candidate> out;
+  for (const Task* t : chain) out.push_back(t->candidate);
+  return out;
+}
+
+}  // namespace
+
 std::string launch_text(const Launch& launch) {
   std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z,
                                 launch.block.count(), launch.smem_bytes);
@@ -37,14 +45,6 @@ std::string launch_text(const Launch& launch) {
   }
   return out;
 }
-
-std::vector<Candidate> candidates_of(const std::vector<const Task*>& chain) {
-  std::vector<Candidate> out;
-  for (const Task* t : chain) out.push_back(t->candidate);
-  return out;
-}
-
-}  // namespace
 
 Result<Verifier*> VerifierSet::of(const Variant& variant) {
   const std::lock_guard lock(mutex_);

@@ -8,14 +8,17 @@
 namespace roofgen {
 namespace {
 
-/// The verified schedules of a stage, fastest first: by their measurements where they were timed, else by the model.
+/// The verified schedules of a stage, fastest first: by their measurements where they were timed, else by the best
+/// model that timed them.
 std::vector<Schedule> ranked(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
-  std::vector<std::pair<double, const Task*>> all;
+  std::vector<KernelReport> all;
   for (const TimedTask& t : stage.tasks)
-    if (t.verified()) all.emplace_back(kernel_report(run, plan, *t.task, t.evaluation, t.measurement).seconds, t.task);
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (t.verified()) all.push_back(kernel_report(run, plan, *t.task, t.evaluation, t.measurement, t.code));
+  std::stable_sort(all.begin(), all.end(), [](const KernelReport& a, const KernelReport& b) {
+    return a.time.model != b.time.model ? a.time.model > b.time.model : a.seconds < b.seconds;
+  });
   std::vector<Schedule> out;
-  for (const auto& [seconds, t] : all) out.push_back(t->candidate.schedule);
+  for (KernelReport& k : all) out.push_back(std::move(k.schedule));
   return out;
 }
 
@@ -25,7 +28,7 @@ void add_winners(const SearchRun& run, const SearchPlan& plan, const VariantTime
   for (size_t i = 0; i < stages.size(); ++i) {
     const StageTimes& stage = times.stages[i];
     const TimedTask &best = stage.best(), &first = stage.tasks.front();
-    KernelReport k = kernel_report(run, plan, *best.task, best.evaluation, best.measurement);
+    KernelReport k = kernel_report(run, plan, *best.task, best.evaluation, best.measurement, best.code);
     if (best.measurement) {
       if (first.task->point == plan.stages[stages[i]].space.preset) k.preset = first.measurement;
       k.finalists = stage.finalists;
@@ -87,7 +90,7 @@ bool temporaries_in_l2(const SearchRun& run, const SearchPlan& plan, const Task&
 const Timing* ranking_timing(const Measurement& m) { return m.cold ? &*m.cold : m.hot ? &*m.hot : nullptr; }
 
 KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& e,
-                           const std::optional<Measurement>& measured) {
+                           const std::optional<Measurement>& measured, const std::optional<CodeTime>& code) {
   const Binary& b = task.candidate.binary;
   KernelReport k;
   k.schedule = task.candidate.schedule;
@@ -110,7 +113,11 @@ KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const T
   k.flops = k.work.mma_flops;
   k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
   k.counted = e.counts.ctas > 0;
-  if (k.counted) k.time = estimate(run.context.device, k.work, task.occupancy);
+  k.code = code;
+  if (code) count_by_code(*code, run.context.device, k.work);
+  if (k.counted)
+    k.time = code ? estimate(run.context.device, k.work, task.occupancy, *code)
+                  : estimate(run.context.device, k.work, task.occupancy);
   k.measurement = measured;
   k.seconds = measured ? 1e-9 * ranking_timing(*measured)->median_ns : k.time.seconds;
   if (k.counted) {

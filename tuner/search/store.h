@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
 namespace roofgen {
@@ -18,6 +19,9 @@ struct StoreKey {
   std::string simulator;  ///< executor and version of its rules
   std::string device;     ///< the device data that the payload depends on
 };
+
+/// A launch as part of a key.
+std::string launch_text(const Launch& launch);
 
 /// A database file shared by any number of threads and processes. Its failures fail no run: after a failed write
 /// nothing more is written, and a row that cannot be read counts as absent.

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <set>
+
+#include "base/pool.h"
 
 namespace roofgen {
 namespace {
@@ -72,12 +75,115 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
 
 // ---- By the model ------------------------------------------------------------------------------
 
-/// The fastest; among ties fewer registers, then less shared memory, then the order of the schedule text.
+/// Candidates that the closed form finds this many times as slow as the fastest one are not timed by their code: twice
+/// the closed form's error.
+constexpr double kHopelessRatio = 1.7;
+/// Candidates of a stage between which the event model decides, the best of the interval model. On each recorded space
+/// but one, the optimum is among the first five (docs/fidelity.md, "Regret").
+constexpr size_t kDecided = 5;
+
+/// Times the candidates of all variants by their machine code: the closed form prunes, the interval model ranks, the
+/// event model decides.
+class CodeTimes {
+ public:
+  CodeTimes(const SearchRun& run, const SearchPlan& plan, Timings& out) : run_(run), plan_(plan), out_(out) {}
+
+  void run() {
+    if (!run_.context.timer) return;
+    out_.closed_form_because = run_.context.timer->unavailable();
+    if (!out_.closed_form_because.empty()) return;
+    std::vector<TimedTask*> wanted;
+    for (VariantTimes& v : out_.variants)
+      for (StageTimes& s : v.stages)
+        for (TimedTask* t : promising(s)) wanted.push_back(t);
+    time(wanted, TimeModel::kInterval);
+    wanted.clear();
+    for (VariantTimes& v : out_.variants)
+      for (StageTimes& s : v.stages) {
+        std::vector<TimedTask*> timed;
+        for (TimedTask& t : s.tasks)
+          if (t.code) timed.push_back(&t);
+        std::stable_sort(timed.begin(), timed.end(),
+                         [](const TimedTask* a, const TimedTask* b) { return a->code->seconds < b->code->seconds; });
+        timed.resize(std::min(timed.size(), kDecided));
+        wanted.insert(wanted.end(), timed.begin(), timed.end());
+      }
+    time(wanted, TimeModel::kEvent);
+    run_.context.timer->forget();
+  }
+
+ private:
+  std::vector<TimedTask*> promising(StageTimes& stage) const {
+    std::vector<std::pair<double, TimedTask*>> all;
+    double least = std::numeric_limits<double>::infinity();
+    for (TimedTask& t : stage.tasks) {
+      all.emplace_back(kernel_report(run_, plan_, *t.task, t.evaluation).seconds, &t);
+      least = std::min(least, all.back().first);
+    }
+    std::vector<TimedTask*> out;
+    for (const auto& [seconds, t] : all)
+      if (seconds <= kHopelessRatio * least) out.push_back(t);
+    return out;
+  }
+
+  KernelLaunch launch_of(const TimedTask& t) const {
+    const Candidate& c = t.task->candidate;
+    return {&c.binary, &t.task->launch,
+            initial_contents(run_.context.op, run_.problem, plan_.temporaries.at(c.variant)),
+            fmt::format("{} {}", to_string(run_.problem), c.variant->name),
+            kernel_report(run_, plan_, *t.task, t.evaluation).work.dram_bytes};
+  }
+
+  void time(const std::vector<TimedTask*>& tasks, TimeModel model) {
+    KernelTimer& timer = *run_.context.timer;
+    std::vector<TimedTask*> open;
+    std::vector<const Binary*> binaries;
+    for (TimedTask* t : tasks) {
+      if (auto known = timer.recall(launch_of(*t), model)) {
+        t->code = std::move(*known);
+        continue;
+      }
+      open.push_back(t);
+      binaries.push_back(&t->task->candidate.binary);
+    }
+    if (!open.empty()) timer.read(binaries);
+    std::vector<std::string> failures(open.size());
+    Pool pool(run_.threads());
+    std::atomic<size_t> done{0};
+    for (size_t i = 0; i < open.size(); ++i)
+      pool.push([&, i] {
+        if (run_.trials_over()) return;
+        auto timed = timer.time(launch_of(*open[i]), model);
+        if (timed)
+          open[i]->code = std::move(*timed);
+        else
+          failures[i] = timed.error().message;
+        ++done;
+      });
+    pool.drain([&] {
+      if (run_.options.progress) run_.options.progress("timing the machine code", done, open.size());
+    });
+    for (const std::string& f : failures)
+      if (out_.closed_form_because.empty()) out_.closed_form_because = f;
+  }
+
+  const SearchRun& run_;
+  const SearchPlan& plan_;
+  Timings& out_;
+};
+
+/// The fastest by the best model; among ties fewer registers, then less shared memory, then the order of the schedule
+/// text.
 std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
   std::vector<KernelReport> all;
-  for (const TimedTask& t : stage.tasks) all.push_back(kernel_report(run, plan, *t.task, t.evaluation));
+  TimeModel model = TimeModel::kClosedForm;
+  for (const TimedTask& t : stage.tasks) {
+    all.push_back(kernel_report(run, plan, *t.task, t.evaluation, std::nullopt, t.code));
+    model = std::max(model, all.back().time.model);
+  }
   double least = std::numeric_limits<double>::infinity();
-  for (const KernelReport& k : all) least = std::min(least, k.time.seconds);
+  for (const KernelReport& k : all)
+    if (k.time.model == model) least = std::min(least, k.time.seconds);
   const auto cheaper = [](const KernelReport& a, const KernelReport& b) {
     if (a.registers != b.registers) return a.registers < b.registers;
     if (a.smem_bytes != b.smem_bytes) return a.smem_bytes < b.smem_bytes;
@@ -85,7 +191,9 @@ std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& p
   };
   std::optional<size_t> best;
   for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].time.seconds <= least * (1 + kTie) && (!best || cheaper(all[i], all[*best]))) best = i;
+    if (all[i].time.model == model && all[i].time.seconds <= least * (1 + kTie) &&
+        (!best || cheaper(all[i], all[*best])))
+      best = i;
   return best;
 }
 
@@ -429,13 +537,16 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
   Timings out;
   for (const VariantReport& v : plan.reports) {
     VariantTimes times{v.name, {}, v.available, {}, std::nullopt};
-    for (size_t s : plan.stages_of(v.name)) {
-      times.stages.push_back(verified_of(trials.stages[s]));
-      times.stages.back().winner = fastest_by_model(run, plan, times.stages.back());
-      times.complete &= times.stages.back().winner.has_value();
-    }
-    if (times.complete) verify_by_model(run, plan, trials, runner, times, out.tally);
+    for (size_t s : plan.stages_of(v.name)) times.stages.push_back(verified_of(trials.stages[s]));
     out.variants.push_back(std::move(times));
+  }
+  CodeTimes(run, plan, out).run();
+  for (VariantTimes& v : out.variants) {
+    for (StageTimes& s : v.stages) {
+      s.winner = fastest_by_model(run, plan, s);
+      v.complete &= s.winner.has_value();
+    }
+    if (v.complete) verify_by_model(run, plan, trials, runner, v, out.tally);
   }
   return out;
 }

@@ -15,6 +15,7 @@ struct TimedTask {
   const Task* task = nullptr;
   Evaluation evaluation;  ///< of a finalist that ran on the GPU first: with the simulator's counts
   std::optional<Measurement> measurement = std::nullopt;  ///< GPU only
+  std::optional<CodeTime> code = std::nullopt;            ///< without a GPU, where the machine code gives a time
   bool verified() const { return evaluation.verification.passed; }
 };
 
@@ -43,7 +44,8 @@ struct Timings {
   uint64_t timed = 0;   ///< candidates
   int buffer_sets = 1;  ///< the fewest of any stage
   std::vector<std::string> notes;
-  std::string lost_because;  ///< empty: the GPU was there to the end
+  std::string lost_because;         ///< empty: the GPU was there to the end
+  std::string closed_form_because;  ///< why the machine code gave some candidate no time; empty: it did
   bool interrupted = false;
 };
 

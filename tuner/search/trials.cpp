@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "base/pool.h"
 #include "tuner/search/runner.h"
@@ -26,8 +25,7 @@ class TrialRun {
   /// Default schedules first, because they feed the stages after them; then the strategies' choice; then replacements
   /// for those that spilled or failed.
   Result<Trials> run() {
-    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    Pool pool(run_.options.jobs > 0 ? run_.options.jobs : cores);
+    Pool pool(run_.threads());
     std::vector<Task*> held;  // later stages without a feeder yet
     for (bool defaults = true; !run_.trials_over(); defaults = false) {
       std::vector<Task*> round;

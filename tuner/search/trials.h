@@ -52,8 +52,9 @@ struct Trials {
 Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner);
 
 /// The report of a verified candidate: arithmetic on its evaluation and on device data. Its time is `measured`, else
-/// the model's.
+/// that of the machine code, else that of the closed form.
 KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& evaluation,
-                           const std::optional<Measurement>& measured = std::nullopt);
+                           const std::optional<Measurement>& measured = std::nullopt,
+                           const std::optional<CodeTime>& code = std::nullopt);
 
 }  // namespace roofgen

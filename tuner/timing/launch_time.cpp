@@ -52,7 +52,7 @@ class Estimate {
 
     ROOFGEN_CHECK(count_all());
     // The CTAs of one SM: a typical one and those that its SM gets before and after it.
-    uint64_t rounds = kRounds;
+    uint64_t rounds = r_.event ? kRounds : 1;
     ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
     while (rounds > 1 && rounds * resident * typical->steps() > kMostSteps) --rounds;
     const uint64_t all =
@@ -72,19 +72,32 @@ class Estimate {
     load.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
-    ROOFGEN_CHECK(miss_ratio());
+    if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
     load.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load.atomic_sharers, atomic_sharers(*typical));
     const Interval round = interval(m_, *r_.code, load);
     const double l2_per_cta =
         round.l2_read_sectors / std::max(1.0, std::min<double>(load.resident, static_cast<double>(load.ctas.size())));
+    if (r_.dram_bytes) {
+      const double written = out_.counts.l2_write_sectors * 32;
+      load.write_back = written > 0 ? std::min(1.0, *r_.dram_bytes / written) : 1;
+      dram_sectors_per_cta_ = std::max(0.0, *r_.dram_bytes - written) / 32 / out_.ctas;
+    }
     load.l2_miss = l2_per_cta > 0 ? std::min(1.0, dram_sectors_per_cta_ / l2_per_cta) : 0;
     out_.l2_miss = load.l2_miss;
     out_.counts.l2_read_sectors = l2_per_cta * out_.ctas;
     out_.counts.dram_read_bytes = std::min(l2_per_cta, dram_sectors_per_cta_) * 32 * out_.ctas;
-    out_.counts.dram_write_bytes = out_.counts.l2_write_sectors * 32;
+    out_.counts.dram_write_bytes = load.write_back * out_.counts.l2_write_sectors * 32;
     const Interval again = interval(m_, *r_.code, load);
     const double rate_of_interval = again.cycles / load.resident;
+
+    double simulated = 0;
+    for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
+    scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
+    out_.interval_s = rate_of_interval * static_cast<double>(busiest) * scale_ / m_.clock_hz + m_.launch_s;
+    roofline();
+    out_.doubts = interpreter_.doubts();
+    if (!r_.event) return std::move(out_);
 
     load.trace_spans = r_.trace_spans;
     out_.sm = simulate_sm(m_, *r_.code, load);
@@ -99,14 +112,8 @@ class Estimate {
     } else if (busiest > all) {
       cycles *= static_cast<double>(busiest) / static_cast<double>(all);
     }
-    double simulated = 0;
-    for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
-    scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
     out_.cycles = cycles * scale_;
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
-    out_.interval_s = rate_of_interval * static_cast<double>(busiest) * scale_ / m_.clock_hz + m_.launch_s;
-    roofline();
-    out_.doubts = interpreter_.doubts();
     return std::move(out_);
   }
 
@@ -130,6 +137,7 @@ class Estimate {
       c.fp32_thread_instructions += static_cast<double>(w.fp32_lanes);
       for (const sass::Step& s : w.steps) {
         const sass::Instruction& i = r_.code->instructions[s.index];
+        c.pipe_instructions[static_cast<size_t>(i.opcode->pipe)] += 1;
         if (!s.has_access()) continue;
         const sass::Access& a = w.accesses[s.access];
         const Action what = i.opcode->action;
@@ -156,6 +164,13 @@ class Estimate {
       &StreamCounts::shared_load_wavefronts, &StreamCounts::shared_store_wavefronts,
       &StreamCounts::global_load_requests,   &StreamCounts::global_store_requests,
       &StreamCounts::global_load_sectors,    &StreamCounts::l2_write_sectors};
+
+  /// Calls `f` with every count that grows with the CTAs, of each of the given sums.
+  template <class F, class... Sums>
+  static void for_each_count(F f, Sums&... sums) {
+    for (const auto member : kCounted) f(sums.*member...);
+    for (size_t p = 0; p < static_cast<size_t>(Pipe::kCount); ++p) f(sums.pipe_instructions[p]...);
+  }
 
   uint64_t linear(const Dim3& at) const { return at.x + uint64_t{grid_.x} * (at.y + uint64_t{grid_.y} * at.z); }
 
@@ -276,12 +291,12 @@ class Estimate {
           for (const auto& [z, wz] : shares[2]) {
             ROOFGEN_TRY(const CtaStream* cta, stream(linear({x, y, z})));
             const StreamCounts c = count(*cta);
-            for (const auto member : kCounted) out_.counts.*member += c.*member * wx * wy * wz;
+            for_each_count([&](double& sum, double of_cta) { sum += of_cta * wx * wy * wz; }, out_.counts, c);
           }
       return {};
     }
     StreamCounts factor;
-    for (const auto member : kCounted) factor.*member = 1;
+    for_each_count([](double& f) { f = 1; }, factor);
     for (size_t k = 0; k < 3; ++k) {
       StreamCounts sum;
       for (const auto& [position, weight] : shares[k]) {
@@ -289,12 +304,17 @@ class Estimate {
         where.*kAxes[k] = position;
         ROOFGEN_TRY(const CtaStream* cta, stream(linear(where)));
         const StreamCounts c = count(*cta);
-        for (const auto member : kCounted) sum.*member += c.*member * weight;
+        for_each_count([&, w = weight](double& all, double one_cta) { all += one_cta * w; }, sum, c);
       }
-      for (const auto member : kCounted)
-        if (typical.*member > 0) factor.*member *= sum.*member / (typical.*member * grid_.*kAxes[k]);
+      const double extent = grid_.*kAxes[k];
+      for_each_count(
+          [&](double& f, double all, double of_typical) {
+            if (of_typical > 0) f *= all / (of_typical * extent);
+          },
+          factor, sum, typical);
     }
-    for (const auto member : kCounted) out_.counts.*member = typical.*member * factor.*member * out_.ctas;
+    for_each_count([&](double& all, double of_typical, double f) { all = of_typical * f * out_.ctas; }, out_.counts,
+                   typical, factor);
     return {};
   }
 
@@ -410,6 +430,41 @@ class Estimate {
 };
 
 }  // namespace
+
+sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read) {
+  // Far above any offset in a buffer, far below the range of local memory (kLocalLines).
+  constexpr uint64_t kFirstBuffer = uint64_t{0x7} << 40, kApart = uint64_t{1} << 38;
+  sass::StreamLaunch out;
+  out.grid = launch.grid;
+  out.block = launch.block;
+  out.dynamic_smem = launch.smem_bytes;
+  std::vector<std::string> buffers;
+  const auto pass = [&](const void* from, size_t bytes, size_t align) {
+    out.params.resize((out.params.size() + align - 1) / align * align);
+    const auto* begin = static_cast<const std::byte*>(from);
+    out.params.insert(out.params.end(), begin, begin + bytes);
+  };
+  for (const Arg& a : launch.args) {
+    if (a.map) {
+      const std::array<std::byte, 128> descriptor{};
+      pass(descriptor.data(), descriptor.size(), 64);
+    } else if (a.is_buffer) {
+      const uint64_t address = kFirstBuffer + buffers.size() * kApart;
+      buffers.push_back(a.name);
+      pass(&address, sizeof address, sizeof address);
+    } else if (!a.data.empty()) {
+      pass(a.data.data(), a.data.size(), 8);
+    } else {
+      pass(&a.bits, a.bytes, a.bytes);
+    }
+  }
+  if (read)
+    out.read = [buffers = std::move(buffers), read](uint64_t address, std::span<std::byte> to) {
+      const uint64_t at = address - kFirstBuffer;
+      return address >= kFirstBuffer && at / kApart < buffers.size() && read(buffers[at / kApart], at % kApart, to);
+    };
+  return out;
+}
 
 Result<LaunchTime> launch_time(const Device& device, const Machine& machine, LaunchRequest request) {
   return Estimate(device, machine, std::move(request)).run();

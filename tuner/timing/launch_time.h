@@ -1,7 +1,11 @@
 // The time of a whole launch from its machine code: streams of a few CTAs, one SM, and the waves of the grid.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,13 +15,20 @@
 
 namespace roofgen::timing {
 
+/// Bytes of a kernel's buffer from `offset` on, by the name of its argument; false: unknown.
+using ReadBuffer = std::function<bool(const std::string& argument, uint64_t offset, std::span<std::byte> out)>;
+/// The launch of a generated kernel. Its buffers lie far apart, because their sizes are not known here.
+sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read = {});
+
 struct LaunchRequest {
   const sass::Code* code = nullptr;
   sass::StreamLaunch launch;
   int registers = 0;
-  int64_t smem_bytes = 0;   ///< of a CTA, static and dynamic
-  size_t trace_spans = 0;   ///< of the timeline that are kept at most
-  double buffer_bytes = 0;  ///< of all arguments: a bound of the distinct bytes; 0: unknown
+  int64_t smem_bytes = 0;                 ///< of a CTA, static and dynamic
+  size_t trace_spans = 0;                 ///< of the timeline that are kept at most
+  double buffer_bytes = 0;                ///< of all arguments: a bound of the distinct bytes; 0: unknown
+  std::optional<double> dram_bytes = {};  ///< of the whole launch, both directions; nullopt: estimated
+  bool event = true;                      ///< false: only the interval model runs
 };
 
 /// Sums over the whole launch, extrapolated from CTAs at the edges and inside of the grid.
@@ -29,6 +40,7 @@ struct StreamCounts {
   double global_load_requests = 0, global_store_requests = 0;
   double global_load_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
   double dram_read_bytes = 0, dram_write_bytes = 0;
+  std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipe_instructions{};  ///< of warps
 };
 
 struct LaunchTime {

@@ -53,6 +53,15 @@ Json kernel_json(const KernelReport& k, Origin gpu) {
   j["narrow_load_lanes"] = c.narrow_load;
   ROOFGEN_PUT(j, k, compulsory_bytes, arithmetic_intensity, intermediate_in_l2)
   j["time_us"] = 1e6 * k.seconds;
+  if (!k.measurement) {
+    j["time_model"] = to_string(k.time.model);
+    j["error_band"] = k.time.band;
+  }
+  if (k.code) {
+    j["interval_time_us"] = 1e6 * k.code->interval_seconds;
+    j["warp_instructions"] = k.code->counts.warp_instructions;
+    j["time_doubts"] = k.code->doubts;
+  }
   j["bound_by"] = k.time.bound_by;
   ROOFGEN_PUT(j, k, waste, idle, stall)
   j["verification"] = verification_json(k.verification);
@@ -75,6 +84,7 @@ Json kernel_json(const KernelReport& k, Origin gpu) {
   origins["waste"] = origins["idle"] = Origin::kModel;
   origins["stall"] = timed;
   if (k.measurement) origins["model_time_us"] = Origin::kModel;
+  if (k.code) origins["interval_time_us"] = origins["warp_instructions"] = Origin::kModel;
   return j;
 }
 

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text_table.h"
 #include "base/units.h"
@@ -183,16 +185,17 @@ std::string tune_text(const TuneReport& r, bool color) {
     out +=
         fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);
   else if (r.gpu)
-    out += fmt::format(
-        "origins   time: {}; model, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: "
-        "compiled{}\n",
-        to_string(r.time_origin()), 100 * kModelErrorBand, instructions,
-        r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
+    out +=
+        fmt::format("origins   time: {}; model: {}; DRAM: model; L2, instructions, FLOPs: {}; registers: compiled{}\n",
+                    to_string(r.time_origin()), models_text(kernels_of(r.variants)), instructions,
+                    r.time_origin() == Origin::kMeasured ? "" : "; nothing was measured");
   else
     out += fmt::format(
-        "origins   time, DRAM: model (error band {:.0f} %); L2, instructions, FLOPs: {}; registers: compiled; nothing "
-        "was measured\n",
-        100 * kModelErrorBand, instructions);
+        "origins   time: {}; DRAM: model; L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n",
+        models_text(kernels_of(r.variants)), instructions);
+  out += doubts_text(kernels_of(r.variants));
+  if (!r.closed_form_because.empty())
+    out += fmt::format("          the machine code gives no time: {}\n", r.closed_form_because);
   if (flagged)
     out +=
         "          * an intermediate stays in L2 and is judged against the L2 roof: neither its reading nor a later "
@@ -200,6 +203,30 @@ std::string tune_text(const TuneReport& r, bool color) {
   if (r.gpu) out += notes_text(*r.gpu);
   for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
+  return out;
+}
+
+std::string models_text(const std::vector<const KernelReport*>& kernels) {
+  std::map<TimeModel, std::pair<double, double>> bands;  // the narrowest and the widest
+  for (const KernelReport* k : kernels) {
+    const auto at = bands.try_emplace(k->time.model, k->time.band, k->time.band).first;
+    at->second = {std::min(at->second.first, k->time.band), std::max(at->second.second, k->time.band)};
+  }
+  std::vector<std::string> parts;
+  for (auto b = bands.rbegin(); b != bands.rend(); ++b) {
+    const auto& [narrow, wide] = b->second;
+    parts.push_back(fmt::format("{} (error band {}{:.0f} %)", to_string(b->first),
+                                wide - narrow < 0.005 ? "" : fmt::format("{:.0f} to ", 100 * narrow), 100 * wide));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string doubts_text(const std::vector<const KernelReport*>& kernels) {
+  std::string out;
+  std::set<std::string> shown;
+  for (const KernelReport* k : kernels)
+    if (k->code && !k->code->doubts.empty() && shown.insert(k->digest).second)
+      out += fmt::format("          the time of {} does not know {}\n", k->stage, fmt::join(k->code->doubts, ", "));
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tuner/report.h"
 
@@ -16,6 +17,19 @@ std::string tune_text(const TuneReport& report, bool color);
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
 std::string params_text(const Schedule& schedule);  ///< "BM=128 stages=2"
+
+/// The kernels of several variants or partitions.
+template <class Report>
+std::vector<const KernelReport*> kernels_of(const std::vector<Report>& reports) {
+  std::vector<const KernelReport*> out;
+  for (const Report& r : reports)
+    for (const KernelReport& k : r.kernels) out.push_back(&k);
+  return out;
+}
+/// "event model (error band 17 %), closed form (30 %)": the models of the kernels' times.
+std::string models_text(const std::vector<const KernelReport*>& kernels);
+/// What the models of the machine code did not know, a line for each kernel.
+std::string doubts_text(const std::vector<const KernelReport*>& kernels);
 
 /// "+-0.3 %": half the 95 % interval of the median over the median.
 std::string spread_text(const Measurement& measurement);

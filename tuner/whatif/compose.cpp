@@ -57,7 +57,7 @@ void add_up(PartitionReport& out, double floor_seconds) {
 }  // namespace
 
 PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
-                        const std::vector<TunedPart>& tuned) {
+                        const std::vector<TunedPart>& tuned, const Retime& retime) {
   PartitionReport out;
   out.name = partition.name;
   for (const Part& p : partition.parts)
@@ -101,8 +101,11 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
     out.intermediates.push_back(value);
   }
 
-  for (KernelReport& k : out.kernels) {
-    if (k.counted) k.time = estimate(device, k.work, k.occupancy);
+  for (size_t i = 0; i < out.kernels.size(); ++i) {
+    KernelReport& k = out.kernels[i];
+    if (k.code && k.work.dram_bytes != alone[i]) k.code = retime(partition.parts[i], k.work.dram_bytes);
+    if (k.counted)
+      k.time = k.code ? estimate(device, k.work, k.occupancy, *k.code) : estimate(device, k.work, k.occupancy);
     if (!k.measurement) k.seconds = k.time.seconds;
     // A chain without matrix work counts operations of the FP32 pipe: else its arithmetic intensity would be 0.
     if (!subject.matrix_flops()) k.flops = k.work.fp32_ops;

@@ -16,7 +16,7 @@ namespace {
 /// Half the 95 % interval of a measured time, or the error band of a modelled time.
 double error_of(const KernelReport& k) {
   const Timing* timing = k.measurement ? ranking_timing(*k.measurement) : nullptr;
-  return timing ? 0.5e-9 * (timing->high_ns - timing->low_ns) : kModelErrorBand * k.seconds;
+  return timing ? 0.5e-9 * (timing->high_ns - timing->low_ns) : k.time.band * k.seconds;
 }
 
 /// Two gemms of one schedule run the same main loop, so the model makes the same error in both. Kernels of split and of
@@ -223,14 +223,14 @@ TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, cons
     }
   };
   const auto difference = [](const KernelReport& x, const KernelReport& y) {
-    return kModelErrorBand * std::fabs(x.seconds - y.seconds);
+    return std::max(x.time.band, y.time.band) * std::fabs(x.seconds - y.seconds);
   };
   const auto same_launch = [](const KernelReport& x, const KernelReport& y) {
     return !x.digest.empty() && x.digest == y.digest && x.work.ctas == y.work.ctas;
   };
   match(same_launch, difference);
   match(same_main_loop, [&](const KernelReport& x, const KernelReport& y) {
-    return std::max(difference(x, y), kModelErrorBand * epilogue_seconds(report, x, y));
+    return std::max(difference(x, y), std::max(x.time.band, y.time.band) * epilogue_seconds(report, x, y));
   });
   for (const auto& rest : {a, b})
     for (const KernelReport* k : rest) squares += error_of(*k) * error_of(*k);

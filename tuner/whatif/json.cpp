@@ -84,7 +84,10 @@ Json report_json(const WhatIfReport& r) {
   j["origins"] = {{"time_us", r.times},     {"dram_bytes", "model"},   {"l2_bytes", "simulated"},
                   {"flops", "simulated"},   {"registers", "compiled"}, {"spill_bytes", "compiled"},
                   {"occupancy", "compiled"}};
-  j["error_band"] = kModelErrorBand;
+  double band = 0;  // the widest
+  for (const PartitionReport& p : r.partitions)
+    for (const KernelReport& k : p.kernels) band = std::max(band, k.time.band);
+  j["error_band"] = band;
   j["floor"] = {{"time_us", 1e6 * r.floor.seconds}, {"bound_by", r.floor.bound_by}, {"origin", "model"}};
   j["best"] = r.best() ? Json(r.best()->name) : Json(nullptr);
   j["score"] = r.best() ? r.floor.seconds / r.best()->seconds : 0.0;

@@ -25,7 +25,8 @@ class Search {
     ROOFGEN_CHECK(tune_parts(all));
     for (const Partition& p : all)
       report_.partitions.push_back(p.variant ? compose(report_.floor.seconds, p, tuned_variant(p), why_untimed(p))
-                                             : compose(subject_, context_.device, report_.floor.seconds, p, tuned_));
+                                             : compose(subject_, context_.device, report_.floor.seconds, p, tuned_,
+                                                       [&](Part part, double bytes) { return retime(part, bytes); }));
     if (!plan.empty()) report_.forced = plan;
     report_.interrupted = stopped();
     conclude(report_);
@@ -167,6 +168,19 @@ class Search {
         return fmt::format("nothing was verified of {}: {}: {}", name, x.stage,
                            x.reason.substr(0, x.reason.find('\n')));
     return fmt::format("nothing was verified of {}", name);
+  }
+
+  std::optional<CodeTime> retime(Part part, double dram_bytes) {
+    const auto found = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == part; });
+    if (!context_.timer || found == results_.end()) return std::nullopt;
+    const Result<PlanProblem> made = subject_.make({part}, {});
+    if (!made) return std::nullopt;
+    const auto& [variant, winners] = *found->second.winners.begin();
+    const TunedKernel& k = winners.front();
+    auto timed = context_.timer->time({&k.binary, &k.launch, initial_contents(*made->op, made->problem, {}),
+                                       fmt::format("{} {}", to_string(made->problem), variant), dram_bytes},
+                                      TimeModel::kEvent);
+    return timed ? std::optional(std::move(*timed)) : std::nullopt;
   }
 
   /// Runs the partitions that verdicts name: every kernel on the output of the kernel before it.

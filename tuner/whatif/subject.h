@@ -2,8 +2,10 @@
 // values between kernels.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,10 +108,13 @@ struct TunedPart {
   KernelReport kernel;
 };
 
+/// The time of a tuned part's machine code with other DRAM traffic; nullopt: the machine code gives none.
+using Retime = std::function<std::optional<CodeTime>(Part part, double dram_bytes)>;
+
 /// The times and the traffic of one partition, given the intermediates that stay in L2 between its kernels. A value
 /// stays if it and all traffic until it is read fit the usable L2. `floor_seconds`: T_problem of all steps.
 PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
-                        const std::vector<TunedPart>& tuned);
+                        const std::vector<TunedPart>& tuned, const Retime& retime);
 
 /// A partition that is a variant of tune(). `tuned`: nullptr if `failed` says why there is none.
 PartitionReport compose(double floor_seconds, const Partition& partition, const VariantReport* tuned,

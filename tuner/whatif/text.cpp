@@ -132,9 +132,9 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
   for (const std::string& n : r.notes) out += fmt::format("note      {}\n", n);
   if (r.times == Origin::kModel)
     out += fmt::format(
-        "origins   time, DRAM: model (error band {:.0f} % of what two partitions do not share); L2, FLOPs: simulated; "
-        "registers, spills: compiled; nothing was measured\n",
-        100 * kModelErrorBand);
+        "origins   time: {} of what two partitions do not share; DRAM: model; L2, FLOPs: simulated; registers, spills: "
+        "compiled; nothing was measured\n",
+        models_text(kernels_of(r.partitions)));
   else
     out += fmt::format(
         "origins   time: {}, each kernel timed alone; DRAM: model; L2, FLOPs: simulated; registers, spills: compiled\n",

@@ -1,0 +1,139 @@
+#include "tuner/search/kernel_timer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "runtime/sass/disassembler.h"
+
+namespace roofgen {
+
+namespace timing {
+ROOFGEN_TO_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
+                l2_write_sectors, pipe_instructions)
+ROOFGEN_FROM_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
+                  l2_write_sectors, pipe_instructions)
+}  // namespace timing
+
+namespace {
+
+std::string to_payload(const CodeTime& t) {
+  Json j{{"model", static_cast<int>(t.model)}, {"counts", t.counts}};
+  ROOFGEN_PUT(j, t, seconds, interval_seconds, doubts)
+  return json_line(j);
+}
+
+std::optional<CodeTime> from_payload(const std::string& text) {
+  try {
+    const Json j = parse_json(text);
+    CodeTime t;
+    t.model = static_cast<TimeModel>(j.at("model").get<int>());
+    j.at("counts").get_to(t.counts);
+    ROOFGEN_GET(j, t, seconds, interval_seconds, doubts)
+    return t;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const std::vector<Buffer>& temporaries) {
+  struct Contents {
+    std::map<std::string, Buffer> buffers;
+    std::map<std::string, std::function<void(uint64_t, std::span<std::byte>)>> fillers;
+  };
+  auto known = std::make_shared<Contents>();
+  for (const Buffer& b : op.buffers(problem)) known->buffers[b.name] = b;
+  for (const Buffer& b : temporaries) known->buffers[b.name] = b;
+  return [known, &op, &problem](const std::string& name, uint64_t offset, std::span<std::byte> out) {
+    const auto b = known->buffers.find(name);
+    if (b == known->buffers.end() || offset > b->second.bytes || out.size() > b->second.bytes - offset) return false;
+    if (b->second.zeroed) {
+      std::fill(out.begin(), out.end(), std::byte{0});
+      return true;
+    }
+    if (!b->second.has_contents()) return false;
+    auto& filler = known->fillers[name];
+    if (!filler) filler = op.filler(problem, InputPattern::kNormal, name);
+    filler(offset, out);
+    return true;
+  };
+}
+
+KernelTimer::KernelTimer(const Device& device, Store* store) : device_(device), store_(store) {
+  Result<timing::Machine> machine = timing::machine_of(device);
+  if (!machine)
+    unavailable_ = machine.error().message;
+  else if (sass::nvdisasm_path().empty())
+    unavailable_ = "there is no nvdisasm, which reads machine code";
+  else
+    machine_ = std::move(*machine);
+  for (const auto& [name, cell] : device.cells) device_key_ += fmt::format("{}={} ", name, cell.value);
+}
+
+StoreKey KernelTimer::key_of(const KernelLaunch& k, TimeModel model) const {
+  return {k.binary->digest,
+          fmt::format("{} {} dram={} registers={} smem={}", k.contents, launch_text(*k.launch), k.dram_bytes,
+                      k.binary->registers, k.binary->static_smem_bytes),
+          fmt::format("{} {}", to_string(model), timing::model_version()), device_key_};
+}
+
+std::optional<CodeTime> KernelTimer::recall(const KernelLaunch& kernel, TimeModel model) {
+  const auto payload = store_ ? store_->lookup(key_of(kernel, model)) : std::nullopt;
+  return payload ? from_payload(*payload) : std::nullopt;
+}
+
+void KernelTimer::read(const std::vector<const Binary*>& binaries) {
+  if (!unavailable_.empty()) return;
+  std::vector<sass::CodeRequest> requests;
+  std::vector<const Binary*> asked;
+  const std::lock_guard lock(mutex_);
+  for (const Binary* b : binaries) {
+    if (codes_.count(b->digest) ||
+        std::any_of(asked.begin(), asked.end(), [&](const Binary* a) { return a->digest == b->digest; }))
+      continue;
+    requests.push_back({b->cubin, b->entry, b->arch});
+    asked.push_back(b);
+  }
+  std::vector<Result<sass::Code>> codes = sass::read_code(requests);
+  for (size_t i = 0; i < asked.size(); ++i)
+    codes_[asked[i]->digest] = std::make_shared<const Result<sass::Code>>(std::move(codes[i]));
+}
+
+void KernelTimer::forget() {
+  const std::lock_guard lock(mutex_);
+  codes_.clear();
+}
+
+KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
+  read({&binary});
+  const std::lock_guard lock(mutex_);
+  return codes_.at(binary.digest);
+}
+
+Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
+  if (!unavailable_.empty()) return Error{Exit::kUnavailable, unavailable_};
+  if (k.launch->cluster.count() > 1) return Error{Exit::kUnavailable, "the models of one SM know no clusters"};
+  if (auto known = recall(k, model)) return std::move(*known);
+  const Code code = code_of(*k.binary);
+  if (!*code) return code->error();
+  if (!(*code)->unknown.empty()) return Error{Exit::kUnavailable, "the opcode table lacks " + (*code)->unknown.front()};
+  timing::LaunchRequest request;
+  request.code = &**code;
+  request.launch = timing::stream_launch(*k.launch, k.read);
+  request.registers = k.binary->registers;
+  request.smem_bytes = k.binary->static_smem_bytes + k.launch->smem_bytes;
+  request.dram_bytes = k.dram_bytes;
+  request.event = model == TimeModel::kEvent;
+  ROOFGEN_TRY(const timing::LaunchTime t, timing::launch_time(device_, machine_, std::move(request)));
+  CodeTime out{model, request.event ? t.event_s : t.interval_s, t.interval_s, t.counts, {}};
+  for (const bool branch : {true, false})
+    if (std::any_of(t.doubts.begin(), t.doubts.end(), [&](const sass::Doubt& d) { return d.is_branch == branch; }))
+      out.doubts.push_back(branch ? "a branch on an unknown value" : "an access to an unknown address");
+  if (store_) store_->put(key_of(k, model), to_payload(out));
+  return out;
+}
+
+}  // namespace roofgen

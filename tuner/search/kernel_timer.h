@@ -1,0 +1,61 @@
+// Times of compiled kernels from their machine code (tuner/timing): they need no GPU.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/ops/op.h"
+#include "tuner/code_time.h"
+#include "tuner/search/store.h"
+#include "tuner/timing/launch_time.h"
+
+namespace roofgen {
+
+/// A kernel and one launch of it.
+struct KernelLaunch {
+  const Binary* binary = nullptr;
+  const Launch* launch = nullptr;
+  timing::ReadBuffer read;  ///< initial contents of its buffers
+  std::string contents;     ///< names them in the store
+  double dram_bytes = 0;    ///< of the whole launch, both directions
+};
+
+/// Initial contents of an op's inputs, and zeros in the temporaries that begin with zeros. `op` and `problem` must
+/// outlive it; not thread-safe.
+timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const std::vector<Buffer>& temporaries);
+
+/// Thread-safe. The store must outlive it.
+class KernelTimer {
+ public:
+  /// `store`: may be null.
+  KernelTimer(const Device& device, Store* store);
+  /// Why no kernel has a time: no disassembler, or the device lacks a number. Empty: kernels have times.
+  const std::string& unavailable() const { return unavailable_; }
+  /// The stored time.
+  std::optional<CodeTime> recall(const KernelLaunch& kernel, TimeModel model);
+  /// Disassembles kernels, all in one process. Later calls of time() are then fast.
+  void read(const std::vector<const Binary*>& binaries);
+  /// Forgets the machine code that it has read.
+  void forget();
+  /// Errors: of this kernel, which has unknown instructions, does not end, or needs what the models lack.
+  Result<CodeTime> time(const KernelLaunch& kernel, TimeModel model);
+
+ private:
+  using Code = std::shared_ptr<const Result<sass::Code>>;
+  StoreKey key_of(const KernelLaunch& kernel, TimeModel model) const;
+  Code code_of(const Binary& binary);
+
+  Device device_;
+  Store* store_;
+  std::string unavailable_;
+  timing::Machine machine_;
+  std::string device_key_;
+  std::mutex mutex_;
+  std::map<std::string, Code> codes_;  ///< by the digest of the binary
+};
+
+}  // namespace roofgen
