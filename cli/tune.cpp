@@ -26,17 +26,29 @@ struct TuneFlags {
 /// Lines of a template that --explain-time lists.
 constexpr size_t kExplainedLines = 10;
 
-/// The times of the best variant's kernels by the model of one SM, which reads their machine code.
-Result<std::string> explain_times(const Workbench& bench, const TuneResult& result, double sm_mhz) {
-  std::string out;
+/// Where the time of each kernel of the best variant goes, by the model of one SM, which reads their machine code.
+Result<std::vector<profile::Report>> explain_times(const Workbench& bench, const TuneResult& result, double sm_mhz) {
+  std::vector<profile::Report> out;
   const auto winners = result.winners.find(result.report.best_variant);
   if (winners == result.winners.end()) return out;
-  for (const TunedKernel& k : winners->second) {
-    ROOFGEN_TRY(const profile::Report report, profile::profile_generated(bench.device, k.program, k.binary, k.launch,
-                                                                         result.report.compiler, {sm_mhz}));
-    out += "\n" + profile::profile_text(report, kExplainedLines);
+  const std::vector<KernelReport>& kernels = result.report.find(result.report.best_variant)->kernels;
+  for (size_t i = 0; i < winners->second.size(); ++i) {
+    const TunedKernel& k = winners->second[i];
+    profile::Generated generated{k.program, k.binary, k.launch, result.report.compiler,
+                                 initial_contents(*bench.op, bench.problem, {})};
+    if (kernels[i].counted) generated.dram_bytes = kernels[i].work.dram_bytes;
+    ROOFGEN_TRY(out.emplace_back(), profile::profile_generated(bench.device, generated, {sm_mhz}));
   }
   return out;
+}
+
+void add_explanations(const std::vector<profile::Report>& reports, plot::Page& page) {
+  for (const profile::Report& r : reports) {
+    page.facts.push_back({"limiter of " + r.kernel, fmt::format("{}; next lever: {}", r.limiter, r.next)});
+    for (const std::string& d : r.doubts) page.warnings.push_back(fmt::format("{}: {}", r.kernel, d));
+    const std::vector<plot::Block> blocks = profile::time_blocks(r, r.kernel + ": ");
+    page.blocks.insert(page.blocks.end(), blocks.begin(), blocks.end());
+  }
 }
 
 /// What other judges of the hardware say of the best variant; each may be missing, which costs a line.
@@ -118,18 +130,29 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
     if (opinions.counters) fmt::print("\n{}", counters_text(*opinions.counters));
     if (opinions.sanitizer) fmt::print("\n{}", sanitizer_text(*opinions.sanitizer));
   }
-  if (!flags.html.empty() && !report.best_variant.empty()) {
-    ROOFGEN_TRY(const plot::Page page, tune_page(parse_json(tune_json(report)), "result", *bench.files));
+  std::vector<profile::Report> explained;
+  const bool draws = !flags.html.empty() && !report.best_variant.empty();
+  if (flags.explain_time || draws) {
+    auto reports = explain_times(bench, result, flags.sm_clock);
+    if (reports)
+      explained = std::move(*reports);
+    else if (flags.explain_time)
+      return std::move(reports).error();
+    else
+      warn("the page does not explain the time: " + reports.error().message);
+  }
+  if (draws) {
+    ROOFGEN_TRY(plot::Page page, tune_page(parse_json(tune_json(report)), "result", *bench.files));
+    add_explanations(explained, page);
     ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
   }
   if (!flags.run.record.empty())
     for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(write_output(flags.run.record + "/" + name, text));
   // With --json the explanation goes to stderr, so that stdout stays one document.
   if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
-  if (flags.explain_time) {
-    ROOFGEN_TRY(const std::string text, explain_times(bench, result, flags.sm_clock));
-    fmt::print(flags.json ? stderr : stdout, "{}", text);
-  }
+  if (flags.explain_time)
+    for (const profile::Report& r : explained)
+      fmt::print(flags.json ? stderr : stdout, "\n{}", profile::profile_text(r, kExplainedLines));
   if (report.best_variant.empty())
     fmt::print(
         stderr, "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),

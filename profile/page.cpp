@@ -37,6 +37,33 @@ std::optional<plot::Roofline> roofline(const Report& r, const Device& device) {
 
 }  // namespace
 
+std::vector<plot::Block> time_blocks(const Report& r, const std::string& of) {
+  std::vector<plot::Block> out;
+  plot::Bars units{of + "busy units", "share of the time, %", false, {}, {{"busy", {}}}};
+  for (const Utilisation& u : r.units) {
+    units.labels.push_back(u.unit);
+    units.series[0].values.push_back(100 * u.share);
+  }
+  out.emplace_back(std::move(units));
+  plot::Bars stalls{of + "warps wait for", "share of warp-cycles, %", false, {}, {{"stalled", {}}}};
+  for (size_t i = 0; i < r.stalls.size(); ++i) {
+    stalls.labels.push_back(to_string(static_cast<timing::Stall>(i)));
+    stalls.series[0].values.push_back(100 * r.stalls[i]);
+  }
+  out.emplace_back(std::move(stalls));
+  plot::TableBlock lines{
+      of + "lines of the source",
+      {"line", "issues", "of the busiest unit", "warps wait for its results", "warps wait at it", "cause"},
+      {}};
+  for (const LineTime& l : r.lines) {
+    if (l.busy + l.waiting + l.stalled < 0.005) continue;
+    lines.rows.push_back({fmt::format("{}:{}", l.source.file, l.source.line), count_text(static_cast<double>(l.issues)),
+                          percent(l.busy), percent(l.waiting), percent(l.stalled), to_string(l.cause)});
+  }
+  out.emplace_back(std::move(lines));
+  return out;
+}
+
 plot::Page profile_page(const Report& r, const Device& device) {
   const timing::LaunchTime& t = r.time;
   plot::Page page;
@@ -61,29 +88,9 @@ plot::Page profile_page(const Report& r, const Device& device) {
     page.warnings.push_back(fmt::format("{} is not in the opcode table and counts as an integer instruction", name));
   for (const std::string& d : r.doubts) page.warnings.push_back(d);
   for (const std::string& n : r.notes) page.warnings.push_back(n);
-  plot::Bars units{"Busy units", "share of the time, %", false, {}, {{"busy", {}}}};
-  for (const Utilisation& u : r.units) {
-    units.labels.push_back(u.unit);
-    units.series[0].values.push_back(100 * u.share);
-  }
-  page.blocks.emplace_back(std::move(units));
-  plot::Bars stalls{"Warps wait for", "share of warp-cycles, %", false, {}, {{"stalled", {}}}};
-  for (size_t i = 0; i < r.stalls.size(); ++i) {
-    stalls.labels.push_back(to_string(static_cast<timing::Stall>(i)));
-    stalls.series[0].values.push_back(100 * r.stalls[i]);
-  }
-  page.blocks.emplace_back(std::move(stalls));
+  const std::vector<plot::Block> blocks = time_blocks(r);
+  page.blocks.insert(page.blocks.end(), blocks.begin(), blocks.end());
   if (auto figure = roofline(r, device)) page.blocks.emplace_back(std::move(*figure));
-  plot::TableBlock lines{
-      "Lines of the source",
-      {"line", "issues", "of the busiest unit", "warps wait for its results", "warps wait at it", "cause"},
-      {}};
-  for (const LineTime& l : r.lines) {
-    if (l.busy + l.waiting + l.stalled < 0.005) continue;
-    lines.rows.push_back({fmt::format("{}:{}", l.source.file, l.source.line), count_text(static_cast<double>(l.issues)),
-                          percent(l.busy), percent(l.waiting), percent(l.stalled), to_string(l.cause)});
-  }
-  page.blocks.emplace_back(std::move(lines));
   const double load = static_cast<double>(t.sm.load_sectors);
   plot::TableBlock memory{"Memory of the whole launch", {"quantity", "value"}, {}};
   memory.rows = {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -74,7 +75,16 @@ constexpr Advice kAdvice[] = {
     {Stall::kFetch, "instruction cache", "less unrolling, so that the loop fits in the instruction cache"},
     {Stall::kNotSelected, "issue slots", "fewer instructions"}};
 
-void conclude(Report& r, const timing::Machine& m) {
+/// The pipe that warps wait for most.
+Pipe contended(const timing::SmTime& sm, const sass::Code& code) {
+  std::array<double, static_cast<size_t>(Pipe::kCount)> waiting{};
+  for (size_t i = 0; i < sm.instructions.size(); ++i)
+    waiting[static_cast<size_t>(code.instructions[i].opcode->pipe)] +=
+        sm.instructions[i].stalls[static_cast<size_t>(Stall::kPipe)];
+  return static_cast<Pipe>(std::max_element(waiting.begin(), waiting.end()) - waiting.begin());
+}
+
+void conclude(Report& r, const timing::Machine& m, const sass::Code& code) {
   const timing::LaunchTime& t = r.time;
   const Utilisation top = r.units.empty() ? Utilisation{} : r.units.front();
   if (t.ctas < m.sms) {
@@ -117,6 +127,11 @@ void conclude(Report& r, const timing::Machine& m) {
     if (static_cast<Stall>(i) != Stall::kNotSelected && r.stalls[i] > r.stalls[most]) most = i;
   for (const Advice& a : kAdvice)
     if (static_cast<size_t>(a.cause) == most) r.limiter = a.limiter, r.next = a.next;
+  if (most == static_cast<size_t>(Stall::kPipe)) {
+    const char* pipe = to_string(contended(t.sm, code));
+    r.limiter = fmt::format("bursts of work for the {} pipe", pipe);
+    r.next = fmt::format("other work between the instructions of the {} pipe, or fewer of them", pipe);
+  }
 }
 
 /// The cycles in which an instruction occupies a unit, by the unit's name.
@@ -204,6 +219,7 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   launch.registers = out.registers;
   launch.smem_bytes = out.static_smem_bytes + out.smem_bytes;
   launch.buffer_bytes = subject.buffer_bytes;
+  launch.dram_bytes = subject.dram_bytes;
   ROOFGEN_TRY(out.time, timing::launch_time(device, machine, std::move(launch)));
 
   const timing::SmTime& sm = out.time.sm;
@@ -211,7 +227,7 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   for (size_t i = 0; i < sm.stalls.size(); ++i) out.stalls[i] = sm.stalls[i] / std::max(1.0, sm.warp_cycles);
   out.issuing = sm.cycles > 0 ? static_cast<double>(sm.issues) / (machine.schedulers * sm.cycles) : 0;
   out.achieved_warps = sm.cycles > 0 ? sm.warp_cycles / sm.cycles : 0;
-  conclude(out, machine);
+  conclude(out, machine, code);
   std::vector<Where> places;
   if (options.by_line) {
     ROOFGEN_TRY(const std::vector<sass::TextLine> lines, sass::line_table(binary.cubin, binary.entry));
@@ -234,15 +250,15 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   return out;
 }
 
-Result<Report> profile_generated(const Device& device, const Program& program, const Binary& binary,
-                                 const Launch& launch, const std::string& compiler, const Options& options) {
+Result<Report> profile_generated(const Device& device, const Generated& kernel, const Options& options) {
   Subject s;
-  s.file = to_string(program.schedule);
-  s.kernel = program.entry;
-  s.compiler = compiler;
-  s.binary = &binary;
-  s.launch = timing::stream_launch(launch);
-  const std::vector<Where>& lines = program.line_map.lines;
+  s.file = to_string(kernel.program.schedule);
+  s.kernel = kernel.program.entry;
+  s.compiler = kernel.compiler;
+  s.binary = &kernel.binary;
+  s.launch = timing::stream_launch(kernel.launch, kernel.read);
+  s.dram_bytes = kernel.dram_bytes;
+  const std::vector<Where>& lines = kernel.program.line_map.lines;
   s.place = [&lines](const std::string& file, int line) {
     const auto at = static_cast<size_t>(std::max(line, 1) - 1);
     return at < lines.size() && lines[at].line ? lines[at] : Where{file, line, 0};

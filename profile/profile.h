@@ -73,18 +73,29 @@ struct Subject {
   sass::StreamLaunch launch;
   std::function<uint64_t(const sass::Variable&)> address_of = {};  ///< of a module variable
   double buffer_bytes = 0;                                         ///< of all buffers; 0: unknown
+  std::optional<double> dram_bytes = {};                           ///< of the launch, both directions; else estimated
   std::function<Where(const std::string& file, int line)> place;   ///< of a line of the compiled source
 };
 /// Reads the machine code and models the launch. Exit::kUnavailable without nvdisasm, or if the device lacks a number.
 Result<Report> profile_launch(const Device& device, Subject subject, const Options& options);
-/// The same of a kernel that roofgen generated; places are lines of its template.
-Result<Report> profile_generated(const Device& device, const Program& program, const Binary& binary,
-                                 const Launch& launch, const std::string& compiler, const Options& options);
+/// A kernel that roofgen generated, with what its search knows of the launch.
+struct Generated {
+  const Program& program;
+  const Binary& binary;
+  const Launch& launch;
+  std::string compiler;
+  timing::ReadBuffer read = {};           ///< initial contents of its buffers
+  std::optional<double> dram_bytes = {};  ///< of the launch, both directions; else estimated
+};
+/// The same of such a kernel; places are lines of its template.
+Result<Report> profile_generated(const Device& device, const Generated& kernel, const Options& options);
 
 /// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
 Result<Report> run(const Request& request);
 
 std::string profile_text(const Report& report, size_t top);
+/// Figures and tables of where the time of one kernel goes; `of` begins their titles.
+std::vector<plot::Block> time_blocks(const Report& report, const std::string& of = "");
 /// The report as a page of figures and tables.
 plot::Page profile_page(const Report& report, const Device& device);
 /// The timeline of the simulated SM as JSON in the Trace Event Format.
