@@ -214,6 +214,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
         if (i.operands[k].kind == Kind::kPredicate) {
           uint32_t value = 0, is_known = 0;
           predicate(w, i.operands[k], value, is_known);
+          deciding_axes |= operand_axes;  // no operand but predicates was read before
           reads &= value | ~is_known;
         }
       addresses(w, *from, at, known);
@@ -300,8 +301,10 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
   };
   const auto floats = [&](size_t n, auto f) {
     get(a, 0, true), get(b, 1, true), get(c, 2, true);
-    for (unsigned l = 0; l < 32; ++l) d.v[l] = as_bits(f(as_float(a.v[l]), as_float(b.v[l]), as_float(c.v[l])));
+    d.fill(0);
     d.known = a.known & (n > 1 ? b.known : ~0u) & (n > 2 ? c.known : ~0u);
+    if (d.known & mask)
+      for (unsigned l = 0; l < 32; ++l) d.v[l] = as_bits(f(as_float(a.v[l]), as_float(b.v[l]), as_float(c.v[l])));
     put(d);
   };
   switch (action) {
@@ -347,6 +350,9 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     case Action::kFsel: {
       get(a, 0, true), get(b, 1, true);
       flag(0, flag_value, flag_known);
+      d.fill(0);
+      d.known = a.known & b.known & flag_known;
+      if (!(d.known & mask)) return put(d);
       for (unsigned l = 0; l < 32; ++l) {
         const bool first = flag_value >> l & 1;
         if (action == Action::kFsel)
@@ -355,7 +361,6 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
           d.v[l] = as_bits(first ? std::fmin(as_float(a.v[l]), as_float(b.v[l]))
                                  : std::fmax(as_float(a.v[l]), as_float(b.v[l])));
       }
-      d.known = a.known & b.known & flag_known;
       return put(d);
     }
     case Action::kSel: {
@@ -663,11 +668,14 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     case Action::kS2r:
     case Action::kCs2r: {
       if (i.sources() < 1) break;
-      d.known = ~0u;
+      d.fill(0);
+      const auto special = static_cast<Special>(i.source(0).value);
+      if (special >= Special::kCtaidX && special <= Special::kCtaidZ)
+        operand_axes |= static_cast<uint8_t>(1u << (static_cast<int>(special) - static_cast<int>(Special::kCtaidX)));
       const uint32_t bx = launch.block.x, by = launch.block.y;
       for (unsigned l = 0; l < 32; ++l) {
         const uint32_t t = 32 * w.number + l;
-        switch (static_cast<Special>(i.source(0).value)) {
+        switch (special) {
           case Special::kTidX: d.v[l] = t % bx; break;
           case Special::kTidY: d.v[l] = t / bx % by; break;
           case Special::kTidZ: d.v[l] = t / bx / by; break;
@@ -700,6 +708,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       const Operand& o = i.source(0);
       if (o.index != kZeroRegister) base = w.registers[o.index];
       if (o.uniform < kUniformZero) add_lanes(base, w.uniform[o.uniform]);
+      operand_axes |= base.axes;
       for (unsigned word = 0; word < std::max(1u, i.bytes / 4u); ++word) {
         constant(o, base, std::min<uint32_t>(i.bytes, 4), word, d);
         if (i.bytes == 1 && i.has(kSigned))
@@ -718,6 +727,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
         if (i.source(k).kind == Kind::kRegister) read(w, i.source(k), a);
       if (i.sources() < 2) break;
       d = a;
+      for (const uint8_t axes : w.predicate_axes) operand_axes |= axes;
       for (unsigned l = 0; l < 32; ++l) {
         d.v[l] &= ~bits;
         for (unsigned p = 0; p < kTruePredicate; ++p)
@@ -747,6 +757,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
         for (unsigned l = 0; l < 32; ++l) value |= (a.v[l] >> (p + skip) & 1) << l;
         w.predicates[p] = (w.predicates[p] & ~mask) | (value & mask);
         w.predicate_known[p] = (w.predicate_known[p] & ~mask) | (a.known & mask);
+        w.predicate_axes[p] |= operand_axes;
       }
       return;
     }

@@ -12,6 +12,7 @@ using Kind = Operand::Kind;
 void Interpreter::State::constant(const Operand& o, const Lanes& index, uint32_t bytes, unsigned word,
                                   Lanes& out) const {
   const std::string* bank = &bank0;
+  out.axes = index.axes;
   if (o.bank != 0) {
     const auto it = banks.find(o.bank);
     if (it == banks.end()) {
@@ -63,6 +64,7 @@ void Interpreter::State::read(const WarpState& w, const Operand& o, Lanes& out, 
     }
     default: out.fill(0), out.known = 0; return;
   }
+  operand_axes |= out.axes;
   if (is_float) {
     if (o.absolute)
       for (uint32_t& v : out.v) v &= 0x7fffffffu;
@@ -113,7 +115,8 @@ void Interpreter::State::predicate(const WarpState& w, const Operand& o, uint32_
       value = kEveryLane;
     else
       value = (uniform ? w.uniform_predicates : w.predicates)[o.index & 7],
-      known = (uniform ? w.uniform_predicate_known : w.predicate_known)[o.index & 7];
+      known = (uniform ? w.uniform_predicate_known : w.predicate_known)[o.index & 7],
+      operand_axes |= (uniform ? w.uniform_predicate_axes : w.predicate_axes)[o.index & 7];
   } else {
     known = 0;
   }
@@ -123,13 +126,17 @@ void Interpreter::State::predicate(const WarpState& w, const Operand& o, uint32_
 void Interpreter::State::write(WarpState& w, const Operand& o, const Lanes& value, uint32_t mask, unsigned plus) {
   if (o.kind == Kind::kRegister) {
     if (o.index == kZeroRegister || o.index + plus >= kZeroRegister) return;
-    merge(w.registers[o.index + plus], value, mask);
+    Lanes& to = w.registers[o.index + plus];
+    const uint8_t kept = mask == kEveryLane ? uint8_t{0} : to.axes;
+    merge(to, value, mask);
+    to.axes = kept | operand_axes;
   } else if (o.kind == Kind::kUniform && o.index + plus < kUniformZero) {
     // The first active lane has the value of all.
     Lanes& to = w.uniform[o.index + plus];
     const int lane = mask ? std::countr_zero(mask) : 0;
     to.fill(value.v[lane]);
     to.known = value.known >> lane & 1 ? kEveryLane : 0;
+    to.axes = operand_axes;
   }
 }
 
@@ -139,10 +146,12 @@ void Interpreter::State::write_predicate(WarpState& w, const Operand& o, uint32_
   if (o.kind == Kind::kPredicate) {
     w.predicates[o.index] = (w.predicates[o.index] & ~mask) | (value & mask);
     w.predicate_known[o.index] = (w.predicate_known[o.index] & ~mask) | (known & mask);
+    w.predicate_axes[o.index] = (mask == kEveryLane ? uint8_t{0} : w.predicate_axes[o.index]) | operand_axes;
   } else if (o.kind == Kind::kUniformPredicate) {
     const int lane = mask ? std::countr_zero(mask) : 0;
     w.uniform_predicates[o.index] = value >> lane & 1 ? kEveryLane : 0;
     w.uniform_predicate_known[o.index] = known >> lane & 1 ? kEveryLane : 0;
+    w.uniform_predicate_axes[o.index] = operand_axes;
   }
 }
 
@@ -161,11 +170,13 @@ void Interpreter::State::addresses(const WarpState& w, const Operand& o, uint64_
     if (o.wide && o.index + 1 < kZeroRegister) high = w.registers[o.index + 1u];
   }
   known = low.known & high.known;
+  operand_axes |= low.axes | high.axes;
   uint64_t plus = static_cast<uint64_t>(int64_t{o.value});
   if (o.uniform < kUniformZero) {
     const Lanes& u = w.uniform[o.uniform];
     const Lanes* up = o.wide && o.uniform + 1 < kUniformZero ? &w.uniform[o.uniform + 1u] : nullptr;
     known &= u.known & (up ? up->known : kEveryLane);
+    operand_axes |= u.axes | (up ? up->axes : uint8_t{0});
     plus += u.v[0] | (up ? uint64_t{up->v[0]} << 32 : 0);
   }
   for (unsigned lane = 0; lane < 32; ++lane) out[lane] = (low.v[lane] | uint64_t{high.v[lane]} << 32) * o.scale + plus;
@@ -199,6 +210,7 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
       write_predicate(w, o, 0, 0, mask);
   }
   if (!to) return;
+  operand_axes |= memory_axes;  // of device memory, only the address decides
   const uint32_t words = std::max(1u, i.bytes / 4u);
   const bool is_shared = i.opcode->action == Action::kLds, is_local = i.opcode->action == Action::kLdl;
   std::array<Lanes, 4> value;
@@ -251,6 +263,7 @@ void Interpreter::State::store_shared(WarpState& w, const Instruction& i, const 
       part.index = static_cast<uint8_t>(from.index + word);
     Lanes value;
     read(w, part, value);
+    memory_axes |= operand_axes;
     if (i.opcode->action == Action::kStl) {
       for (uint32_t left = mask & known; left; left &= left - 1) {
         const int lane = std::countr_zero(left);
@@ -294,6 +307,7 @@ void Interpreter::State::request(WarpState& w, Access& a, const uint64_t at[32],
 /// Adds the executed instruction to the stream, with its memory access; the access's own values are moved by execute().
 uint32_t Interpreter::State::record(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
   const uint32_t active = guarded(w, i, mask);
+  deciding_axes |= operand_axes;
   w.stream.steps.push_back({index, Step::kNoAccess});
   const auto lanes = static_cast<uint64_t>(std::popcount(active));
   w.stream.lane_instructions += lanes;
@@ -309,6 +323,7 @@ Interpreter::Interpreter(const Code& code, StreamLaunch launch)
     : state_(std::make_unique<State>(code, std::move(launch))) {}
 Interpreter::~Interpreter() = default;
 Result<CtaStream> Interpreter::run(uint64_t cta) { return state_->run(cta); }
+bool Interpreter::depends_on_axis(int axis) const { return state_->deciding_axes >> axis & 1; }
 std::vector<Doubt> Interpreter::doubts() const {
   std::vector<Doubt> out;
   for (const auto& [index, d] : state_->doubts) out.push_back(d);
@@ -508,11 +523,13 @@ bool Interpreter::State::run_warp(WarpState& w) {
       continue;
     }
     const Instruction& i = code.instructions[index];
+    operand_axes = 0;
     if (i.opcode->pipe == Pipe::kBranch && i.opcode->action != Action::kBmov) {
       w.stream.steps.push_back({index, Step::kNoAccess});
       w.stream.lane_instructions += static_cast<uint64_t>(std::popcount(mask));
       --steps_left;
       control(w, i, index, mask);
+      deciding_axes |= operand_axes;
       continue;
     }
     const uint32_t active = record(w, i, index, mask);

@@ -36,6 +36,7 @@ struct WarpState {
   std::array<Lanes, 64> uniform;
   std::array<uint32_t, 8> predicates{}, predicate_known{};
   std::array<uint32_t, 8> uniform_predicates{}, uniform_predicate_known{};
+  std::array<uint8_t, 8> predicate_axes{}, uniform_predicate_axes{};
   std::map<uint32_t, std::vector<Lanes>> local;  ///< by word of the frame, for values that steer
   int waits_at = -1;                             ///< the barrier of the CTA
   WarpStream stream;
@@ -99,6 +100,11 @@ struct Interpreter::State {
   std::map<uint32_t, double> branch_debt;                ///< by instruction: share of taken executions not yet taken
   std::map<uint64_t, std::array<std::byte, 128>> lines;  ///< of device memory that was read for its values
   std::map<uint64_t, bool> line_known;
+
+  // ---- Axes of the grid that decide something: bit 0 x, 1 y, 2 z ---------------------------------
+  mutable uint8_t operand_axes = 0;  ///< of what the current instruction has read so far
+  uint8_t memory_axes = 0;           ///< of all values stored in shared and local memory
+  uint8_t deciding_axes = 0;         ///< of all branches and guards so far
 
   // ---- One CTA ----------------------------------------------------------------------------------
   uint32_t cta_x = 0, cta_y = 0, cta_z = 0;

@@ -88,6 +88,9 @@ class Interpreter {
   ~Interpreter();
   /// Runs one CTA from its beginning. Errors: Exit::kFailed with the reason (endless, deadlock).
   Result<CtaStream> run(uint64_t cta);
+  /// Whether a branch or a guard of the CTAs so far may depend on the CTA's index on an axis of the grid (0: x). If
+  /// not, all CTAs along the axis execute the same instructions.
+  bool depends_on_axis(int axis) const;
   /// Of all CTAs so far.
   std::vector<Doubt> doubts() const;
 

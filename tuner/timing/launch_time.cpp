@@ -275,11 +275,16 @@ class Estimate {
     typical_ = {grid_.x / 2, grid_.y / 2, grid_.z / 2};
     static constexpr uint32_t Dim3::*kAxes[] = {&Dim3::x, &Dim3::y, &Dim3::z};
     std::array<Shares, 3> shares;
+    ROOFGEN_CHECK(stream(linear(typical_)));
     // The first pass finds a typical CTA, through which the axes of the second go.
     for (int pass = 0; pass < 2; ++pass)
       for (size_t k = 0; k < 3; ++k) {
         shares[k] = {{0, 1}};
         if (grid_.*kAxes[k] == 1) continue;
+        if (!interpreter_.depends_on_axis(static_cast<int>(k))) {
+          shares[k] = {{typical_.*kAxes[k], grid_.*kAxes[k]}};
+          continue;
+        }
         ROOFGEN_TRY(shares[k], shares_of_axis(kAxes[k]));
       }
     ROOFGEN_TRY(const CtaStream* one, stream(linear(typical_)));
