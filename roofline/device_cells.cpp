@@ -38,7 +38,9 @@ constexpr Group kGroups[] = {
     {"bytes/clk/SM", Need::kTuning, "l2_bytes_per_clk_sm"},
     {"cycles", Need::kNobody,
      "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
-     "barrier_latency"},
+     "barrier_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
+    {"count", Need::kNobody, "memory_queue"},
+    {"bytes", Need::kNobody, "l1_bytes instruction_cache_bytes"},
     {"cycles", Need::kTuning, "l2_latency dram_latency"},
     {"bytes", Need::kAnalysis, "memory_bytes"},
     {"MHz", Need::kAnalysis, "clock_tensor_mhz clock_fp32_mhz"},

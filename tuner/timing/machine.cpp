@@ -11,7 +11,9 @@ namespace roofgen::timing {
 Result<Machine> machine_of(const Device& d, double sm_mhz) {
   for (const char* cell :
        {"sms", "arch", "clock_sustained_mhz", "fp32_lanes", "int_lanes", "mufu_lanes", "dram_sustained_gb_s",
-        "l2_sustained_gb_s", "l2_bytes", "l2_latency", "dram_latency", "launch_us", "smem_per_sm"})
+        "l2_sustained_gb_s", "l2_bytes", "l2_latency", "dram_latency", "launch_us", "smem_per_sm", "l1_bytes",
+        "smem_wavefront_cycles", "smem_instruction_cycles", "memory_queue", "branch_cycles", "cta_start_cycles",
+        "fetch_latency", "instruction_cache_bytes"})
     if (!d.has(cell))
       return Error{Exit::kUnavailable, fmt::format("{} has no {}, which the time model needs", d.name, cell)};
   Machine m;
@@ -42,23 +44,20 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.tensor_tf32 = cell("mma_sync_flops_per_clk_tf32", 0) / m.schedulers;
   m.tensor_int8 = cell("mma_sync_flops_per_clk_int8", 0) / m.schedulers;
   m.tensor_fp64 = cell("mma_sync_flops_per_clk_fp64", 0) / m.schedulers;
-  // Cycles of shared memory for a warp instruction, by architecture: fitted on recorded convolution spaces
-  // (docs/fidelity.md).
-  m.cycles_per_wavefront = arch == 75 ? 2 : 1;
-  m.shared_least = arch == 75 || arch == 86 || arch == 89 ? 2 : 1;
+  m.cycles_per_wavefront = d.at("smem_wavefront_cycles");
+  m.shared_least = d.at("smem_instruction_cycles");
+  m.memory_queue = static_cast<int>(d.at("memory_queue"));
+  m.branch_cycles = d.at("branch_cycles");
+  m.new_cta_cycles = d.at("cta_start_cycles");
+  m.fetch_latency = d.at("fetch_latency");
   m.xu_latency = cell("mufu_latency", 20);
   m.shared_latency = cell("smem_latency", 22);
   m.l1_latency = cell("l1_latency", 33);
   m.l2_latency = d.at("l2_latency");
   m.dram_latency = d.at("dram_latency");
   m.barrier_cycles = cell("barrier_latency", 20);
-  m.unified_bytes = 1024.0 * (arch == 75                                ? 96
-                              : arch == 80 || arch == 87                ? 192
-                              : arch == 86 || arch == 89 || arch >= 120 ? 128
-                                                                        : 256);
-  // Jia et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking (arXiv 1804.06826): 128 KiB. On the
-  // RTX 2080 Ti, too, the recorded convolutions of up to 117 kB of code are not slower for it.
-  m.instruction_bytes = 1024.0 * 128;
+  m.unified_bytes = d.at("l1_bytes");
+  m.instruction_bytes = d.at("instruction_cache_bytes");
   // CUDA C++ Programming Guide, compute capabilities: sizes of shared memory on an SM.
   for (const double kib : {0, 8, 16, 32, 64, 100, 132, 164, 196, 228})
     if (kib * 1024 <= d.at("smem_per_sm") && (arch != 75 || kib >= 32)) m.carve_outs.push_back(kib * 1024);

@@ -22,17 +22,17 @@ struct Machine {
   /// FLOP of one scheduler's tensor unit in a cycle, by operand format.
   double tensor_f16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp64 = 0;
 
-  double cycles_per_wavefront = 1;  ///< of shared memory
-  double shared_least = 1;          ///< cycles of the shared-memory unit for one instruction, at least
-  int memory_queue = 8;             ///< instructions of one scheduler between issue and the load-store unit
+  double cycles_per_wavefront = 0;  ///< of shared memory
+  double shared_least = 0;          ///< cycles of the shared-memory unit for one instruction, at least
+  int memory_queue = 0;             ///< instructions of one scheduler between issue and the load-store unit
   double xu_latency = 20, special_register_latency = 25;
   double shared_latency = 22, l1_latency = 33, l2_latency = 220, dram_latency = 470;
-  double branch_cycles = 8;     ///< from a branch to the next instruction of the warp, at least
+  double branch_cycles = 0;     ///< from a branch to the next instruction of the warp, at least
   double barrier_cycles = 20;   ///< from the last arrival to the release
-  double new_cta_cycles = 200;  ///< from the end of a CTA to the first instruction of the next in its place
+  double new_cta_cycles = 0;  ///< from the end of a CTA to the first instruction of the next in its place
 
   double instruction_bytes = 0;  ///< of the instruction cache
-  double fetch_latency = 400;    ///< of a line of code that it lacks
+  double fetch_latency = 0;    ///< of a line of code that it lacks
   double fetch_cycles = 32;      ///< from one such line to the next
 
   std::vector<double> carve_outs;       ///< sizes that shared memory can have, ascending
