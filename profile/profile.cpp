@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 
@@ -242,31 +241,7 @@ Result<Report> profile_generated(const Device& device, const Program& program, c
   s.kernel = program.entry;
   s.compiler = compiler;
   s.binary = &binary;
-  s.launch.grid = launch.grid;
-  s.launch.block = launch.block;
-  s.launch.dynamic_smem = launch.smem_bytes;
-  // Buffers lie far apart: their sizes do not matter here.
-  constexpr uint64_t kFirstBuffer = uint64_t{0x7} << 40, kApart = uint64_t{1} << 38;
-  uint64_t next = kFirstBuffer;
-  std::vector<std::byte>& params = s.launch.params;
-  const auto pass = [&](const void* from, size_t bytes, size_t align) {
-    params.resize((params.size() + align - 1) / align * align);
-    const auto* begin = static_cast<const std::byte*>(from);
-    params.insert(params.end(), begin, begin + bytes);
-  };
-  for (const Arg& a : launch.args) {
-    if (a.map) {
-      const std::array<std::byte, 128> descriptor{};
-      pass(descriptor.data(), descriptor.size(), 64);
-    } else if (a.is_buffer) {
-      pass(&next, sizeof next, sizeof next);
-      next += kApart;
-    } else if (!a.data.empty()) {
-      pass(a.data.data(), a.data.size(), 8);
-    } else {
-      pass(&a.bits, a.bytes, a.bytes);
-    }
-  }
+  s.launch = timing::stream_launch(launch);
   const std::vector<Where>& lines = program.line_map.lines;
   s.place = [&lines](const std::string& file, int line) {
     const auto at = static_cast<size_t>(std::max(line, 1) - 1);

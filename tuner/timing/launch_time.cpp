@@ -411,6 +411,34 @@ class Estimate {
 
 }  // namespace
 
+sass::StreamLaunch stream_launch(const Launch& launch) {
+  constexpr uint64_t kFirstBuffer = uint64_t{0x7} << 40, kApart = uint64_t{1} << 38;
+  uint64_t next = kFirstBuffer;
+  sass::StreamLaunch out;
+  out.grid = launch.grid;
+  out.block = launch.block;
+  out.dynamic_smem = launch.smem_bytes;
+  const auto pass = [&](const void* from, size_t bytes, size_t align) {
+    out.params.resize((out.params.size() + align - 1) / align * align);
+    const auto* begin = static_cast<const std::byte*>(from);
+    out.params.insert(out.params.end(), begin, begin + bytes);
+  };
+  for (const Arg& a : launch.args) {
+    if (a.map) {
+      const std::array<std::byte, 128> descriptor{};
+      pass(descriptor.data(), descriptor.size(), 64);
+    } else if (a.is_buffer) {
+      pass(&next, sizeof next, sizeof next);
+      next += kApart;
+    } else if (!a.data.empty()) {
+      pass(a.data.data(), a.data.size(), 8);
+    } else {
+      pass(&a.bits, a.bytes, a.bytes);
+    }
+  }
+  return out;
+}
+
 Result<LaunchTime> launch_time(const Device& device, const Machine& machine, LaunchRequest request) {
   return Estimate(device, machine, std::move(request)).run();
 }

@@ -11,6 +11,9 @@
 
 namespace roofgen::timing {
 
+/// The launch of a generated kernel. Its buffers lie far apart, because their sizes are not known here.
+sass::StreamLaunch stream_launch(const Launch& launch);
+
 struct LaunchRequest {
   const sass::Code* code = nullptr;
   sass::StreamLaunch launch;
