@@ -26,6 +26,22 @@ void decode_all(std::string_view bytes, const std::vector<Text>& texts, Code& ou
   }
 }
 
+/// All but the instructions, whose encodings are `bytes`.
+Result<Code> read_rest(const CodeRequest& request, std::string_view& bytes) {
+  Code out;
+  out.kernel = request.kernel;
+  out.arch = request.arch;
+  ROOFGEN_TRY(out.cubin, read_cubin(request.cubin));
+  for (const CubinKernel& k : out.cubin.kernels)
+    if (k.name == request.kernel) {
+      out.first_param = k.first_param;
+      out.param_bytes = k.param_bytes;
+      bytes = k.code;
+      return out;
+    }
+  return Error{Exit::kFailed, fmt::format("the CUBIN has no code of {}", request.kernel)};
+}
+
 }  // namespace
 
 std::vector<Result<Code>> read_code(const std::vector<CodeRequest>& requests) {
@@ -36,27 +52,12 @@ std::vector<Result<Code>> read_code(const std::vector<CodeRequest>& requests) {
   };
   std::map<std::string, Batch> batches;
   for (const CodeRequest& r : requests) {
-    Code code;
-    code.kernel = r.kernel;
-    code.arch = r.arch;
-    Result<Cubin> cubin = read_cubin(r.cubin);
-    if (!cubin) {
-      out.emplace_back(std::move(cubin).error());
-      continue;
-    }
-    const auto kernel = std::find_if(cubin->kernels.begin(), cubin->kernels.end(),
-                                     [&](const CubinKernel& k) { return k.name == r.kernel; });
-    if (kernel == cubin->kernels.end()) {
-      out.emplace_back(Error{Exit::kFailed, fmt::format("the CUBIN has no code of {}", r.kernel)});
-      continue;
-    }
-    code.first_param = kernel->first_param;
-    code.param_bytes = kernel->param_bytes;
+    std::string_view bytes;
+    out.push_back(read_rest(r, bytes));
+    if (!out.back()) continue;
     Batch& batch = batches[r.arch];
-    batch.code.push_back(kernel->code);
-    batch.index.push_back(out.size());
-    code.cubin = std::move(*cubin);
-    out.emplace_back(std::move(code));
+    batch.code.push_back(bytes);
+    batch.index.push_back(out.size() - 1);
   }
   for (const auto& [arch, batch] : batches) {
     Result<std::vector<std::vector<Text>>> texts = disassemble(arch, batch.code);
@@ -68,6 +69,15 @@ std::vector<Result<Code>> read_code(const std::vector<CodeRequest>& requests) {
         decode_all(batch.code[i], (*texts)[i], *code);
     }
   }
+  return out;
+}
+
+Result<Code> read_code(const CodeRequest& request, const std::vector<Text>& texts) {
+  std::string_view bytes;
+  ROOFGEN_TRY(Code out, read_rest(request, bytes));
+  if (bytes.size() != 16 * texts.size())
+    return Error{Exit::kFailed, fmt::format("{} texts for {} bytes of code", texts.size(), bytes.size())};
+  decode_all(bytes, texts, out);
   return out;
 }
 

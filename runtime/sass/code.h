@@ -32,5 +32,7 @@ struct CodeRequest {
 /// Reads the code of several kernels with one run of the disassembler for each architecture. The CUBINs must outlive
 /// the result. An Error in place of a kernel concerns that one only; Exit::kUnavailable: no disassembler.
 std::vector<Result<Code>> read_code(const std::vector<CodeRequest>& requests);
+/// The same without a disassembler: from what `disassemble` gave for the code of the kernel before.
+Result<Code> read_code(const CodeRequest& request, const std::vector<Text>& texts);
 
 }  // namespace roofgen::sass

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "generator/jinja/jinja.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/op.h"
 
@@ -20,25 +19,6 @@ Result<Compiler*> compiler() {
   static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
   if (!made) return made.error();
   return made->get();
-}
-
-Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal, const std::vector<Edit>& edits) {
-  std::string failure;
-  const jinja::Loader loader = [&](std::string_view name) {
-    auto text = files.read("templates/" + std::string(name));
-    for (const Edit& edit : edits) {
-      if (!text || edit.file != name) continue;
-      const size_t at = text->find(edit.from);
-      if (at == std::string::npos || text->find(edit.from, at + 1) != std::string::npos)
-        failure = fmt::format("{}: the text to replace is not there exactly once: {}", name, edit.from);
-      else
-        text->replace(at, edit.from.size(), edit.to);
-    }
-    return text;
-  };
-  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
-  if (!failure.empty()) return Error{Exit::kFailed, failure};
-  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
 }
 
 /// Compiled binaries by source: partitions of attention share parts.
@@ -137,13 +117,8 @@ Result<std::vector<StageRun>> run(const Request& request) {
   std::vector<Program> programs;
   for (const Stage& stage : variant->stages) {
     const auto pins = request.pins.find(stage.name);
-    ROOFGEN_TRY(Schedule schedule,
-                default_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
-    auto checked = check_schedule(*variant, stage, schedule, scope);
-    if (auto* rejected = std::get_if<Rejected>(&checked))
-      return Error{Exit::kFailed, to_string(rejected->schedule) + ": " + rejected->reason};
-    if (auto* error = std::get_if<Error>(&checked)) return *error;
-    legal.push_back(std::get<Legal>(std::move(checked)));
+    ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
+    legal.push_back(std::move(one));
     ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));
     programs.push_back(std::move(program));
   }

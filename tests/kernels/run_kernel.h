@@ -7,19 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "generator/generate.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "tests/kernels/programs.h"
 
 namespace roofgen::test {
-
-using Pins = std::map<std::string, ParamValue>;
-
-/// One change of a template's text. `from` must occur in the file exactly once.
-struct Edit {
-  std::string file;  ///< "attention/fused.cu.jinja"
-  std::string from, to;
-};
 
 struct Request {
   Problem problem;                   ///< completed by the op

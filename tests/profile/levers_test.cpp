@@ -1,6 +1,7 @@
-// Two kernels that differ in one lever, in the order that hardware gives them. Each file of levers/ states flags
-// ("slow", "fast"), or blocks or shared memory ("slow block"), of the two, and how much faster the second one is at
-// least by the event model. The interval model must see half of that.
+// Two kernels that differ in one lever, in the order that hardware gives them. Each file of levers/, and each of
+// kernels/ with a gain, states flags ("slow", "fast"), or blocks or shared memory ("slow block"), of the two, and how
+// much faster the second one is at least by the event model. The interval model must see half of that. "device: a|b":
+// both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,22 @@ namespace {
 using check::Kernel;
 
 class Levers : public testing::TestWithParam<Kernel> {};
+
+/// One for each device.
+std::vector<Kernel> levers() {
+  std::vector<Kernel> files = check::kernels_in(ROOFGEN_PROFILE_KERNELS "/../levers"), out;
+  for (Kernel& k : kernels())
+    if (k.says.count("gain")) files.push_back(std::move(k));
+  for (const Kernel& k : files) {
+    std::istringstream devices(k.says.at("device"));
+    for (std::string device; std::getline(devices, device, '|');) {
+      Kernel& one = out.emplace_back(k);
+      one.says["device"] = device;
+      one.name += "_" + device.substr(0, device.find('-'));
+    }
+  }
+  return out;
+}
 
 Result<Report> profile_of(const Kernel& k, const std::string& flag) {
   ROOFGEN_TRY(Request r, profile_request_of(k));
@@ -48,8 +65,7 @@ TEST_P(Levers, AreOrderedAsOnHardware) {
 }
 
 const auto kName = [](const auto& test) { return test.param.name; };
-INSTANTIATE_TEST_SUITE_P(Pairs, Levers, testing::ValuesIn(check::kernels_in(ROOFGEN_PROFILE_KERNELS "/../levers")),
-                         kName);
+INSTANTIATE_TEST_SUITE_P(Pairs, Levers, testing::ValuesIn(levers()), kName);
 
 }  // namespace
 }  // namespace roofgen::profile::levers_test

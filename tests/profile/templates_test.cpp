@@ -3,30 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "generator/generate.h"
-#include "generator/jinja/jinja.h"
 #include "generator/ops/op.h"
 #include "kernels.h"
-#include "runtime/compiler.h"
 #include "runtime/sass/code.h"
-#include "tuner/timing/launch_time.h"
+#include "tests/profile/generated.h"
 
 namespace roofgen::profile::templates_test {
 namespace {
 
-using Pins = std::map<std::string, ParamValue>;
-
-/// One change of a template's text, which has `from` exactly once.
-struct Edit {
-  std::string file, from, to;
-};
-
-struct Case {
-  Problem problem;
-  std::string device;
-  Pins pins;
-  std::vector<Edit> edits = {};
-};
+using test::Edit;
 
 Result<Problem> gemm(int64_t m, int64_t n, int64_t k) {
   Problem p{"gemm", {{"M", m}, {"N", n}, {"K", k}}, DType::kBf16, {}, {{"scale", 0.25}}};
@@ -39,87 +24,15 @@ Result<Problem> attention(int64_t length, int64_t d) {
       ->complete({"attention", {{"L", length}, {"d", d}, {"batch", 4}, {"heads", 16}}, DType::kBf16, {}, {}});
 }
 
-Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins) {
-  ROOFGEN_TRY(Schedule schedule, default_schedule(variant, stage, scope, pins));
-  auto checked = check_schedule(variant, stage, schedule, scope);
-  if (auto* rejected = std::get_if<Rejected>(&checked))
-    return Error{Exit::kFailed, to_string(rejected->schedule) + ": " + rejected->reason};
-  if (auto* error = std::get_if<Error>(&checked)) return *error;
-  return std::get<Legal>(std::move(checked));
-}
-
-Result<Binary> compile(const Program& program, const std::string& arch) {
-  CompileOptions options;
-  options.arch = arch;
-  options.jobs = 1;
-  ROOFGEN_TRY(const std::unique_ptr<Compiler> nvrtc, make_nvrtc_compiler(options, "", [](const std::string&) {}));
-  Result<Binary> out = Error{Exit::kFailed, "not compiled"};
-  nvrtc->compile_all({&program}, [&](CompileOutcome outcome) {
-    out = std::move(outcome.binary);
-    return true;
-  });
-  return out;
-}
-
-/// The parameters as they lie in constant memory; buffers lie far apart.
-std::vector<std::byte> params_of(const Launch& launch) {
-  std::vector<std::byte> out;
-  uint64_t address = uint64_t{7} << 40;
-  for (const Arg& arg : launch.args) {
-    std::vector<std::byte> bytes = arg.data;
-    if (bytes.empty()) {
-      const uint64_t bits = arg.is_buffer ? address += uint64_t{1} << 32 : arg.bits;
-      bytes.resize(arg.is_buffer ? 8 : arg.bytes);
-      std::memcpy(bytes.data(), &bits, bytes.size());
-    }
-    const size_t align = arg.is_buffer || bytes.size() >= 8 ? 8 : 4;
-    out.resize((out.size() + align - 1) / align * align);
-    out.insert(out.end(), bytes.begin(), bytes.end());
-  }
-  return out;
-}
-
-Result<timing::LaunchTime> time_of(const Case& c) {
-  const DataFiles& files = data_files();
-  ROOFGEN_TRY(const Device device, load_device(files, c.device));
-  ROOFGEN_TRY(const Op* op, find_op(c.problem.op));
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, c.problem, limits(device)));
-  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, c.problem));
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
-  const auto fused = std::find_if(variants.begin(), variants.end(), [](const Variant& v) { return v.name == "fused"; });
-  if (fused == variants.end()) return Error{Exit::kFailed, "no fused variant"};
-  const Stage& stage = fused->stages[0];
-  ROOFGEN_TRY(const Legal legal, legal_schedule(*fused, stage, scope, c.pins));
-  std::string failure;
-  const jinja::Loader loader = [&](std::string_view name) {
-    auto text = files.read("templates/" + std::string(name));
-    for (const Edit& edit : c.edits) {
-      if (!text || edit.file != name) continue;
-      const size_t at = text->find(edit.from);
-      if (at == std::string::npos || text->find(edit.from, at + 1) != std::string::npos)
-        failure = fmt::format("{}: the text to replace is not there exactly once: {}", name, edit.from);
-      else
-        text->replace(at, edit.from.size(), edit.to);
-    }
-    return text;
-  };
-  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
-  if (!failure.empty()) return Error{Exit::kFailed, failure};
-  const Program program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
-  ROOFGEN_TRY(const Binary binary, compile(program, device.arch));
-  ROOFGEN_TRY(const Launch launch, make_launch(stage, legal));
-  const std::vector<Result<sass::Code>> code = sass::read_code({{binary.cubin, binary.entry, device.arch}});
+Result<timing::LaunchTime> time_of(const Generated& kernel) {
+  ROOFGEN_TRY(const Compiled compiled, compile(kernel));
+  const std::vector<Result<sass::Code>> code =
+      sass::read_code({{compiled.binary.cubin, compiled.binary.entry, compiled.binary.arch}});
   if (!code[0]) return code[0].error();
-  ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(device));
-  timing::LaunchRequest request;
+  ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(compiled.device));
+  timing::LaunchRequest request = launch_request(compiled);
   request.code = &*code[0];
-  request.launch.grid = launch.grid;
-  request.launch.block = launch.block;
-  request.launch.dynamic_smem = launch.smem_bytes;
-  request.launch.params = params_of(launch);
-  request.registers = binary.registers;
-  request.smem_bytes = binary.static_smem_bytes + launch.smem_bytes;
-  ROOFGEN_TRY(timing::LaunchTime time, timing::launch_time(device, machine, std::move(request)));
+  ROOFGEN_TRY(timing::LaunchTime time, timing::launch_time(compiled.device, machine, std::move(request)));
   if (!time.doubts.empty() || !code[0]->unknown.empty())
     return Error{Exit::kFailed,
                  fmt::format("{} doubts, {} unknown mnemonics", time.doubts.size(), code[0]->unknown.size())};

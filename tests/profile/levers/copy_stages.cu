@@ -1,5 +1,5 @@
 // Tiles by cp.async: one at a time, or three ahead of their use.
-// grid: 132  block: 128  device: h100-sxm
+// grid: 132  block: 128  device: a100-sxm-80|h100-sxm
 // args: [{"name": "x", "type": "f32", "size": 4325376}, {"name": "y", "type": "f32", "size": 16896}]
 // slow: -DSTAGES=1  fast: -DSTAGES=3  gain: 1.5
 __global__ void sum(const float* x, float* y) {
