@@ -8,6 +8,7 @@
 #include "cli/profile.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "tuner/search/kernel_timer.h"
 #include "tuner/search/store.h"
 #include "tuner/search/strategy.h"
 #include "tuner/tune.h"

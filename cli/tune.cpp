@@ -8,6 +8,7 @@
 #include "profile/profile.h"
 #include "tuner/evidence/counters.h"
 #include "tuner/evidence/sanitizer.h"
+#include "tuner/search/kernel_timer.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
 
@@ -34,8 +35,8 @@ Result<std::vector<profile::Report>> explain_times(const Workbench& bench, const
   const std::vector<KernelReport>& kernels = result.report.find(result.report.best_variant)->kernels;
   for (size_t i = 0; i < winners->second.size(); ++i) {
     const TunedKernel& k = winners->second[i];
-    profile::Generated generated{k.program, k.binary, k.launch, result.report.compiler,
-                                 initial_contents(*bench.op, bench.problem, {})};
+    profile::GeneratedKernel generated{k.program, k.binary, k.launch, result.report.compiler,
+                                       initial_contents(*bench.op, bench.problem, {})};
     if (kernels[i].counted) generated.dram_bytes = kernels[i].work.dram_bytes;
     ROOFGEN_TRY(out.emplace_back(), profile::profile_generated(bench.device, generated, {sm_mhz}));
   }

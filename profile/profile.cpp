@@ -249,7 +249,7 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   return out;
 }
 
-Result<Report> profile_generated(const Device& device, const Generated& kernel, const Options& options) {
+Result<Report> profile_generated(const Device& device, const GeneratedKernel& kernel, const Options& options) {
   Subject s;
   s.file = to_string(kernel.program.schedule);
   s.kernel = kernel.program.entry;

@@ -79,7 +79,7 @@ struct Subject {
 /// Reads the machine code and models the launch. Exit::kUnavailable without nvdisasm, or if the device lacks a number.
 Result<Report> profile_launch(const Device& device, Subject subject, const Options& options);
 /// A kernel that roofgen generated, with what its search knows of the launch.
-struct Generated {
+struct GeneratedKernel {
   const Program& program;
   const Binary& binary;
   const Launch& launch;
@@ -88,7 +88,7 @@ struct Generated {
   std::optional<double> dram_bytes = {};  ///< of the launch, both directions; else estimated
 };
 /// The same of such a kernel; places are lines of its template.
-Result<Report> profile_generated(const Device& device, const Generated& kernel, const Options& options);
+Result<Report> profile_generated(const Device& device, const GeneratedKernel& kernel, const Options& options);
 
 /// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
 Result<Report> run(const Request& request);

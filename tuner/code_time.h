@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tuner/model.h"
-#include "tuner/timing/launch_time.h"
+#include "tuner/timing/stream_counts.h"
 
 namespace roofgen {
 

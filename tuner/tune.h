@@ -14,10 +14,11 @@
 #include "runtime/executor.h"
 #include "runtime/measure/measure.h"
 #include "tuner/report.h"
-#include "tuner/search/kernel_timer.h"
 #include "tuner/search/store.h"
 
 namespace roofgen {
+
+class KernelTimer;
 
 struct TuneOptions {
   std::map<std::string, ParamValue> pins;  ///< `--set`

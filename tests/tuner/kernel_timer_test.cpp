@@ -1,4 +1,6 @@
 // A search without a GPU whose times come from the machine code of its candidates.
+#include "tuner/search/kernel_timer.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>

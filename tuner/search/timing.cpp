@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/pool.h"
+#include "tuner/search/kernel_timer.h"
 
 namespace roofgen {
 namespace {

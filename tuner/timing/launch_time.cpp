@@ -95,7 +95,6 @@ class Estimate {
     for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
     out_.interval_s = rate_of_interval * static_cast<double>(busiest) * scale_ / m_.clock_hz + m_.launch_s;
-    roofline();
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
 
@@ -114,6 +113,7 @@ class Estimate {
     }
     out_.cycles = cycles * scale_;
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
+    roofline();
     return std::move(out_);
   }
 

@@ -1,7 +1,6 @@
 // The time of a whole launch from its machine code: streams of a few CTAs, one SM, and the waves of the grid.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "roofgen/pipeline.h"
 #include "runtime/sass/stream.h"
 #include "tuner/timing/sm_model.h"
+#include "tuner/timing/stream_counts.h"
 
 namespace roofgen::timing {
 
@@ -31,18 +31,7 @@ struct LaunchRequest {
   bool event = true;                      ///< false: only the interval model runs
 };
 
-/// Sums over the whole launch, extrapolated from CTAs at the edges and inside of the grid.
-struct StreamCounts {
-  double warp_instructions = 0, thread_instructions = 0;
-  double fp32_operations = 0;           ///< of active lanes; a fused multiply-add is two
-  double fp32_thread_instructions = 0;  ///< of active lanes; a fused multiply-add is one
-  double shared_load_wavefronts = 0, shared_store_wavefronts = 0;
-  double global_load_requests = 0, global_store_requests = 0;
-  double global_load_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
-  double dram_read_bytes = 0, dram_write_bytes = 0;
-  std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipe_instructions{};  ///< of warps
-};
-
+/// Without the event model, only `interval_s`, occupancy, waves, counts and doubts.
 struct LaunchTime {
   double event_s = 0, interval_s = 0, roofline_s = 0;
   std::string roof;  ///< the slowest one of roofline_s

@@ -27,12 +27,12 @@ struct Machine {
   int memory_queue = 0;             ///< instructions of one scheduler between issue and the load-store unit
   double xu_latency = 20, special_register_latency = 25;
   double shared_latency = 22, l1_latency = 33, l2_latency = 220, dram_latency = 470;
-  double branch_cycles = 0;     ///< from a branch to the next instruction of the warp, at least
-  double barrier_cycles = 20;   ///< from the last arrival to the release
-  double new_cta_cycles = 0;  ///< from the end of a CTA to the first instruction of the next in its place
+  double branch_cycles = 0;    ///< from a branch to the next instruction of the warp, at least
+  double barrier_cycles = 20;  ///< from the last arrival to the release
+  double new_cta_cycles = 0;   ///< from the end of a CTA to the first instruction of the next in its place
 
   double instruction_bytes = 0;  ///< of the instruction cache
-  double fetch_latency = 0;    ///< of a line of code that it lacks
+  double fetch_latency = 0;      ///< of a line of code that it lacks
   double fetch_cycles = 32;      ///< from one such line to the next
 
   std::vector<double> carve_outs;       ///< sizes that shared memory can have, ascending

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <tuple>
 
+#include "tuner/search/kernel_timer.h"
 #include "tuner/search/strategy.h"
 #include "tuner/verify/verify.h"
 #include "tuner/whatif/subject.h"
