@@ -77,8 +77,11 @@ std::string why_not(const std::vector<PartitionReport>& partitions, size_t edge,
   return !first->illegal.empty() ? first->illegal : !first->failed.empty() ? first->failed : "it was not asked for";
 }
 
-std::string doubt_of(const std::string& decision, const TimeGap& gap) {
+/// `percent`: of the time, at stake with the error.
+std::string doubt_of(const std::string& decision, const TimeGap& gap, double percent = 0) {
   const std::string gain = time_text(std::fabs(gap.seconds)), error = time_text(gap.error);
+  if (decision == "either")
+    return fmt::format(", by {} +- {}, so at most {:.1f} % of the time depends on it", gain, error, percent);
   return decision == "undecided" ? fmt::format(", inside the error of {} on a difference of {}", error, gain)
                                  : fmt::format(" ({} less +- {})", gain, error);
 }
@@ -93,8 +96,16 @@ std::string l2_text(const EdgeReport& e, double usable_l2) {
   return out;
 }
 
-std::string decision_of(const TimeGap& gain) {
-  return !gain.decided() ? "undecided" : gain.seconds > 0 ? "fuse" : "separate";
+/// "either": even with the error, at most this share of the time depends on the edge. That is little more than what
+/// repeated measurements of one kernel differ by.
+constexpr double kEither = 0.03;
+
+double at_stake(const TimeGap& gain, double seconds) { return (std::fabs(gain.seconds) + gain.error) / seconds; }
+
+/// `seconds`: of the faster side.
+std::string decision_of(const TimeGap& gain, double seconds) {
+  if (gain.decided()) return gain.seconds > 0 ? "fuse" : "separate";
+  return at_stake(gain, seconds) <= kEither ? "either" : "undecided";
 }
 
 EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
@@ -123,16 +134,17 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   }
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
   e.gain = time_gap(report, *cut, *fused);
-  e.decision = decision_of(e.gain);
+  const double faster = std::min(cut->seconds, fused->seconds);
+  e.decision = decision_of(e.gain, faster);
   const TimedKernels one("fused", fused->kernels, fused->seconds), many("separate", cut->kernels, cut->seconds);
   e.causes = causes(report.device, one, many);
   std::vector<OtherVariant> others;
   for (const PartitionReport& p : report.partitions)
     for (OtherVariant v : p.untried) v.fused = !p.cut(edge), others.push_back(std::move(v));
-  const std::string doubt = doubt_of(e.decision, e.gain);
+  const std::string doubt = doubt_of(e.decision, e.gain, 100 * at_stake(e.gain, faster));
   Ruling ruling = rule_on_idle_sms(report.device, one, many, others,
                                    [&](double f, double c) {
-                                     return decision_of({c - f, e.gain.error});
+                                     return decision_of({c - f, e.gain.error}, std::min(f, c));
                                    },
                                    doubt, {e.decision, comparison_text(one, many, doubt, e.causes)});
   e.decision = std::move(ruling.decision);

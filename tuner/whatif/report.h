@@ -57,7 +57,8 @@ struct EdgeSide : Side {
 struct EdgeReport {
   size_t edge = 0;
   std::string before, after;  ///< the steps at its ends
-  std::string decision;       ///< "fuse", "separate", "undecided", "fused only", "separate only", "none"
+  /// "fuse", "separate", "either" (hardly any time depends on it), "undecided", "fused only", "separate only", "none"
+  std::string decision;
   std::optional<EdgeSide> fused, cut;
   TimeGap gain;  ///< time saved by fusing; negative: time lost
   double dram_saved = 0;
