@@ -2,6 +2,7 @@
 // memory requests of loads and stores.
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "runtime/sass/interpreter_state.h"
 #include "runtime/sim/counts.h"
@@ -95,6 +96,23 @@ float special_function(const Instruction& i, float x) {
   return std::nanf("");
 }
 
+/// An integer as a float; `up`: the next one that is not less, otherwise the nearest.
+template <class T>
+float to_float(T x, bool up) {
+  const auto out = static_cast<float>(x);
+  return up && static_cast<__int128>(out) < static_cast<__int128>(x) ? std::nextafter(out, INFINITY) : out;
+}
+
+/// Values out of range become the nearest limit; NaN becomes 0, or the upper bit alone in 64 bits (PTX ISA, cvt).
+template <class T>
+T saturated(float x) {
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(x)) return sizeof(T) == 8 ? static_cast<T>(uint64_t{1} << 63) : 0;
+  if (x >= static_cast<float>(Limits::max())) return Limits::max();
+  if (x <= static_cast<float>(Limits::min())) return Limits::min();
+  return static_cast<T>(x);
+}
+
 /// Whether a / b takes the slow path of a division: the reciprocal, the quotient or a step between would overflow or
 /// lose bits to underflow.
 bool needs_slow_division(float a, float b) {
@@ -185,10 +203,13 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       addresses(w, *m, at, known);
       make_up(mask);
       shared_access(a, mask, i.bytes);
-      if (action == Action::kAtoms) a.same = most_at_one_address(at, mask);
+      if (action == Action::kAtoms) {
+        a.same = most_at_one_address(at, mask);
+        forget_shared(at, mask & known, i.bytes);
+      }
       if (!steers[index]) return;
       if (action == Action::kLds) return load(w, i, at, known, mask);
-      if (action == Action::kSts) return store_shared(w, i, at, known, mask);
+      if (action == Action::kSts) return store(w, i, at, known, mask);
       break;  // the value that an atomic operation returns is unknown
     }
     case Action::kLdsm:
@@ -200,6 +221,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       const uint32_t rows = i.matrices >= 4 ? kEveryLane : (1u << 8 * i.matrices) - 1;
       make_up(rows);
       shared_access(a, rows, 16);
+      if (action == Action::kStsm) forget_shared(at, rows & known, 16);
       break;
     }
     case Action::kLdgsts: {
@@ -210,16 +232,23 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       make_up(mask);
       shared_access(a, mask, i.bytes);
       uint32_t reads = mask;
+      const uint8_t of_address = std::exchange(operand_axes, uint8_t{0});
       for (size_t k = 0; k < i.count; ++k)
         if (i.operands[k].kind == Kind::kPredicate) {
           uint32_t value = 0, is_known = 0;
           predicate(w, i.operands[k], value, is_known);
-          deciding_axes |= operand_axes;  // no operand but predicates was read before
           reads &= value | ~is_known;
         }
+      deciding_axes |= operand_axes;
+      operand_axes |= of_address;
+      const uint32_t to_known = known;
+      uint64_t to_at[32];
+      std::copy(at, at + 32, to_at);
       addresses(w, *from, at, known);
       make_up(reads);
       request(w, a, at, reads, i.bytes);
+      memory_axes |= operand_axes;
+      if (shared_steers) copy(to_at, at, mask & to_known, reads, i.bytes);
       return;
     }
     case Action::kLdg:
@@ -233,10 +262,19 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       make_up(mask);
       uint32_t in_shared = 0;
       for (unsigned lane = 0; lane < 32; ++lane)
-        if (at[lane] >= kSharedWindow && at[lane] < kSharedWindow + kWindowBytes) in_shared |= 1u << lane;
+        if (in_shared_window(at[lane])) in_shared |= 1u << lane;
       if (in_shared & mask) shared_access(a, in_shared & mask, i.bytes);
       request(w, a, at, mask & ~in_shared, i.bytes);
       if (action == Action::kAtomg || action == Action::kRed) a.same = most_at_one_address(at, mask & ~in_shared);
+      if (action == Action::kStg && steers[index]) return store(w, i, at, known, mask);
+      if (action != Action::kLdg) {
+        // What comes out of an atomic operation is unknown, as is what a store writes that does not steer.
+        uint64_t shared_at[32];
+        for (size_t lane = 0; lane < 32; ++lane) shared_at[lane] = at[lane] - kSharedWindow;
+        if (in_shared & mask & known) forget_shared(shared_at, in_shared & mask & known, i.bytes);
+        for (uint32_t left = device_steers ? mask & known & ~in_shared : 0; left; left &= left - 1)
+          write_global(at[std::countr_zero(left)], i.bytes, nullptr);
+      }
       if (!steers[index]) return;
       if (action == Action::kLdg) return load(w, i, at, known, mask);
       break;
@@ -260,7 +298,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       }
       if (!steers[index]) return;
       if (action == Action::kLdl) return load(w, i, at, known, mask);
-      return store_shared(w, i, at, known, mask);
+      return store(w, i, at, known, mask);
     }
     default: break;
   }
@@ -592,31 +630,78 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       return put_flag(0, carry, d.known);
     }
     case Action::kI2f: {
-      get(a, 0);
+      if (i.has(kF64 | kF16) || i.sources() < 1) break;
+      b.fill(0);
+      if (i.has(kU64 | kS64))
+        read_pair(w, i.source(0), a, b);
+      else
+        get(a, 0);
       for (unsigned l = 0; l < 32; ++l) {
-        float x = i.has(kU32) ? static_cast<float>(a.v[l]) : static_cast<float>(static_cast<int32_t>(a.v[l]));
-        if (i.spelling.find("U16") != std::string::npos) x = static_cast<float>(a.v[l] & 0xffff);
-        if (i.has(kRp) && static_cast<double>(x) < (i.has(kU32) ? static_cast<double>(a.v[l])
-                                                                : static_cast<double>(static_cast<int32_t>(a.v[l]))))
-          x = std::nextafter(x, INFINITY);
-        d.v[l] = as_bits(x);
+        const uint64_t bits = pair(a.v[l], b.v[l]);
+        d.v[l] = as_bits(i.has(kU64)   ? to_float(bits, i.has(kRp))
+                         : i.has(kS64) ? to_float(static_cast<int64_t>(bits), i.has(kRp))
+                         : i.has(kS16) ? to_float(int64_t{static_cast<int16_t>(bits)}, i.has(kRp))
+                         : i.has(kU16) ? to_float(uint64_t{static_cast<uint16_t>(bits)}, i.has(kRp))
+                         : i.has(kU32) ? to_float(uint64_t{a.v[l]}, i.has(kRp))
+                                       : to_float(int64_t{static_cast<int32_t>(bits)}, i.has(kRp)));
       }
-      d.known = i.bytes > 4 ? 0 : a.known;
+      d.known = a.known & b.known;
       return put(d);
     }
     case Action::kF2i: {
+      if (i.has(kF64 | kF16)) break;
       get(a, 0, true);
       for (unsigned l = 0; l < 32; ++l) {
-        const double x = i.spelling.find("TRUNC") != std::string::npos ? std::trunc(as_float(a.v[l]))
-                                                                       : std::nearbyint(as_float(a.v[l]));
-        if (i.has(kU32))
-          d.v[l] = std::isnan(x) || x <= 0 ? 0 : x >= 4294967295.0 ? ~0u : static_cast<uint32_t>(x);
-        else
-          d.v[l] = std::isnan(x)
-                       ? 0x80000000u
-                       : static_cast<uint32_t>(static_cast<int32_t>(std::clamp(x, -2147483648.0, 2147483647.0)));
+        const float from = as_float(a.v[l]), x = i.has(kTrunc) ? std::trunc(from) : std::nearbyint(from);
+        const uint64_t whole = i.has(kU64)   ? saturated<uint64_t>(x)
+                               : i.has(kS64) ? static_cast<uint64_t>(saturated<int64_t>(x))
+                               : i.has(kU32) ? saturated<uint32_t>(x)
+                                             : static_cast<uint32_t>(saturated<int32_t>(x));
+        b.v[l] = static_cast<uint32_t>(whole), c.v[l] = static_cast<uint32_t>(whole >> 32);
       }
-      d.known = i.bytes > 4 ? 0 : a.known;
+      b.known = c.known = a.known;
+      put(b);
+      if (i.bytes > 4) write(w, i.operands[0], c, mask, 1);
+      return;
+    }
+    case Action::kMatch: {
+      // The active lanes that have the same value; all of them or none for MATCH.ALL.
+      if (i.sources() < 1) break;
+      b.fill(0);
+      if (i.has(kU64))
+        read_pair(w, i.source(0), a, b);
+      else
+        get(a, 0);
+      uint32_t all = ~0u;
+      for (unsigned l = 0; l < 32; ++l) {
+        d.v[l] = 0;
+        for (uint32_t left = mask; left; left &= left - 1) {
+          const auto other = static_cast<size_t>(std::countr_zero(left));
+          if (a.v[l] == a.v[other] && b.v[l] == b.v[other]) d.v[l] |= 1u << other;
+        }
+        if (mask >> l & 1 && d.v[l] != mask) all = 0;
+      }
+      if (i.has(kAll))
+        for (uint32_t& v : d.v) v = mask & all;
+      d.known = mask & ~(a.known & b.known) ? 0 : ~0u;
+      put(d);
+      return put_flag(0, all, d.known);
+    }
+    case Action::kRedux: {
+      get(a, 0);
+      uint32_t result = a.v[std::countr_zero(mask)];
+      for (uint32_t left = mask & (mask - 1); left; left &= left - 1) {
+        const uint32_t x = a.v[std::countr_zero(left)];
+        const bool less = i.has(kS32) ? static_cast<int32_t>(x) < static_cast<int32_t>(result) : x < result;
+        if (i.has(kSum))
+          result += x;
+        else if (i.has(kMin | kMax))
+          result = less == i.has(kMin) ? x : result;
+        else
+          result = combine(i, result, x);
+      }
+      d.fill(result);
+      d.known = mask & ~a.known ? 0 : ~0u;
       return put(d);
     }
     case Action::kVote: {
@@ -637,6 +722,13 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
                            : i.has(kAll) ? (mask & flag_known & ~flag_value) != 0
                                          : false;
       return put_flag(0, result ? ~0u : 0, sure || settled ? ~0u : 0);
+    }
+    case Action::kB2r: {
+      operand_axes |= memory_axes;
+      d.fill(w.votes.count);
+      d.known = w.votes.is_known ? ~0u : 0;
+      put(d);
+      return put_flag(0, w.votes.holds() ? ~0u : 0, d.known);
     }
     case Action::kShfl: {
       get(a, 0), get(b, 1), get(c, 2);

@@ -68,12 +68,24 @@ const std::unordered_map<std::string_view, uint64_t>& modifier_bits() {
                                                                       {"MT88", kTranspose},
                                                                       {"T", kTranspose},
                                                                       {"S8", kSigned},
-                                                                      {"S16", kSigned},
+                                                                      {"S16", kSigned | kS16},
                                                                       {"B32", kB32},
                                                                       {"32", kB32},
                                                                       {"ARV", kArrive},
                                                                       {"RP", kRp},
-                                                                      {"PAND", kPand}};
+                                                                      {"PAND", kPand},
+                                                                      {"E", kExtended},
+                                                                      {"CONV", kConverged},
+                                                                      {"DIV", kDiverged},
+                                                                      {"COLLECTIVE", kCollective},
+                                                                      {"SUM", kSum},
+                                                                      {"MIN", kMin},
+                                                                      {"MAX", kMax},
+                                                                      {"U16", kU16},
+                                                                      {"F64", kF64},
+                                                                      {"F16", kF16},
+                                                                      {"BF16", kF16},
+                                                                      {"TRUNC", kTrunc}};
   return bits;
 }
 
@@ -159,7 +171,8 @@ bool read_address(std::string_view text, Operand& out) {
     }
     out.index = part.index;
     const std::string_view suffix = dot == std::string_view::npos ? "" : term.substr(dot);
-    if (suffix.find(".64") != suffix.npos) out.wide = true;
+    if (suffix.find(".64") != suffix.npos) out.wide = out.wide_uniform = true;
+    out.is_word |= suffix.find(".U32") != suffix.npos;
     if (suffix.find(".X16") != suffix.npos)
       out.scale = 16;
     else if (suffix.find(".X8") != suffix.npos)
@@ -347,6 +360,11 @@ Instruction decode(const Text& text, uint64_t lower_word, uint64_t upper_word) {
       out.operands[out.count++] = read_operand(one, static_cast<uint32_t>(lower_word >> 32));
   });
   out.results = results_of(out);
+  // Turing's [R2] is a pair of registers in accesses with .E, [R2.U32+UR4] a register and a pair of uniform ones.
+  const Action a = out.opcode->action;
+  if (out.has(kExtended) && (a == Action::kLdg || a == Action::kStg || a == Action::kAtomg || a == Action::kRed))
+    for (Operand& o : out.operands)
+      if (o.kind == Operand::Kind::kMemory) o.wide = !o.is_word, o.wide_uniform = true;
   if (out.opcode->pipe == Pipe::kBranch && out.count > 0) {
     const Operand& last = out.operands[out.count - 1u];
     if (last.kind == Operand::Kind::kImmediate) out.target = static_cast<uint32_t>(last.value) / 16;

@@ -73,6 +73,8 @@ enum class Action : uint8_t {
   kCs2r,
   kShfl,
   kVote,
+  kMatch,
+  kRedux,
   kS2r,
   kR2ur,
   kLdc,
@@ -99,7 +101,9 @@ enum class Action : uint8_t {
   kBmov,
   kExit,
   kWarpsync,
+  kEndCollective,
   kBar,
+  kB2r,
   kDepbar
 };
 
@@ -145,6 +149,8 @@ struct Operand {
   Kind kind = Kind::kNone;
   bool negative = false, absolute = false, inverted = false;  ///< -x, |x|, ~x or !P
   bool wide = false;                                          ///< of an address: a pair of registers
+  bool wide_uniform = false;                                  ///< of an address: a pair of uniform registers
+  bool is_word = false;                                       ///< of an address: .U32
   uint8_t index = 0;               ///< of the register; of a constant or an address: the register that is added
   uint8_t uniform = kUniformZero;  ///< of a constant or an address: the uniform register that is added
   uint8_t scale = 1;               ///< of an address: factor of the register
@@ -222,6 +228,18 @@ enum Modifier : uint64_t {
   kArrive = 1ull << 44,
   kRp = 1ull << 46,
   kPand = 1ull << 49,
+  kExtended = 1ull << 50,
+  kConverged = 1ull << 51,
+  kDiverged = 1ull << 52,
+  kCollective = 1ull << 53,
+  kSum = 1ull << 54,
+  kMin = 1ull << 55,
+  kMax = 1ull << 56,
+  kU16 = 1ull << 57,
+  kS16 = 1ull << 58,
+  kF64 = 1ull << 59,
+  kF16 = 1ull << 60,
+  kTrunc = 1ull << 61,
 };
 
 inline constexpr size_t kMostOperands = 10;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
+#include <functional>
 
 #include "runtime/sass/interpreter_state.h"
 
@@ -174,7 +176,7 @@ void Interpreter::State::addresses(const WarpState& w, const Operand& o, uint64_
   uint64_t plus = static_cast<uint64_t>(int64_t{o.value});
   if (o.uniform < kUniformZero) {
     const Lanes& u = w.uniform[o.uniform];
-    const Lanes* up = o.wide && o.uniform + 1 < kUniformZero ? &w.uniform[o.uniform + 1u] : nullptr;
+    const Lanes* up = o.wide_uniform && o.uniform + 1 < kUniformZero ? &w.uniform[o.uniform + 1u] : nullptr;
     known &= u.known & (up ? up->known : kEveryLane);
     operand_axes |= u.axes | (up ? up->axes : uint8_t{0});
     plus += u.v[0] | (up ? uint64_t{up->v[0]} << 32 : 0);
@@ -182,21 +184,70 @@ void Interpreter::State::addresses(const WarpState& w, const Operand& o, uint64_
   for (unsigned lane = 0; lane < 32; ++lane) out[lane] = (low.v[lane] | uint64_t{high.v[lane]} << 32) * o.scale + plus;
 }
 
-bool Interpreter::State::read_global(uint64_t address, uint32_t bytes, std::byte* out) {
+/// Contents before the launch of a part of a line.
+bool Interpreter::State::read_initial(uint64_t address, std::span<std::byte> out) {
   if (!launch.read) return false;
+  const uint64_t line = address / 128;
+  const auto [known, fresh] = line_known.try_emplace(line, false);
+  if (fresh) known->second = launch.read(line * 128, lines[line]);
+  // At the end of a buffer, a part of the line is unknown.
+  if (!known->second) return launch.read(address, out);
+  std::memcpy(out.data(), lines[line].data() + address % 128, out.size());
+  return true;
+}
+
+bool Interpreter::State::read_global(uint64_t address, uint32_t bytes, std::byte* out) {
   for (uint32_t done = 0; done < bytes;) {
-    const uint64_t line = (address + done) / 128;
-    const auto offset = static_cast<uint32_t>((address + done) % 128);
+    const uint64_t at = address + done;
+    const auto offset = static_cast<uint32_t>(at % 128);
     const uint32_t part = std::min(bytes - done, 128 - offset);
-    const auto [known, fresh] = line_known.try_emplace(line, false);
-    if (fresh) known->second = launch.read(line * 128, lines[line]);
-    if (known->second) std::memcpy(out + done, lines[line].data() + offset, part);
-    // At the end of a buffer, a part of the line is unknown.
-    else if (!launch.read(address + done, std::span(out + done, part)))
-      return false;
+    const bool initial = read_initial(at, std::span(out + done, part));
+    const auto own = written.find(at / 128);
+    const auto others = written_by_others.find(at / 128);
+    for (uint32_t k = 0; k < part; ++k) {
+      if (own != written.end() && own->second.is_written[offset + k]) {
+        if (!own->second.is_known[offset + k]) {
+          reads_back = true;
+          return false;
+        }
+        out[done + k] = own->second.bytes[offset + k];
+      } else if (!initial || (others != written_by_others.end() && others->second[offset + k])) {
+        return false;
+      }
+    }
     done += part;
   }
   return true;
+}
+
+/// The bytes that a lane writes to device memory; null: unknown ones.
+void Interpreter::State::write_global(uint64_t address, uint32_t bytes, const std::byte* from) {
+  Written& line = written[address / 128];
+  for (uint64_t at = address % 128, k = 0; k < bytes && at < 128; ++k, ++at) {  // accesses are aligned
+    line.is_written[at] = true;
+    line.is_known[at] = from != nullptr;
+    if (from) line.bytes[at] = from[k];
+  }
+}
+
+/// Makes the words of shared memory at the addresses unknown.
+void Interpreter::State::forget_shared(const uint64_t at[32], uint32_t mask, uint32_t bytes) {
+  for (uint32_t left = mask; left; left &= left - 1)
+    if (const uint64_t a = at[std::countr_zero(left)]; a + bytes <= shared.size())
+      std::memset(shared_known.data() + a, 0, bytes);
+}
+
+/// An asynchronous copy; the lanes that read nothing write zeros.
+void Interpreter::State::copy(const uint64_t to[32], const uint64_t from[32], uint32_t mask, uint32_t reads,
+                              uint32_t bytes) {
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (to[lane] + bytes > shared.size()) continue;
+    std::array<std::byte, 16> value{};
+    const bool known = !(reads >> lane & 1) || read_global(from[lane], bytes, value.data());
+    std::memcpy(shared.data() + to[lane], value.data(), bytes);
+    std::memset(shared_known.data() + to[lane], known, bytes);
+  }
 }
 
 void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known,
@@ -229,7 +280,7 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
       }
       continue;
     }
-    const bool in_shared = is_shared || (a >= kSharedWindow && a < kSharedWindow + kWindowBytes);
+    const bool in_shared = is_shared || in_shared_window(a);
     if (in_shared) {
       if (!is_shared) a -= kSharedWindow;
       if (a + i.bytes <= shared.size()) {
@@ -253,8 +304,9 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
   for (unsigned word = 0; word < words; ++word) write(w, *to, value[word], mask, word);
 }
 
-void Interpreter::State::store_shared(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known,
-                                      uint32_t mask) {
+/// Stores to shared, local or device memory.
+void Interpreter::State::store(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known,
+                               uint32_t mask) {
   const Operand& from = i.operands[i.count - 1u];
   const uint32_t words = std::max(1u, i.bytes / 4u), size = std::min<uint32_t>(i.bytes, 4);
   for (uint32_t word = 0; word < words; ++word) {
@@ -276,7 +328,13 @@ void Interpreter::State::store_shared(WarpState& w, const Instruction& i, const 
     }
     for (uint32_t left = mask & known; left; left &= left - 1) {
       const int lane = std::countr_zero(left);
-      const uint64_t a = at[lane] + 4 * word;
+      uint64_t a = at[lane] + 4 * word;
+      if (i.opcode->action == Action::kStg && !in_shared_window(a)) {
+        const auto* bytes = reinterpret_cast<const std::byte*>(&value.v[lane]);
+        write_global(a, size, value.known >> lane & 1 ? bytes : nullptr);
+        continue;
+      }
+      if (i.opcode->action == Action::kStg) a -= kSharedWindow;
       if (a + size > shared.size()) continue;
       std::memcpy(shared.data() + a, &value.v[lane], size);
       std::memset(shared_known.data() + a, value.known >> lane & 1, size);
@@ -345,18 +403,96 @@ void Interpreter::State::arrive(WarpState& w, size_t barrier, uint32_t resume_at
   settle(w);
 }
 
-/// Releases the convergence barriers that are complete. If no path can run, the incomplete ones give up.
+/// Releases the convergence barriers and the WARPSYNCs that are complete. If no path can run, an incomplete one gives
+/// up.
 void Interpreter::State::settle(WarpState& w) {
-  for (size_t b = 0; b < kAnyBarrier; ++b)
+  for (size_t b = 0; b < kConvergenceBarriers; ++b)
     if (w.arrived[b] && !(w.members[b] & w.alive & ~w.arrived[b]))
       w.paths.push_back({w.resume[b], w.arrived[b]}), w.arrived[b] = 0;
+  for (size_t k = 0; k < w.meetings.size();) {
+    const uint32_t wanted = w.meetings[k].wanted;
+    uint32_t lanes = 0;
+    for (const Meeting& m : w.meetings) lanes |= m.wanted == wanted ? m.lanes : 0;
+    if (wanted & w.alive & ~lanes)
+      ++k;
+    else
+      release(w, wanted), k = 0;
+  }
   if (!w.paths.empty() || !w.parked.empty()) return;
-  for (size_t b = 0; b < kAnyBarrier; ++b)
+  for (size_t b = 0; b < kConvergenceBarriers; ++b)
     if (w.arrived[b]) {
       w.paths.push_back({w.resume[b], w.arrived[b]});
       w.arrived[b] = 0;
       return;
     }
+  if (!w.meetings.empty()) release(w, w.meetings.front().wanted);
+}
+
+/// The lanes that wait for `wanted` go on: together in a collective part, otherwise each behind its WARPSYNC.
+void Interpreter::State::release(WarpState& w, uint32_t wanted) {
+  std::array<uint32_t, 32> targets{};
+  uint32_t lanes = 0;
+  Path collective;
+  std::erase_if(w.meetings, [&](const Meeting& m) {
+    if (m.wanted != wanted) return false;
+    if (m.behind != kNowhere) {
+      collective = {m.resume, collective.mask | m.lanes};
+      w.collectives.push_back(m);
+      return true;
+    }
+    lanes |= m.lanes;
+    for (uint32_t l = m.lanes; l; l &= l - 1) targets[static_cast<size_t>(std::countr_zero(l))] = m.resume;
+    return true;
+  });
+  scatter(w, lanes, targets);
+  if (collective.mask) w.paths.push_back(collective);
+}
+
+/// A path for each target of the lanes. The lower address runs first, so that the paths meet again.
+void Interpreter::State::scatter(WarpState& w, uint32_t lanes, const std::array<uint32_t, 32>& targets) {
+  std::map<uint32_t, uint32_t, std::greater<>> paths;
+  for (; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(lanes));
+    paths[targets[lane]] |= 1u << lane;
+  }
+  for (const auto& [pc, mask] : paths) w.paths.push_back({pc, mask});
+}
+
+/// WARPSYNC of the lanes of a path: each waits for those of its mask. Lanes whose whole mask is there go on together,
+/// whatever the masks of the others.
+void Interpreter::State::meet(WarpState& w, const Instruction& i, uint32_t next, uint32_t mask) {
+  Lanes wanted;
+  wanted.fill(kEveryLane);
+  if (i.count && i.operands[0].kind != Kind::kPredicate) read(w, i.operands[0], wanted);
+  const uint32_t behind = i.has(kCollective) ? i.target : kNowhere;
+  uint32_t waiting = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(left));
+    // Those with an unknown mask wait for nobody.
+    if (i.has(kCollective) || (wanted.known >> lane & 1 && (wanted.v[lane] & w.alive & ~mask))) waiting |= 1u << lane;
+  }
+  if (mask & ~waiting) w.paths.push_back({next, mask & ~waiting});
+  for (uint32_t left = waiting; left;) {
+    const auto lane = static_cast<size_t>(std::countr_zero(left));
+    uint32_t same = 0;
+    for (uint32_t l = left; l; l &= l - 1)
+      if (wanted.v[static_cast<size_t>(std::countr_zero(l))] == wanted.v[lane]) same |= 1u << std::countr_zero(l);
+    w.meetings.push_back({wanted.v[lane], same, next, behind});
+    left &= ~same;
+  }
+}
+
+/// Whether a branch on an unknown value is taken this time. Of n such branches of a CTA, the share of n is taken,
+/// rounded, and evenly spread: what a CTA does depends on no other one.
+bool Interpreter::State::guess(uint32_t index) {
+  doubt(index, true);
+  const std::optional<double> share = launch.taken_share ? launch.taken_share(index) : std::nullopt;
+  doubts[index].share = share;
+  // Without knowledge a loop ends, and a forward branch, which skips something, is not taken.
+  if (!share) return false;
+  const double of = std::clamp(*share, 0.0, 1.0);
+  const auto n = static_cast<double>(undecided[index]++);
+  return std::floor(of * (n + 1) + 0.5) > std::floor(of * n + 0.5);
 }
 
 void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
@@ -376,7 +512,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
         path = {target, taken}, w.paths.push_back(rest);
     }
   };
-  // The lanes in which the condition of a branch holds; one that is unknown is taken for all lanes or none.
+  // The lanes in which the condition of a branch holds; unknown ones decide alike.
   const auto condition = [&]() -> uint32_t {
     uint32_t value = kEveryLane, known = kEveryLane;
     if (i.guard.kind != Kind::kNone) predicate(w, i.guard, value, known);
@@ -388,16 +524,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       known &= kn, value &= v;
     }
     if (!(mask & ~known)) return value & mask;
-    doubt(index, true);
-    double share = 0;
-    const auto hint = launch.taken_share ? launch.taken_share(index) : std::nullopt;
-    // Without knowledge a loop ends, and a forward branch, which skips something, is not taken.
-    share = hint ? *hint : 0;
-    double& debt = branch_debt[index];
-    debt += share;
-    if (debt < 1) return 0;
-    debt -= 1;
-    return mask;
+    return (value & known & mask) | (guess(index) ? mask & ~known : 0);
   };
   // The lanes in which the guard holds; an unknown guard does not.
   const auto decided = [&]() -> uint32_t {
@@ -408,11 +535,17 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
   };
   switch (i.opcode->action) {
     case Action::kBra: {
-      if (i.spelling.find(".DIV") != std::string::npos) {
-        path.pc = next;  // taken by warps that have diverged; their lanes then meet in the same instruction
-        return;
+      uint32_t taken = condition();
+      if (i.has(kConverged | kDiverged)) {
+        // Whether all lanes of a mask are here.
+        Lanes wanted;
+        read(w, i.operands[0], wanted);
+        const auto lane = static_cast<size_t>(std::countr_zero(mask));
+        if (!(wanted.known >> lane & 1)) doubt(index, true);
+        const bool here = !(wanted.known >> lane & 1) || !(wanted.v[lane] & w.alive & ~path.mask);
+        if (here != i.has(kConverged)) taken = 0;
       }
-      split(condition(), i.target);
+      split(taken, i.target);
       return;
     }
     case Action::kBrx: {
@@ -426,18 +559,12 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
         return;
       }
       const int64_t offset = int64_t{next} * 16 + i.operands[0].value;
-      const Path whole = path;
+      std::array<uint32_t, 32> targets{};
+      for (size_t l = 0; l < 32; ++l)
+        targets[l] = left >> l & 1 ? static_cast<uint32_t>((offset + static_cast<int32_t>(to.v[l])) / 16) : next;
+      const uint32_t whole = path.mask;
       w.paths.pop_back();
-      if (whole.mask & ~left) w.paths.push_back({next, whole.mask & ~left});
-      while (left) {
-        const uint32_t target = to.v[std::countr_zero(left)];
-        uint32_t same = 0;
-        for (uint32_t l = left; l; l &= l - 1)
-          if (to.v[std::countr_zero(l)] == target) same |= 1u << std::countr_zero(l);
-        const int64_t address = offset + static_cast<int32_t>(target);
-        w.paths.push_back({static_cast<uint32_t>(address / 16), same});
-        left &= ~same;
-      }
+      scatter(w, whole, targets);
       return;
     }
     case Action::kCall: {
@@ -457,15 +584,15 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
         path.pc = next;
         return;
       }
-      const int lane = std::countr_zero(taken);
-      if (!(to.known >> lane & 1)) {
-        doubt(index, true);
-        w.alive &= ~taken;
-        w.paths.pop_back();
-        settle(w);
-        return;
-      }
-      split(taken, to.v[lane] / 16 + (i.target < code.instructions.size() ? i.target : 0));
+      const uint32_t base = i.target < code.instructions.size() ? i.target : 0, whole = path.mask;
+      std::array<uint32_t, 32> targets{};
+      for (size_t l = 0; l < 32; ++l) targets[l] = taken >> l & 1 ? to.v[l] / 16 + base : next;
+      const uint32_t lost = taken & ~to.known;
+      if (lost) doubt(index, true);
+      w.alive &= ~lost;
+      w.paths.pop_back();
+      scatter(w, whole & ~lost, targets);
+      settle(w);
       return;
     }
     case Action::kBssy:
@@ -492,14 +619,28 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       return;
     }
     case Action::kWarpsync: {
-      path.pc = next;
-      if (i.target != kNowhere && i.spelling.find("COLLECTIVE") != std::string::npos) return;
-      w.members[kWarpsync] = w.alive;
-      if (path.mask != w.alive) arrive(w, kWarpsync, next, path.mask);
+      const uint32_t taken = decided(), rest = path.mask & ~taken;
+      w.paths.pop_back();
+      if (rest) w.paths.push_back({next, rest});
+      meet(w, i, next, taken);
+      settle(w);
+      return;
+    }
+    case Action::kEndCollective: {
+      std::array<uint32_t, 32> targets{};
+      targets.fill(next);
+      const uint32_t lanes = path.mask;
+      std::erase_if(w.collectives, [&](const Meeting& m) {
+        if (!(m.lanes & lanes)) return false;
+        for (uint32_t l = m.lanes; l; l &= l - 1) targets[static_cast<size_t>(std::countr_zero(l))] = m.behind;
+        return true;
+      });
+      w.paths.pop_back();
+      scatter(w, lanes, targets);
       return;
     }
     case Action::kExit: {
-      const uint32_t taken = decided();
+      const uint32_t taken = condition();
       w.alive &= ~taken;
       path = {next, path.mask & ~taken};
       if (!path.mask) w.paths.pop_back();
@@ -539,16 +680,31 @@ bool Interpreter::State::run_warp(WarpState& w) {
       Lanes number, threads;
       number.fill(0), threads.fill(0);
       size_t given = 0;
+      uint32_t vote = 0, vote_known = kEveryLane;
       for (size_t k = i.results; k < i.count; ++k) {
-        if (i.operands[k].kind == Kind::kPredicate) continue;
-        read(w, i.operands[k], given++ ? threads : number);
+        if (i.operands[k].kind == Kind::kPredicate)
+          predicate(w, i.operands[k], vote, vote_known);
+        else
+          read(w, i.operands[k], given++ ? threads : number);
       }
-      const auto b = static_cast<size_t>(number.v[0] & 15);
+      const auto lane = static_cast<size_t>(std::countr_zero(active));
+      const auto b = static_cast<size_t>(number.v[lane] & 15);
       const auto all = static_cast<uint32_t>(launch.block.count());
-      barriers[b].expected = given > 1 && threads.known && threads.v[0] ? threads.v[0] : (all + 31) / 32 * 32;
-      for (size_t k = 0; k < i.results; ++k) write_predicate(w, i.operands[k], 0, 0, active);
-      if (i.has(kArrive)) {
+      const uint32_t expected = given > 1 && threads.known >> lane & 1 && threads.v[lane] ? threads.v[lane] : all;
+      barriers[b].expected = (expected + 31) / 32 * 32;
+      Votes& votes = barriers[b].votes;
+      votes.count += static_cast<uint32_t>(std::popcount(vote & active));
+      votes.threads += static_cast<uint32_t>(std::popcount(active));
+      votes.all = i.has(kAnd);
+      votes.is_known &= !(active & ~vote_known);
+      memory_axes |= operand_axes;
+      // Lanes that have diverged arrive with the last of them.
+      const auto arrives = [&] {
+        w.stream.steps.back().access = Step::barrier(static_cast<uint32_t>(b), barriers[b].expected / 32);
         barriers[b].arrived += 32;
+      };
+      if (i.has(kArrive)) {
+        arrives();
         w.waits_at = -1;
         continue;
       }
@@ -557,7 +713,7 @@ bool Interpreter::State::run_warp(WarpState& w) {
       if (w.paths.empty()) settle(w);
       if (!w.paths.empty()) continue;
       w.waits_at = static_cast<int>(b);
-      barriers[b].arrived += 32;
+      arrives();
       return true;
     }
     execute(w, i, index, active);
@@ -565,7 +721,34 @@ bool Interpreter::State::run_warp(WarpState& w) {
   return true;
 }
 
+void Interpreter::State::find_steering() {
+  steers = steering(code, stores_steer);
+  for (size_t k = 0; k < steers.size(); ++k) {
+    const Opcode& o = *code.instructions[k].opcode;
+    if (!steers[k]) continue;
+    device_steers |= o.action == Action::kLdg;
+    shared_steers |= o.action == Action::kLds || o.name == "LD";
+  }
+}
+
 Result<CtaStream> Interpreter::State::run(uint64_t cta) {
+  const std::map<uint32_t, Doubt> before = doubts;
+  Result<CtaStream> out = run_once(cta);
+  // The values of stores are seldom read back, and only then worth computing.
+  if (reads_back && !stores_steer) {
+    stores_steer = true;
+    find_steering();
+    doubts = before;
+    out = run_once(cta);
+  }
+  for (const auto& [line, w] : written) written_by_others[line] |= w.is_written;
+  return out;
+}
+
+Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
+  written.clear();
+  reads_back = false;
+  undecided.clear();
   cta_number = cta;
   cta_x = static_cast<uint32_t>(cta % launch.grid.x);
   cta_y = static_cast<uint32_t>(cta / launch.grid.x % launch.grid.y);
@@ -609,10 +792,12 @@ Result<CtaStream> Interpreter::State::run(uint64_t cta) {
       for (WarpState& w : warps) {
         if (w.waits_at != static_cast<int>(b)) continue;
         w.waits_at = -1;
+        w.votes = barriers[b].votes;
         w.paths.insert(w.paths.end(), w.parked.begin(), w.parked.end());
         w.parked.clear();
         moved = true;
       }
+      barriers[b].votes = {};
     }
     for (const WarpState& w : warps) running |= !w.paths.empty() || !w.parked.empty();
     if (running && !moved)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstring>
 #include <map>
 #include <string>
@@ -19,19 +20,36 @@ namespace roofgen::sass {
 inline constexpr uint64_t kSharedWindow = uint64_t{0x7f} << 32, kLocalWindow = uint64_t{0x7e} << 32;
 inline constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
 inline constexpr uint32_t kEveryLane = ~0u;
-inline constexpr size_t kConvergenceBarriers = 16, kWarpsync = 16, kAnyBarrier = 17;
+inline constexpr size_t kConvergenceBarriers = 16;
 inline constexpr uint32_t kNowhere = ~0u;
+
+inline bool in_shared_window(uint64_t a) { return a >= kSharedWindow && a < kSharedWindow + kWindowBytes; }
 
 /// Lanes of a warp that run together.
 struct Path {
   uint32_t pc = 0, mask = 0;
 };
 
+/// Lanes that wait in a WARPSYNC for all lanes of `wanted`.
+struct Meeting {
+  uint32_t wanted = 0, lanes = 0;
+  uint32_t resume = 0;    ///< instruction after it
+  uint32_t behind = ~0u;  ///< of a collective one: where the lanes go after its ENDCOLLECTIVE
+};
+
+/// Votes of BAR.RED.
+struct Votes {
+  uint32_t count = 0, threads = 0;
+  bool all = false, is_known = true;  ///< all: that it takes for its predicate to hold
+  bool holds() const { return all ? count == threads : count > 0; }
+};
+
 struct WarpState {
   uint32_t number = 0, alive = 0;
   std::vector<Path> paths;   ///< the last one runs
   std::vector<Path> parked;  ///< at a barrier of the CTA
-  std::array<uint32_t, kAnyBarrier> members{}, arrived{}, resume{};
+  std::array<uint32_t, kConvergenceBarriers> members{}, arrived{}, resume{};
+  std::vector<Meeting> meetings, collectives;  ///< collectives: that have met
   std::vector<Lanes> registers;
   std::array<Lanes, 64> uniform;
   std::array<uint32_t, 8> predicates{}, predicate_known{};
@@ -39,6 +57,7 @@ struct WarpState {
   std::array<uint8_t, 8> predicate_axes{}, uniform_predicate_axes{};
   std::map<uint32_t, std::vector<Lanes>> local;  ///< by word of the frame, for values that steer
   int waits_at = -1;                             ///< the barrier of the CTA
+  Votes votes;                                   ///< of the last BAR.RED
   WarpStream stream;
 };
 
@@ -49,13 +68,20 @@ struct Pattern {
   std::array<uint32_t, 32> offsets{};
 };
 
+/// What a CTA wrote to a line of device memory.
+struct Written {
+  std::array<std::byte, 128> bytes{};
+  std::bitset<128> is_written, is_known;
+};
+
 struct CtaBarrier {
   uint32_t arrived = 0, expected = 0;
+  Votes votes;
 };
 
 struct Interpreter::State {
-  State(const Code& c, StreamLaunch l)
-      : code(c), launch(std::move(l)), steers(steering(c)), patterns(c.instructions.size()) {
+  State(const Code& c, StreamLaunch l) : code(c), launch(std::move(l)), patterns(c.instructions.size()) {
+    find_steering();
     bank0.resize(std::max<size_t>(size_t{c.first_param} + launch.params.size(), 0x160) + 16);
     const auto put = [&](size_t at, uint32_t value) { std::memcpy(bank0.data() + at, &value, sizeof value); };
     // Constant bank 0 of a launch: block and grid at 0, the stack pointer at 0x28 (as the code of every kernel reads
@@ -92,21 +118,27 @@ struct Interpreter::State {
   const Code& code;
   StreamLaunch launch;
   std::vector<bool> steers;
+  /// Loads steer, so that what is written there counts; values that the CTA has stored to device memory steer.
+  bool shared_steers = false, device_steers = false, stores_steer = false;
   std::string bank0;
   std::map<int, std::string> banks;
   std::vector<uint32_t> unknown_slots;
   std::vector<Pattern> patterns;  ///< by instruction
   std::map<uint32_t, Doubt> doubts;
-  std::map<uint32_t, double> branch_debt;                ///< by instruction: share of taken executions not yet taken
   std::map<uint64_t, std::array<std::byte, 128>> lines;  ///< of device memory that was read for its values
   std::map<uint64_t, bool> line_known;
 
+  std::map<uint64_t, std::bitset<128>> written_by_others;  ///< by line of device memory: the bytes
+
   // ---- Axes of the grid that decide something: bit 0 x, 1 y, 2 z ---------------------------------
   mutable uint8_t operand_axes = 0;  ///< of what the current instruction has read so far
-  uint8_t memory_axes = 0;           ///< of all values stored in shared and local memory
+  uint8_t memory_axes = 0;           ///< of all values stored in memory and of all votes
   uint8_t deciding_axes = 0;         ///< of all branches and guards so far
 
   // ---- One CTA ----------------------------------------------------------------------------------
+  std::map<uint64_t, Written> written;     ///< by line of device memory
+  bool reads_back = false;                 ///< a value that it wrote, and that is not known
+  std::map<uint32_t, uint64_t> undecided;  ///< by instruction: branches on unknown values so far
   uint32_t cta_x = 0, cta_y = 0, cta_z = 0;
   std::vector<std::byte> shared;
   std::vector<uint8_t> shared_known;
@@ -116,6 +148,8 @@ struct Interpreter::State {
   uint64_t cta_number = 0;
 
   Result<CtaStream> run(uint64_t cta);
+  Result<CtaStream> run_once(uint64_t cta);
+  void find_steering();
   bool run_warp(WarpState& w);
   void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
@@ -131,14 +165,22 @@ struct Interpreter::State {
   uint32_t guarded(const WarpState& w, const Instruction& i, uint32_t mask) const;
   void addresses(const WarpState& w, const Operand& o, uint64_t out[32], uint32_t& known) const;
   void load(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
-  void store_shared(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
+  void store(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
+  void copy(const uint64_t to[32], const uint64_t from[32], uint32_t mask, uint32_t reads, uint32_t bytes);
+  void forget_shared(const uint64_t at[32], uint32_t mask, uint32_t bytes);
+  bool read_initial(uint64_t address, std::span<std::byte> out);
   bool read_global(uint64_t address, uint32_t bytes, std::byte* out);
+  void write_global(uint64_t address, uint32_t bytes, const std::byte* from);
   void request(WarpState& w, Access& a, const uint64_t at[32], uint32_t mask, uint32_t bytes);
   void doubt(uint32_t index, bool is_branch) {
     Doubt& d = doubts[index];
     d.index = index, d.is_branch = is_branch, ++d.count;
   }
+  bool guess(uint32_t index);
   void arrive(WarpState& w, size_t barrier, uint32_t resume_at, uint32_t mask);
+  void meet(WarpState& w, const Instruction& i, uint32_t next, uint32_t mask);
+  void release(WarpState& w, uint32_t wanted);
+  void scatter(WarpState& w, uint32_t lanes, const std::array<uint32_t, 32>& targets);
   void settle(WarpState& w);
 };
 

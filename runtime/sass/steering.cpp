@@ -22,6 +22,10 @@ int width(const Instruction& i, size_t operand) {
   if (a == Action::kImad && i.has(kWide | kHi))
     return (is_result && i.has(kWide)) || operand == size_t{i.results} + 2 ? 2 : 1;
   if (a == Action::kCs2r) return i.has(kB32) ? 1 : 2;
+  if (a == Action::kMatch || a == Action::kI2f || a == Action::kF2i) {
+    const uint64_t wide_source = a == Action::kF2i ? kF64 : kU64 | kS64;
+    return is_result ? (a == Action::kMatch ? 1 : i.bytes / 4) : i.has(wide_source) ? 2 : 1;
+  }
   if (i.bytes > 4) return i.bytes / 4;
   return 1;
 }
@@ -53,7 +57,8 @@ struct Effects {
   Registers roots;        ///< those that steer
   std::vector<uint32_t> next;
   bool anywhere = false;  ///< may go to any instruction
-  bool loads_shared = false, loads_local = false, stores_shared = false, stores_local = false;
+  bool loads_shared = false, loads_local = false, loads_device = false;
+  bool stores_shared = false, stores_local = false, stores_device = false;
 };
 
 bool is_memory(Action a) {
@@ -96,9 +101,12 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
     }
   }
   if (i.opcode->pipe == Pipe::kBranch || i.opcode->pipe == Pipe::kBarrier) e.roots |= e.sources;
-  e.loads_shared = a == Action::kLds || a == Action::kAtoms;
+  // LD and ST have generic addresses.
+  e.loads_shared = a == Action::kLds || a == Action::kAtoms || i.opcode->name == "LD";
+  e.loads_device = a == Action::kLdg;
   e.loads_local = a == Action::kLdl;
-  e.stores_shared = a == Action::kSts;
+  e.stores_shared = a == Action::kSts || i.opcode->name == "ST";
+  e.stores_device = a == Action::kStg;
   e.stores_local = a == Action::kStl;
   const bool always = i.guard.kind == Operand::Kind::kNone && i.count <= 1;
   if (a == Action::kBra || a == Action::kCall) {
@@ -107,6 +115,7 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
     else
       e.anywhere = true;
   }
+  if (a == Action::kWarpsync && i.has(kCollective) && i.target < count) e.next.push_back(i.target);
   if (a == Action::kBrx || a == Action::kRet) e.anywhere = true;
   const bool ends = (a == Action::kBra && always) || (a == Action::kExit && i.guard.kind == Operand::Kind::kNone) ||
                     (a == Action::kBrx && i.guard.kind == Operand::Kind::kNone);
@@ -116,15 +125,15 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
 
 }  // namespace
 
-std::vector<bool> steering(const Code& code) {
+std::vector<bool> steering(const Code& code, bool stores) {
   const auto count = static_cast<uint32_t>(code.instructions.size());
   std::vector<Effects> effects;
   effects.reserve(count);
   for (uint32_t i = 0; i < count; ++i) effects.push_back(effects_of(code.instructions[i], i, count));
   std::vector<Registers> live(count);
   std::vector<bool> steers(count);
-  Registers everywhere;                // live at the target of a branch that may go anywhere
-  bool shared = false, local = false;  // loaded values steer
+  Registers everywhere;                                // live at the target of a branch that may go anywhere
+  bool shared = false, local = false, device = false;  // loaded values steer
   for (bool changed = true; changed;) {
     changed = false;
     for (uint32_t i = count; i-- > 0;) {
@@ -132,12 +141,14 @@ std::vector<bool> steering(const Code& code) {
       Registers out;
       if (e.anywhere) out |= everywhere;
       for (const uint32_t n : e.next) out |= live[n];
-      const bool needed = (e.may_results & out).any() || (shared && e.stores_shared) || (local && e.stores_local);
+      const bool needed = (e.may_results & out).any() || (shared && e.stores_shared) || (local && e.stores_local) ||
+                          (device && stores && e.stores_device);
       Registers in = (out & ~e.results) | e.roots;
       if (needed) in |= e.sources;
       if (needed && !steers[i]) steers[i] = changed = true;
       if (needed && e.loads_shared && !shared) shared = changed = true;
       if (needed && e.loads_local && !local) local = changed = true;
+      if (needed && e.loads_device && !device) device = changed = true;
       if (in != live[i]) live[i] = in, changed = true;
       everywhere |= in;
     }

@@ -37,9 +37,15 @@ struct Access {
 struct Step {
   static constexpr uint32_t kNoAccess = ~0u;
   static constexpr uint32_t kSkipped = ~0u - 1;  ///< a barrier whose guard is false
-  uint32_t index;                                ///< in Code::instructions
-  uint32_t access = kNoAccess;                   ///< in WarpStream::accesses
-  bool has_access() const { return access < kSkipped; }
+  static constexpr uint32_t kFirstBarrier = 15u << 28;
+  uint32_t index;               ///< in Code::instructions
+  uint32_t access = kNoAccess;  ///< in WarpStream::accesses; of a barrier of the CTA: its number and its warps
+  bool has_access() const { return access < kFirstBarrier; }
+  /// `warps`: that have to arrive.
+  static constexpr uint32_t barrier(uint32_t number, uint32_t warps) { return kFirstBarrier + number * 256 + warps; }
+  bool is_barrier() const { return access >= kFirstBarrier && access < kSkipped; }
+  uint32_t barrier_number() const { return (access - kFirstBarrier) / 256; }
+  uint32_t barrier_warps() const { return (access - kFirstBarrier) % 256; }
 };
 
 struct WarpStream {
@@ -60,14 +66,15 @@ struct CtaStream {
 /// What the interpreter did not know, by instruction.
 struct Doubt {
   uint32_t index = 0;
-  uint64_t count = 0;      ///< executions
-  bool is_branch = false;  ///< a branch on an unknown value; otherwise an access with an unknown address
+  uint64_t count = 0;                ///< executions
+  bool is_branch = false;            ///< a branch on an unknown value; otherwise an access with an unknown address
+  std::optional<double> share = {};  ///< of a branch: TakenShare's answer; none: it is not taken
 };
 
 /// Initial contents of device memory: writes `out` with the bytes at `address`; false: unknown.
 using ReadMemory = std::function<bool(uint64_t address, std::span<std::byte> out)>;
 /// The share of executions in which the branch at an instruction is taken, for branches on unknown values; nullopt: no
-/// knowledge.
+/// knowledge. taken_shares() of taken_shares.h takes it from a simulated run.
 using TakenShare = std::function<std::optional<double>(uint32_t index)>;
 
 struct StreamLaunch {
@@ -99,7 +106,8 @@ class Interpreter {
   std::unique_ptr<State> state_;
 };
 
-/// For each instruction whether its results steer control flow, active lanes or addresses.
-std::vector<bool> steering(const Code& code);
+/// For each instruction whether its results steer control flow, active lanes or addresses. `stores`: loads from device
+/// memory that do may read what the CTA itself has stored there.
+std::vector<bool> steering(const Code& code, bool stores = false);
 
 }  // namespace roofgen::sass

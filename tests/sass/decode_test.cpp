@@ -276,6 +276,17 @@ TEST(Decode, MalformedTextBecomesOtherOperands) {
     }
 }
 
+TEST(Decode, AddressesOfTuringHaveNoSuffix) {
+  const Instruction pair = read("LDG.E.SYS", "R2,[R4+0x10]");
+  EXPECT_TRUE(pair.operands[1].wide);
+  const Instruction word = read("LDG.E.U8.SYS", "R2,[R4.U32+UR6]");
+  EXPECT_FALSE(word.operands[1].wide);
+  EXPECT_TRUE(word.operands[1].wide_uniform);
+  const Instruction uniform = read("STG.E.SYS", "[UR4],R0");
+  EXPECT_TRUE(uniform.operands[0].wide_uniform);
+  EXPECT_FALSE(read("LDS.U", "R2,[R4]").operands[1].wide);
+}
+
 TEST(Decode, RandomTextDoesNotCrash) {
   std::mt19937 random(1);
   const std::string letters = "RUPBSTZ[]c0x19afX.+-|!~,_ @64H\t\x80";

@@ -11,11 +11,11 @@ struct Line {
   bool steers;
 };
 
-void expect_steering(const std::vector<Line>& lines) {
+void expect_steering(const std::vector<Line>& lines, bool stores = false) {
   Code code;
   code.arch = "sm_80";
   for (const Line& l : lines) code.instructions.push_back(decode({l.predicate, l.opcode, l.operands}, 0, 0));
-  const std::vector<bool> got = steering(code);
+  const std::vector<bool> got = steering(code, stores);
   ASSERT_EQ(got.size(), lines.size());
   for (size_t i = 0; i < lines.size(); ++i)
     EXPECT_EQ(got[i], lines[i].steers) << i << ": " << lines[i].opcode << " " << lines[i].operands;
@@ -61,6 +61,16 @@ TEST(Steering, LoadsThatGiveAddresses) {
                    {"", "LDS", "R5,[R8]", true},
                    {"", "LDS", "R6,[R5]", false},
                    {"", "EXIT", "", false}});
+}
+
+TEST(Steering, StoresToDeviceMemoryThatAreReadBack) {
+  for (const bool stores : {false, true})
+    expect_steering({{"", "FADD", "R4,R6,R7", stores},
+                     {"", "STG.E", "[R2.64],R4", stores},
+                     {"", "LDG.E", "R5,[R2.64]", true},
+                     {"", "LDS", "R6,[R5]", false},
+                     {"", "EXIT", "", false}},
+                    stores);
 }
 
 TEST(Steering, StoresToSharedMemoryDoNotWhereNoLoadDoes) {

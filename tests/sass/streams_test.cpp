@@ -14,6 +14,7 @@
 #include "runtime/sass/code.h"
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/stream.h"
+#include "runtime/sass/taken_shares.h"
 
 namespace roofgen::sass::streams_test {
 namespace {
@@ -26,11 +27,12 @@ const std::map<std::string, const char*> kNotSeenThrough = [] {
   constexpr const char *kOthers = "waits for what other threads write",
                        *kAtomic = "results of atomic operations decide",
                        *kPrintf = "calls vprintf, whose code is not in the CUBIN", *kFp64 = "FP64 decides branches",
-                       *kBits = "unwritten bits lie beside those that decide",
-                       *kWide = "64-bit divisions convert to floats and back, which is not computed";
-  std::map<std::string, const char*> out{
-      {"double_precision_clean", kFp64}, {"wide_integers_clean", kWide},       {"printf_clean", kPrintf},
-      {"pointer_tables_clean", kPrintf}, {"cta_bits_high_bits_decide", kBits}, {"cta_bits_sum_of_defined_bits", kBits}};
+                       *kBits = "unwritten bits lie beside those that decide";
+  std::map<std::string, const char*> out{{"double_precision_clean", kFp64},
+                                         {"printf_clean", kPrintf},
+                                         {"pointer_tables_clean", kPrintf},
+                                         {"cta_bits_high_bits_decide", kBits},
+                                         {"cta_bits_sum_of_defined_bits", kBits}};
   for (const char* name :
        {"cuda_barrier_clean", "device_barrier_of_warps_clean", "device_handshake_by_another_block_clean",
         "device_handshake_clean", "device_handshake_shared_between_clean", "grid_barrier_clean", "grid_sync_clean",
@@ -225,6 +227,97 @@ TEST_P(Streams, CountWhatTheSimulatorCounts) {
     }
   }
   EXPECT_GE(equal, all.size() * 6 / 10);
+}
+
+/// An FP64 comparison, whose result is not computed, decides whether a maximum is raised.
+constexpr const char* kRaises = R"(__global__ void raises(const double* x, float* y) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  double most = 0;
+  float s[16] = {};
+#pragma unroll 1
+  for (int i = 0; i < 20; ++i) {
+    const double v = x[128 * i + t];
+    if (__any_sync(~0u, v > most)) {
+      const float factor = expf(static_cast<float>(most - v));
+#pragma unroll
+      for (int k = 0; k < 16; ++k) s[k] *= factor + k;
+      most = v > most ? v : most;
+    }
+#pragma unroll
+    for (int k = 0; k < 16; ++k) s[k] += static_cast<float>(v);
+  }
+  for (int k = 1; k < 16; ++k) s[0] += s[k];
+  y[t] = s[0];
+}
+)";
+
+TEST(TakenShares, OfASimulatedRunDecideABranch) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  if (nvdisasm_path().empty()) GTEST_SKIP() << "no nvdisasm on this machine";
+  constexpr uint32_t kCtas = 2, kThreads = 64, kTurns = 20;
+  // Each warp raises its maximum in turns 0, 1, 3, 7, 15.
+  const auto value = [](uint64_t turn) { return std::has_single_bit(turn + 1) ? static_cast<double>(turn + 1) : 0.5; };
+  check::Request request;
+  request.file = "raises.cu";
+  request.text = kRaises;
+  request.grid = {kCtas, 1, 1};
+  request.block = {kThreads, 1, 1};
+  request.arch = "sm_80";
+  request.cache_dir = ROOFGEN_STREAMS_CACHE;
+  Result<check::Chosen> chosen = check::choose_kernel(request);
+  ASSERT_TRUE(chosen) << to_string(chosen.error());
+  Binary& binary = chosen->compiled.binary;
+  binary.entry = chosen->entry.mangled;
+  const Result<std::unique_ptr<Executor>> executor = make_sim_executor();
+  ASSERT_TRUE(executor);
+  const Result<ModuleId> module = (*executor)->load(binary);
+  ASSERT_TRUE(module) << to_string(module.error());
+  const Result<DevicePtr> x =
+      (*executor)->allocate(uint64_t{128} * kTurns * 8, "x", [&](uint64_t offset, std::span<std::byte> out) {
+        for (size_t k = 0; k < out.size(); ++k) {
+          const double v = value((offset + k) / 8 / 128);
+          out[k] = reinterpret_cast<const std::byte*>(&v)[(offset + k) % 8];
+        }
+      });
+  const Result<DevicePtr> y = (*executor)->allocate(uint64_t{128} * 4, "y");
+  ASSERT_TRUE(x && y);
+  Launch launch;
+  launch.grid = request.grid;
+  launch.block = request.block;
+  for (const DevicePtr& p : {*x, *y}) launch.args.push_back({"p", true, p.address});
+  std::vector<SiteCounts> sites;
+  RunOptions options;
+  options.sites = &sites;
+  const Result<RunResult> ran = (*executor)->run(*module, launch, options);
+  ASSERT_TRUE(ran) << to_string(ran.error());
+  ASSERT_TRUE(ran->findings.empty()) << ran->findings[0].message;
+
+  const std::vector<Result<Code>> codes = read_code({{binary.cubin, binary.entry, request.arch}});
+  ASSERT_TRUE(codes[0]) << to_string(codes[0].error());
+  const Code& code = *codes[0];
+  const Result<std::vector<TextLine>> lines = line_table(binary.cubin, binary.entry);
+  ASSERT_TRUE(lines) << to_string(lines.error());
+  StreamLaunch stream;
+  stream.grid = launch.grid;
+  stream.block = launch.block;
+  for (const Arg& a : launch.args) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&a.bits);
+    stream.params.insert(stream.params.end(), bytes, bytes + sizeof a.bits);
+  }
+  stream.taken_share = taken_shares(code, *lines, sites);
+  Interpreter interpreter(code, std::move(stream));
+  const Result<CtaStream> cta = interpreter.run(0);
+  ASSERT_TRUE(cta) << to_string(cta.error());
+  const std::vector<Doubt> doubts = interpreter.doubts();
+  ASSERT_EQ(doubts.size(), 1u);
+  EXPECT_EQ(doubts[0].count, kTurns * kThreads / 32);
+  ASSERT_TRUE(doubts[0].share.has_value());
+  EXPECT_DOUBLE_EQ(*doubts[0].share, 1 - 5.0 / kTurns);
+  size_t raised = 0;
+  for (const WarpStream& w : cta->warps)
+    raised += static_cast<size_t>(
+        std::count_if(w.steps.begin(), w.steps.end(), [&](const Step& s) { return s.index == doubts[0].index + 1; }));
+  EXPECT_EQ(raised, 5 * kThreads / 32);
 }
 
 #ifdef ROOFGEN_SLOW

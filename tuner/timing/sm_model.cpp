@@ -104,18 +104,24 @@ struct Warp {
   Stall why = Stall::kFixed;      ///< what `ready` waits for
   Stall own_why = Stall::kFixed;  ///< what `own_ready` waits for
   uint32_t producer = ~0u, last_index = 0;
-  bool at_barrier = false, after_branch = false;
+  int waits_at = -1;  ///< the number of the barrier of its CTA
   std::array<Scoreboard, 6> scoreboards;
   double copies_done = 0;  ///< of those since the last commit
   uint32_t copies_producer = ~0u;
   std::deque<std::pair<double, uint32_t>> groups;  ///< committed groups of copies
 };
 
+/// A barrier of a CTA, by the warps that have arrived and those that have to.
+struct Barrier {
+  size_t arrived = 0, wanted = 0;
+};
+
 struct Cta {
   const sass::CtaStream* stream = nullptr;
-  int live = 0, waiting = 0;
-  double begin = 0, last_arrival = 0;
+  int live = 0;
+  double begin = 0;
   std::vector<int> warps;
+  std::array<Barrier, 16> barriers;
 };
 
 class Sm {
@@ -196,17 +202,22 @@ class Sm {
     if (cta.live == 0) {
       out_.ctas.push_back({cta.stream->cta, cta.begin, at});
       if (next_cta_ < load_.ctas.size()) start(next_cta_++, at + m_.new_cta_cycles);
-    } else if (cta.waiting && cta.waiting >= cta.live) {
-      release(cta, at);
+    } else {
+      for (size_t b = 0; b < cta.barriers.size(); ++b)
+        if (cta.barriers[b].arrived) complete(cta, b, at);
     }
   }
 
-  void release(Cta& cta, double at) {
-    cta.waiting = 0;
+  /// Releases the warps at a barrier if enough have arrived. At one of all warps, those that have ended count.
+  void complete(Cta& cta, size_t number, double at) {
+    Barrier& b = cta.barriers[number];
+    const size_t all = cta.warps.size(), ended = all - static_cast<size_t>(cta.live);
+    if (b.arrived + (b.wanted >= all ? ended : 0) < std::min(b.wanted, all)) return;
+    b.arrived = 0;
     for (const int id : cta.warps) {
       Warp& w = warps_[static_cast<size_t>(id)];
-      if (!w.at_barrier) continue;
-      w.at_barrier = false;
+      if (w.waits_at != static_cast<int>(number)) continue;
+      w.waits_at = -1;
       w.ready = std::max(w.ready, at + m_.barrier_cycles);
       w.why = Stall::kBarrier;
       w.producer = w.last_index;
@@ -228,7 +239,7 @@ class Sm {
     double soonest = kNever;
     const auto consider = [&](int id) {
       const Warp& w = warps_[static_cast<size_t>(id)];
-      if (w.at_barrier) return false;
+      if (w.waits_at >= 0) return false;
       const double at = std::max(w.ready, unit_free(s, facts_[w.stream->steps[w.next].index]));
       soonest = std::min(soonest, at);
       if (at > now) return false;
@@ -295,10 +306,13 @@ class Sm {
         w.groups.pop_front();
       }
     }
-    if (f.action == Action::kBar && !f.arrives_only && step.access != sass::Step::kSkipped) {
+    if (step.is_barrier()) {
       Cta& cta = ctas_[static_cast<size_t>(w.cta)];
-      w.at_barrier = true;
-      if (++cta.waiting >= cta.live) release(cta, now);
+      const size_t number = step.barrier_number() % cta.barriers.size();
+      if (!f.arrives_only) w.waits_at = static_cast<int>(number);
+      ++cta.barriers[number].arrived;
+      cta.barriers[number].wanted = step.barrier_warps();
+      complete(cta, number, now);
     }
   }
 

@@ -1,0 +1,48 @@
+#include "runtime/sass/taken_shares.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace roofgen::sass {
+namespace {
+
+/// The compiler's name of a file has a folder in one line table, and none in the other.
+std::pair<std::string, int> key(const std::string& file, int line) {
+  return {std::filesystem::path(file).filename().string(), line};
+}
+
+}  // namespace
+
+TakenShare taken_shares(const Code& code, const std::vector<TextLine>& lines, const std::vector<SiteCounts>& sites) {
+  // The instructions of a line that run when it begins are those that run most often.
+  std::map<std::pair<std::string, int>, uint64_t> executions;
+  for (const SiteCounts& s : sites) {
+    uint64_t& most = executions[key(s.source.file, s.source.line)];
+    most = std::max(most, s.executed);
+  }
+  const size_t count = std::min(code.instructions.size(), lines.size());
+  std::vector<uint64_t> runs(count);
+  for (size_t i = 0; i < count; ++i)
+    if (const auto at = executions.find(key(lines[i].file, lines[i].line)); at != executions.end())
+      runs[i] = at->second;
+  std::map<uint32_t, double> shares;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Instruction& branch = code.instructions[i];
+    if (branch.opcode->action != Action::kBra || branch.target <= i + 1 || branch.target > count || !runs[i]) continue;
+    std::vector<uint64_t> inside;
+    for (uint32_t k = i + 1; k < branch.target; ++k)
+      if (lines[k].line && runs[k] <= runs[i] && key(lines[k].file, lines[k].line) != key(lines[i].file, lines[i].line))
+        inside.push_back(runs[k]);
+    if (inside.empty()) continue;
+    const auto middle = inside.begin() + static_cast<std::ptrdiff_t>(inside.size() / 2);
+    std::nth_element(inside.begin(), middle, inside.end());
+    shares[i] = 1 - static_cast<double>(*middle) / static_cast<double>(runs[i]);
+  }
+  return [shares = std::move(shares)](uint32_t index) -> std::optional<double> {
+    const auto at = shares.find(index);
+    return at == shares.end() ? std::nullopt : std::optional(at->second);
+  };
+}
+
+}  // namespace roofgen::sass
