@@ -304,6 +304,33 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
   }
   if (!steers[index]) return;
 
+  // The values of unknown lanes are never used.
+  const auto forget_results = [&] {
+    const unsigned words = i.opcode->pipe == Pipe::kTensor ? 4
+                           : i.opcode->pipe == Pipe::kFp64 ? 2
+                           : action == Action::kLdsm       ? i.matrices
+                                                           : std::max(1u, i.bytes / 4u);
+    for (size_t k = 0; k < i.results; ++k) {
+      const Operand& o = i.operands[k];
+      if (o.kind == Kind::kPredicate || o.kind == Kind::kUniformPredicate)
+        write_predicate(w, o, 0, 0, mask);
+      else if (o.kind == Kind::kRegister)
+        for (unsigned r = o.index; r < std::min<unsigned>(o.index + words, kZeroRegister); ++r)
+          w.registers[r].known &= ~mask;
+      else if (o.kind == Kind::kUniform)
+        for (unsigned r = o.index; r < std::min<unsigned>(o.index + words, kUniformZero); ++r) w.uniform[r].known = 0;
+    }
+  };
+  // Most floating-point values come from memory, tensor instructions or both: they are unknown in all lanes.
+  const bool on_floats = action == Action::kFadd || action == Action::kFmul || action == Action::kFfma ||
+                         action == Action::kMufu || action == Action::kFmnmx || action == Action::kFsel;
+  if (on_floats)
+    for (size_t k = 0; k < i.sources(); ++k) {
+      const Operand& o = i.source(k);
+      if (o.kind == Kind::kRegister && o.index != kZeroRegister && !(w.registers[o.index].known & mask))
+        return forget_results();
+    }
+
   Lanes a, b, c, d;
   const auto get = [&](Lanes& to, size_t k, bool is_float = false) {
     if (k < i.sources())
@@ -339,10 +366,8 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
   };
   const auto floats = [&](size_t n, auto f) {
     get(a, 0, true), get(b, 1, true), get(c, 2, true);
-    d.fill(0);
+    for (unsigned l = 0; l < 32; ++l) d.v[l] = as_bits(f(as_float(a.v[l]), as_float(b.v[l]), as_float(c.v[l])));
     d.known = a.known & (n > 1 ? b.known : ~0u) & (n > 2 ? c.known : ~0u);
-    if (d.known & mask)
-      for (unsigned l = 0; l < 32; ++l) d.v[l] = as_bits(f(as_float(a.v[l]), as_float(b.v[l]), as_float(c.v[l])));
     put(d);
   };
   switch (action) {
@@ -388,9 +413,6 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     case Action::kFsel: {
       get(a, 0, true), get(b, 1, true);
       flag(0, flag_value, flag_known);
-      d.fill(0);
-      d.known = a.known & b.known & flag_known;
-      if (!(d.known & mask)) return put(d);
       for (unsigned l = 0; l < 32; ++l) {
         const bool first = flag_value >> l & 1;
         if (action == Action::kFsel)
@@ -399,6 +421,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
           d.v[l] = as_bits(first ? std::fmin(as_float(a.v[l]), as_float(b.v[l]))
                                  : std::fmax(as_float(a.v[l]), as_float(b.v[l])));
       }
+      d.known = a.known & b.known & flag_known;
       return put(d);
     }
     case Action::kSel: {
@@ -869,18 +892,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     }
     default: break;
   }
-  // The results of every other instruction are unknown.
-  d.fill(0);
-  d.known = 0;
-  const unsigned words = i.opcode->pipe == Pipe::kTensor ? 4
-                         : i.opcode->pipe == Pipe::kFp64 ? 2
-                         : action == Action::kLdsm       ? i.matrices
-                                                         : std::max(1u, i.bytes / 4u);
-  for (size_t k = 0; k < i.results; ++k)
-    if (i.operands[k].kind == Kind::kPredicate || i.operands[k].kind == Kind::kUniformPredicate)
-      write_predicate(w, i.operands[k], 0, 0, mask);
-    else
-      for (unsigned word = 0; word < words; ++word) write(w, i.operands[k], d, mask, word);
+  forget_results();  // of every other instruction
 }
 
 }  // namespace roofgen::sass
