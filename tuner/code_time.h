@@ -13,9 +13,11 @@ namespace roofgen {
 struct CodeTime {
   TimeModel model = TimeModel::kInterval;  ///< of `seconds`
   double seconds = 0;
-  double interval_seconds = 0;      ///< equal to `seconds`, unless the event model ran
-  timing::StreamCounts counts;      ///< of the whole launch
-  std::vector<std::string> doubts;  ///< what the models did not know, each kind once: "a branch on an unknown value"
+  double interval_seconds = 0;  ///< equal to `seconds`, unless the event model ran
+  timing::StreamCounts counts;  ///< of the whole launch
+  std::vector<std::string> doubts =
+      {};                       ///< what the models did not know, each kind once: "a branch on an unknown value"
+  bool guessed_by_ptx = false;  ///< a branch on an unknown value is taken as often as in the simulated PTX
 };
 
 /// Replaces what was counted in PTX, which ptxas shortens, by counts of executed machine instructions.

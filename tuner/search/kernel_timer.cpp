@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "runtime/sass/disassembler.h"
+#include "runtime/sass/taken_shares.h"
 
 namespace roofgen {
 
@@ -20,7 +21,7 @@ namespace {
 
 std::string to_payload(const CodeTime& t) {
   Json j{{"model", static_cast<int>(t.model)}, {"counts", t.counts}};
-  ROOFGEN_PUT(j, t, seconds, interval_seconds, doubts)
+  ROOFGEN_PUT(j, t, seconds, interval_seconds, doubts, guessed_by_ptx)
   return json_line(j);
 }
 
@@ -30,7 +31,7 @@ std::optional<CodeTime> from_payload(const std::string& text) {
     CodeTime t;
     t.model = static_cast<TimeModel>(j.at("model").get<int>());
     j.at("counts").get_to(t.counts);
-    ROOFGEN_GET(j, t, seconds, interval_seconds, doubts)
+    ROOFGEN_GET(j, t, seconds, interval_seconds, doubts, guessed_by_ptx)
     return t;
   } catch (const Json::exception&) {
     return std::nullopt;
@@ -113,6 +114,13 @@ KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
   return codes_.at(binary.digest);
 }
 
+Result<sass::TakenShare> KernelTimer::shares_of(const KernelLaunch& k, const sass::Code& code) {
+  ROOFGEN_TRY(const std::vector<sass::TextLine> table, sass::line_table(k.binary->cubin, k.binary->entry));
+  std::vector<SiteCounts> sites;
+  for (const LineRuns& l : *k.lines) sites.push_back({{}, {l.file, l.line, 0}, l.executed});
+  return sass::taken_shares(code, table, sites);
+}
+
 Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
   if (!unavailable_.empty()) return Error{Exit::kUnavailable, unavailable_};
   if (k.launch->cluster.count() > 1) return Error{Exit::kUnavailable, "the models of one SM know no clusters"};
@@ -127,11 +135,19 @@ Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
   request.smem_bytes = k.binary->static_smem_bytes + k.launch->smem_bytes;
   request.dram_bytes = k.dram_bytes;
   request.event = model == TimeModel::kEvent;
-  ROOFGEN_TRY(const timing::LaunchTime t, timing::launch_time(device_, machine_, std::move(request)));
-  CodeTime out{model, request.event ? t.event_s : t.interval_s, t.interval_s, t.counts, {}};
+  ROOFGEN_TRY(timing::LaunchTime t, timing::launch_time(device_, machine_, request));
+  const auto is_branch = [](const sass::Doubt& d) { return d.is_branch; };
+  // Only the event model, which decides, is worth another run of the disassembler.
+  if (request.event && k.lines && std::any_of(t.doubts.begin(), t.doubts.end(), is_branch)) {
+    ROOFGEN_TRY(request.launch.taken_share, shares_of(k, **code));
+    ROOFGEN_TRY(t, timing::launch_time(device_, machine_, std::move(request)));
+  }
+  CodeTime out{model, request.event ? t.event_s : t.interval_s, t.interval_s, t.counts};
   for (const bool branch : {true, false})
-    if (std::any_of(t.doubts.begin(), t.doubts.end(), [&](const sass::Doubt& d) { return d.is_branch == branch; }))
+    if (std::any_of(t.doubts.begin(), t.doubts.end(),
+                    [&](const sass::Doubt& d) { return d.is_branch == branch && !d.share; }))
       out.doubts.push_back(branch ? "a branch on an unknown value" : "an access to an unknown address");
+  for (const sass::Doubt& d : t.doubts) out.guessed_by_ptx |= d.share.has_value();
   if (store_) store_->put(key_of(k, model), to_payload(out));
   return out;
 }

@@ -12,6 +12,7 @@
 #include "tuner/code_time.h"
 #include "tuner/search/store.h"
 #include "tuner/timing/launch_time.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 
@@ -22,6 +23,8 @@ struct KernelLaunch {
   timing::ReadBuffer read;  ///< initial contents of its buffers
   std::string contents;     ///< names them in the store
   double dram_bytes = 0;    ///< of the whole launch, both directions
+  /// Of a simulated run: they say how often a branch on an unknown value is taken. Null: nothing does.
+  const std::vector<LineRuns>* lines = nullptr;
 };
 
 /// Initial contents of an op's inputs, and zeros in the temporaries that begin with zeros. `op` and `problem` must
@@ -48,6 +51,7 @@ class KernelTimer {
   using Code = std::shared_ptr<const Result<sass::Code>>;
   StoreKey key_of(const KernelLaunch& kernel, TimeModel model) const;
   Code code_of(const Binary& binary);
+  static Result<sass::TakenShare> shares_of(const KernelLaunch& kernel, const sass::Code& code);
 
   Device device_;
   Store* store_;

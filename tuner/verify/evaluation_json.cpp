@@ -44,9 +44,15 @@ inline void from_json(const Json& j, Verification& v) {
   v.error_over_tolerance = error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();
 }
 
-ROOFGEN_TO_JSON(Evaluation, counts, measured_ns, counted_ctas, scale, exact, unique_bytes, temporary_bytes,
+// An array for each line: there are hundreds.
+inline void to_json(Json& j, const LineRuns& l) { j = Json::array({l.file, l.line, l.executed}); }
+inline void from_json(const Json& j, LineRuns& l) {
+  j.at(0).get_to(l.file), j.at(1).get_to(l.line), j.at(2).get_to(l.executed);
+}
+
+ROOFGEN_TO_JSON(Evaluation, lines, counts, measured_ns, counted_ctas, scale, exact, unique_bytes, temporary_bytes,
                 tensor_bytes, l2_miss_ratio, verification)
-ROOFGEN_FROM_JSON(Evaluation, counts, measured_ns, counted_ctas, scale, exact, unique_bytes, temporary_bytes,
+ROOFGEN_FROM_JSON(Evaluation, lines, counts, measured_ns, counted_ctas, scale, exact, unique_bytes, temporary_bytes,
                   tensor_bytes, l2_miss_ratio, verification)
 
 const char* const kEvaluationVersion = ROOFGEN_EVALUATION_VERSION;

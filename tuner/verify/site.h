@@ -30,6 +30,7 @@ struct Verifier::Site {
 
 struct Verifier::StageRun {
   RunResult result;
+  std::vector<SiteCounts> sites;  ///< of a counted run
   Launch launch;
   Slices slices;
   uint64_t ctas = 0;

@@ -306,6 +306,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   }
   RunOptions options;
   options.trace = trace;
+  if (site.counted && how == Run::kCandidate) options.sites = &run.sites;
   // CTAs that meet must do so in any order: one after another, two groups may share a counter unnoticed.
   if (counts_arrivals) options.schedule = kRandomOrder;
   if (site.whole && !site.counted)
@@ -396,6 +397,21 @@ bool Verifier::can_feed(size_t stage_index) const {
   return feeders_.count({stage_index - 1, sites_.back().get()}) != 0;
 }
 
+namespace {
+
+std::vector<LineRuns> lines_of(const std::vector<SiteCounts>& sites) {
+  std::map<std::pair<std::string, int>, uint64_t> most;
+  for (const SiteCounts& s : sites) {
+    uint64_t& executed = most[{s.source.file, s.source.line}];
+    executed = std::max(executed, s.executed);
+  }
+  std::vector<LineRuns> out;
+  for (const auto& [line, executed] : most) out.push_back({line.first, line.second, executed});
+  return out;
+}
+
+}  // namespace
+
 Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupancy& occupancy) {
   Evaluation out;
   out.verification.inputs = plan_.patterns;
@@ -434,6 +450,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     if (site.counted && run.result.counts) {
       out.counts = *run.result.counts;
       out.counted_ctas = run.ctas;
+      out.lines = lines_of(run.sites);
       ROOFGEN_CHECK(scale(candidate, site, run, out));
       if (tiled) {
         ROOFGEN_TRY(out.l2_miss_ratio, tiled_miss_ratio(candidate, wave, out.unique_bytes));

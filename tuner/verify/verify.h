@@ -30,6 +30,13 @@ struct Candidate {
   const Stage& stage() const { return variant->stages[stage_index]; }
 };
 
+/// Executions of a line of the generated source, in warp-instructions: those of its instruction that runs most often.
+struct LineRuns {
+  std::string file;
+  int line = 0;
+  uint64_t executed = 0;
+};
+
 /// The results of a candidate at all its sites.
 struct Evaluation {
   Verification verification;
@@ -40,6 +47,7 @@ struct Evaluation {
   double temporary_bytes = 0, tensor_bytes = 0;  ///< of the buffers touched: temporaries, and inputs and outputs
   double unique_bytes = 0;                       ///< distinct sectors of the whole launch x 32
   double l2_miss_ratio = 1;                      ///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
+  std::vector<LineRuns> lines;                   ///< of the counted CTAs, relative to each other
   std::optional<double> measured_ns;             ///< GPU only: one launch, not a tuned result
   std::string fault;  ///< stage of rejection after a fault or time-out on the GPU; such a result is never stored
 };

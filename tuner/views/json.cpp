@@ -61,6 +61,7 @@ Json kernel_json(const KernelReport& k, Origin gpu) {
     j["interval_time_us"] = 1e6 * k.code->interval_seconds;
     j["warp_instructions"] = k.code->counts.warp_instructions;
     j["time_doubts"] = k.code->doubts;
+    j["branches_by_ptx"] = k.code->guessed_by_ptx;
   }
   j["bound_by"] = k.time.bound_by;
   ROOFGEN_PUT(j, k, waste, idle, stall)

@@ -224,9 +224,13 @@ std::string models_text(const std::vector<const KernelReport*>& kernels) {
 std::string doubts_text(const std::vector<const KernelReport*>& kernels) {
   std::string out;
   std::set<std::string> shown;
-  for (const KernelReport* k : kernels)
-    if (k->code && !k->code->doubts.empty() && shown.insert(k->digest).second)
+  for (const KernelReport* k : kernels) {
+    if (!k->code || !shown.insert(k->digest).second) continue;
+    if (!k->code->doubts.empty())
       out += fmt::format("          the time of {} does not know {}\n", k->stage, fmt::join(k->code->doubts, ", "));
+    if (k->code->guessed_by_ptx)
+      out += fmt::format("          {} takes a branch on computed values as often as in the simulated run\n", k->stage);
+  }
   return out;
 }
 
