@@ -1,5 +1,6 @@
 // Copies 16-byte words: eight of a thread in flight, one CTA's side by side.
-extern "C" __global__ void __launch_bounds__(256) copy(const uint4* __restrict__ from, uint4* __restrict__ to, int words) {
+extern "C" __global__ void __launch_bounds__(256)
+    copy(const uint4* __restrict__ from, uint4* __restrict__ to, int words) {
   constexpr int kEach = 8;
   const int first = blockIdx.x * 256 * kEach + threadIdx.x;
   uint4 held[kEach];

@@ -40,11 +40,14 @@ def parser():
     made.add_argument("--last-first", action="store_true",
                       help="attention: CTAs in our order, last rows first, not in FlashAttention-2's")
     made.add_argument("--jobs", type=fidelity.positive, default=1, metavar="N", help="calls of roofgen at a time [1]")
-    made.add_argument("--timeout", type=fidelity.positive, default=600, metavar="S", help="seconds for one kernel [600]")
+    made.add_argument("--timeout", type=fidelity.positive, default=600, metavar="S",
+                      help="seconds for one kernel [600]")
     made.add_argument("--work", type=Path, default=Path("published-work"), metavar="DIR",
                       help="where results are kept [published-work]")
     made.add_argument("--model-version", default="", metavar="V", help="use the results kept for this version, and run "
                       "roofgen only for those that are missing")
+    made.add_argument("--kept", action="store_true", help="tables of the kernels whose results are kept for "
+                      "--model-version; run none")
     made.add_argument("--extra", action="append", default=[], metavar="ARG", help="argument for roofgen; repeatable")
     made.add_argument("--write", type=Path, metavar="FILE", help="Markdown file whose tables are replaced [print]")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
@@ -56,6 +59,7 @@ def parser():
 class Kernels(profiles.Profiler):
     """Profiles schedules instead of points of a space."""
     maker: published_kernels.Maker = None
+    kept: bool = False  # run none
 
     def launch(self, space, point):
         return self.maker.launch(space.recipe, space.device, tuple(point.config.items()))
@@ -70,6 +74,10 @@ class Kernels(profiles.Profiler):
             except published_kernels.Illegal:
                 continue
             points[schedule] = spaces.Point(dict(schedule), 0.0)
+        if self.kept:
+            found = {schedule: profiles.stored(self.place(space, point)) for schedule, point in points.items()}
+            return {schedule: profiles.Row(points[schedule], kept["profile"])
+                    for schedule, kept in found.items() if kept}
         if not points:
             raise Bad(f"{name}: the search space has none of the schedules", 1)
         return dict(zip(points, self.rows(space, list(points.values()))))
@@ -93,7 +101,7 @@ class Compared:
 
     @property
     def trusted(self):
-        return self.profile["confidence"] != "low"
+        return self.profile["confidence"] == "high"
 
 
 def compared(point, rows):
@@ -125,13 +133,16 @@ def compare_all(options, profile):
     for group, points in group_points(options).items():
         rows = {}
         for recipe in dict.fromkeys(point.recipe for point in points):
-            chosen = dict.fromkeys(schedule for point in points if point.recipe == recipe for schedule in point.schedules)
+            of_recipe = [point for point in points if point.recipe == recipe]
+            chosen = dict.fromkeys(schedule for point in of_recipe for schedule in point.schedules)
             rows.update(profile.schedules(recipe, recipe, group.device, chosen))
+        if options.kept:
+            points = [point for point in points if any(schedule in rows for schedule in point.schedules)]
         out[group] = [compared(point, rows) for point in points]
         for each in out[group]:
             if each.failure:
                 print(f"published: {group.name}, {each.point.label}: {each.failure}", file=sys.stderr)
-    return out
+    return {group: points for group, points in out.items() if points}
 
 
 # Figures -------------------------------------------------------------------------------------------------------------
@@ -201,7 +212,8 @@ def climb(profile):
     for step in steps:
         row = rows.get(step.schedule)
         if row is None or not row.profile:
-            print(f"published: ladder, {step.label}: {row.failure if row else 'not in the search space'}", file=sys.stderr)
+            reason = row.failure if row else "not kept" if profile.kept else "not in the search space"
+            print(f"published: ladder, {step.label}: {reason}", file=sys.stderr)
             continue
         rungs.append(Rung(step, {model: row.predicted_us(model) for model in results.models_of([row])}, row.profile))
     return rungs
@@ -301,11 +313,13 @@ def profiler(options):
     checkouts = published_kernels.kernels.Checkouts(hub=None, ktt=None, work=sources)
     return Kernels(roofgen=options.roofgen.resolve(), checkouts=checkouts, work=options.work, nvrtc={},
                    extra=tuple(options.extra), jobs=options.jobs, timeout_s=options.timeout,
-                   model_version=options.model_version, maker=maker)
+                   model_version=options.model_version, maker=maker, kept=options.kept)
 
 
 def main(arguments):
     options = parser().parse_args(arguments)
+    if options.kept and not options.model_version:
+        raise Bad("--kept needs --model-version")
     profile = profiler(options)
     compared_by_group = compare_all(options, profile)
     rungs = [] if options.no_ladder else climb(profile)

@@ -95,8 +95,9 @@ def flash(maker, device, config):
     rescales in every step, as FlashAttention-2 does; ours does by default only where the maximum grows."""
     length, d, rows, keys = config["length"], config["d"], config["rows"], config["keys"]
     heads, batch, tensor = WIDTH // d, TOKENS // length, TOKENS * WIDTH
-    problem = ["--L", str(length), "--d", str(d), "--heads", str(heads), "--batch", str(batch), "--dtype", "fp16", "--lse"]
-    text = maker.generated("attention", device, problem + (["--causal"] if config["causal"] else []),
+    problem = ["--L", str(length), "--d", str(d), "--heads", str(heads), "--batch", str(batch), "--dtype", "fp16",
+               "--lse", *(["--causal"] if config["causal"] else [])]
+    text = maker.generated("attention", device, problem,
                            {"BM": rows, "BN": keys, "stages": 1, "warps": 4, "q_in": "shared", "rescale": "always",
                             "swizzle": "true", "ctas_per_sm": 1})
     if not maker.last_first:
@@ -173,7 +174,8 @@ def learn_cuda_gemm(maker, _device, config):
     arguments = [buffer(name, "bf16", size * size, fill="random", seed=seed) for seed, name in enumerate("AB", 1)]
     arguments += [buffer("C", "bf16", size * size), *(scalar(name, "i32", size) for name in "MNK")]
     return Launch(source=source, kernel=f"matmul_{file}_kernel<128,128,64,{template}>",
-                  grid=(ceil_div(size, 128) ** 2, 1, 1), block=(128, 1, 1), args=arguments, includes=[folder], smem=smem)
+                  grid=(ceil_div(size, 128) ** 2, 1, 1), block=(128, 1, 1), args=arguments, includes=[folder],
+                  smem=smem)
 
 
 def learn_cuda_attention(maker, _device, config):
@@ -181,11 +183,13 @@ def learn_cuda_attention(maker, _device, config):
     name, (rows, keys, smem) = config["name"], LEARN_CUDA_ATTENTION[config["name"]]
     source, folder = maker.published_source(f"07_attention/attention_{name}.cu")
     queries, others = 8 * 4096 * 128, 8 * 8192 * 128
-    arguments = [buffer("Q", "bf16", queries, fill="random", seed=1), buffer("K", "bf16", others, fill="random", seed=2),
+    arguments = [buffer("Q", "bf16", queries, fill="random", seed=1),
+                 buffer("K", "bf16", others, fill="random", seed=2),
                  buffer("V", "bf16", others, fill="random", seed=3), buffer("O", "bf16", queries),
                  scalar("bs", "i32", 8), scalar("len_q", "i32", 4096), scalar("len_kv", "i32", 8192)]
     return Launch(source=source, kernel=f"attention_{name}_kernel<{rows},{keys},128,4>",
-                  grid=(8 * ceil_div(4096, rows), 1, 1), block=(128, 1, 1), args=arguments, includes=[folder], smem=smem)
+                  grid=(8 * ceil_div(4096, rows), 1, 1), block=(128, 1, 1), args=arguments, includes=[folder],
+                  smem=smem)
 
 
 RECIPES = {"flash": flash, "gemm": gemm, "norm": norm, "copy": copy, "learn-cuda-gemm": learn_cuda_gemm,

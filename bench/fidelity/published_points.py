@@ -1,8 +1,8 @@
 """Published times of single kernels: what was measured, where it stands, and which kernel is compared with it.
 
-All are facts to compare with: no constant of the model may be set by them. Rates become times by the count of operations
-or bytes that the source uses: attention 4 L^2 d for each head and sequence, half of it with a causal mask; GEMM 2 M N K;
-norms one read and one write of the tensor.
+All are facts to compare with: no constant of the model may be set by them. Rates become times by the count of
+operations or bytes that the source uses: attention 4 L^2 d for each head and sequence, half of it with a causal mask;
+GEMM 2 M N K; norms one read and one write of the tensor.
 """
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ SAME, IMITATED, OTHER = "same source", "same tiles, other source", "other kernel
 @dataclass(frozen=True)
 class Group:
     """Points that one source measured on one device. counted: in the figures of its class. device_time: the source
-    measured by a profiler, so that the launch is not in its times. best: of several schedules, each model's own best."""
+    measured by a profiler, so that the launch is not in its times."""
     name: str
     kind: str
     match: str
@@ -40,20 +40,22 @@ FLASH = Group("FlashAttention-2 on an H100", TENSOR, IMITATED, "h100-sxm",
               "Dao-AILab/flash-attention, assets/flash3_fp16_fwd.png: H100 80 GB SXM5, CUDA 12.3, fp16, bars read off "
               "to about 1 %; clock not stated")
 GEMM_A100 = Group("learn-cuda GEMM on an A100", TENSOR, SAME, "a100-sxm-40",
-                  "gau-nernst/learn-cuda at 1454f8b, 02b_matmul_sm80: A100 SXM4 40 GB, CUDA 13.0, bf16; clock not stated")
+                  "gau-nernst/learn-cuda at 1454f8b, 02b_matmul_sm80: A100 SXM4 40 GB, CUDA 13.0, bf16; clock not "
+                  "stated")
 GEMM_5090 = Group("learn-cuda GEMM on an RTX 5090", TENSOR, SAME, "rtx-5090",
                   "the same file: RTX 5090 at 400 W, CUDA 13.0, bf16; clock not stated")
 ATTENTION_5090 = Group("learn-cuda attention on an RTX 5090", TENSOR, SAME, "rtx-5090",
-                       "gau-nernst/learn-cuda at 1454f8b, 07_attention: RTX 5090 at 400 W, CUDA 12.9, bf16; 8 heads, 4096 "
-                       "queries, 8192 keys, d 128; clock not stated")
+                       "gau-nernst/learn-cuda at 1454f8b, 07_attention: RTX 5090 at 400 W, CUDA 12.9, bf16; 8 heads, "
+                       "4096 queries, 8192 keys, d 128; clock not stated")
 CUDNN = Group("norms on an H200, cuDNN", MEMORY, OTHER, "h200-sxm",
-              "NVIDIA/cudnn-frontend, benchmark/norms/results/h200 (20260227): bf16, cold L2, device time by a profiler",
+              "NVIDIA/cudnn-frontend, benchmark/norms/results/h200 (20260227): bf16, cold L2, device time by a "
+              "profiler",
               device_time=True)
 FASTEST = Group("norms on an H200, fastest published", MEMORY, OTHER, "h200-sxm",
                 "the same file: the faster one of cuDNN and torch.compile", counted=False, device_time=True)
 COPY = Group("copy on an H200", MEMORY, OTHER, "h200-sxm",
-             "device-to-device copy of 8.6 GB, read and written, on one H200 SXM; the catalogue's sustained bandwidth is "
-             "this number")
+             "device-to-device copy of 8.6 GB, read and written, on one H200 SXM; the catalogue's sustained bandwidth "
+             "is this number")
 
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 TOKENS, WIDTH = 16384, 2048  # batch x L and heads x d of every point
@@ -113,8 +115,8 @@ def learn_cuda_points():
 
 def norm_schedules(op, rows, cols):
     """Threads of a row, threads of a CTA, rows of a thread: around the space's default."""
-    shapes = (((8, 128, 1), (16, 128, 1), (16, 256, 1), (16, 256, 2)) if cols <= 256 else
-              ((64, 128, 1), (128, 128, 1), (256, 256, 1), (512, 512, 1), (1024, 1024, 1)))
+    shapes = (((8, 128, 1), (16, 128, 1), (16, 256, 2)) if cols <= 256 else
+              ((128, 128, 1), (256, 256, 1), (512, 512, 1)))
     return tuple(schedule(op=op, rows=rows, cols=cols, row_threads=of_row, threads=threads, rows_each=each)
                  for of_row, threads, each in shapes)
 
