@@ -160,14 +160,14 @@ def markdown(figures, pools, model_version, options):
     return "".join(lines)
 
 
-def write(path, text):
+def write(path, text, begin=BEGIN, end=END):
     """Replaces what stands between the markers. A file that does not exist becomes one with the markers alone."""
-    block = f"{BEGIN}\n{text}{END}\n"
+    block = f"{begin}\n{text}{end}\n"
     if path.exists():
         old = path.read_text()
-        if old.count(BEGIN) != 1 or old.count(END) != 1 or old.index(BEGIN) > old.index(END):
-            raise Bad(f"{path}: needs the lines {BEGIN} and {END} once, in this order")
-        block = old[:old.index(BEGIN)] + block + old[old.index(END) + len(END):].removeprefix("\n")
+        if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
+            raise Bad(f"{path}: needs the lines {begin} and {end} once, in this order")
+        block = old[:old.index(begin)] + block + old[old.index(end) + len(end):].removeprefix("\n")
     path.write_text(block)
 
 
