@@ -7,6 +7,9 @@
 namespace roofgen::sass {
 namespace {
 
+/// Instructions behind a conditional exit that are looked at: the exit skips all of them.
+constexpr uint32_t kBehindExit = 32;
+
 /// The compiler's name of a file has a folder in one line table, and none in the other.
 std::pair<std::string, int> key(const std::string& file, int line) {
   return {std::filesystem::path(file).filename().string(), line};
@@ -29,9 +32,12 @@ TakenShare taken_shares(const Code& code, const std::vector<TextLine>& lines, co
   std::map<uint32_t, double> shares;
   for (uint32_t i = 0; i < count; ++i) {
     const Instruction& branch = code.instructions[i];
-    if (branch.opcode->action != Action::kBra || branch.target <= i + 1 || branch.target > count || !runs[i]) continue;
+    const bool exits = branch.opcode->action == Action::kExit && branch.guard.kind != Operand::Kind::kNone;
+    if ((!exits && branch.opcode->action != Action::kBra) || !runs[i]) continue;
+    const uint32_t end = exits ? std::min(i + 1 + kBehindExit, static_cast<uint32_t>(count)) : branch.target;
+    if (end <= i + 1 || end > count) continue;
     std::vector<uint64_t> inside;
-    for (uint32_t k = i + 1; k < branch.target; ++k)
+    for (uint32_t k = i + 1; k < end; ++k)
       if (lines[k].line && runs[k] <= runs[i] && key(lines[k].file, lines[k].line) != key(lines[i].file, lines[i].line))
         inside.push_back(runs[k]);
     if (inside.empty()) continue;
