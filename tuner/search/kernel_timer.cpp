@@ -116,9 +116,7 @@ KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
 
 Result<sass::TakenShare> KernelTimer::shares_of(const KernelLaunch& k, const sass::Code& code) {
   ROOFGEN_TRY(const std::vector<sass::TextLine> table, sass::line_table(k.binary->cubin, k.binary->entry));
-  std::vector<SiteCounts> sites;
-  for (const LineRuns& l : *k.lines) sites.push_back({{}, {l.file, l.line, 0}, l.executed});
-  return sass::taken_shares(code, table, sites);
+  return sass::taken_shares(code, table, site_counts(*k.lines));
 }
 
 Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
