@@ -9,6 +9,7 @@
 #include "kernels.h"
 #include "runtime/compiler.h"
 #include "runtime/sass/code.h"
+#include "runtime/sass/taken_shares.h"
 #include "tuner/timing/launch_time.h"
 
 namespace roofgen::profile::templates_test {
@@ -26,6 +27,7 @@ struct Case {
   std::string device;
   Pins pins;
   std::vector<Edit> edits = {};
+  bool simulated = false;  ///< shares of branches on unknown values come from a simulated run of two CTAs
 };
 
 Result<Problem> gemm(int64_t m, int64_t n, int64_t k) {
@@ -79,6 +81,29 @@ std::vector<std::byte> params_of(const Launch& launch) {
   return out;
 }
 
+/// What a simulated run of the first and the middle CTA executes.
+Result<std::vector<SiteCounts>> simulate(const Op& op, const Problem& problem, const Binary& binary, Launch launch) {
+  ROOFGEN_TRY(const std::unique_ptr<Executor> executor, make_sim_executor());
+  ROOFGEN_TRY(const ModuleId module, executor->load(binary));
+  const std::vector<Buffer> buffers = op.buffers(problem);
+  for (Arg& arg : launch.args) {
+    if (!arg.is_buffer) continue;
+    const auto b =
+        std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& one) { return one.name == arg.name; });
+    if (b == buffers.end()) continue;  // an output that the problem does not want
+    const Fill fill = b->has_contents() ? op.filler(problem, InputPattern::kNormal, b->name) : Fill();
+    ROOFGEN_TRY(const DevicePtr at, executor->allocate(b->bytes, b->name, fill));
+    arg.bits = at.address;
+  }
+  std::vector<SiteCounts> sites;
+  RunOptions options;
+  options.ctas = CtaSelection{{0, launch.grid.count() / 2}};
+  options.sites = &sites;
+  ROOFGEN_TRY(const RunResult ran, executor->run(module, launch, options));
+  if (!ran.findings.empty()) return Error{Exit::kFailed, ran.findings[0].message};
+  return sites;
+}
+
 Result<timing::LaunchTime> time_of(const Case& c) {
   const DataFiles& files = data_files();
   ROOFGEN_TRY(const Device device, load_device(files, c.device));
@@ -119,8 +144,14 @@ Result<timing::LaunchTime> time_of(const Case& c) {
   request.launch.params = params_of(launch);
   request.registers = binary.registers;
   request.smem_bytes = binary.static_smem_bytes + launch.smem_bytes;
+  if (c.simulated) {
+    ROOFGEN_TRY(const std::vector<SiteCounts> sites, simulate(*op, c.problem, binary, launch));
+    ROOFGEN_TRY(const std::vector<sass::TextLine> lines, sass::line_table(binary.cubin, binary.entry));
+    request.launch.taken_share = sass::taken_shares(*code[0], lines, sites);
+  }
   ROOFGEN_TRY(timing::LaunchTime time, timing::launch_time(device, machine, std::move(request)));
-  if (!time.doubts.empty() || !code[0]->unknown.empty())
+  const auto guessed = [](const sass::Doubt& d) { return !d.share.has_value(); };
+  if (std::any_of(time.doubts.begin(), time.doubts.end(), guessed) || !code[0]->unknown.empty())
     return Error{Exit::kFailed,
                  fmt::format("{} doubts, {} unknown mnemonics", time.doubts.size(), code[0]->unknown.size())};
   return time;
@@ -132,13 +163,13 @@ class Templates : public testing::TestWithParam<std::string> {
     if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
   }
   /// Time by both models; the launch is included.
-  static timing::LaunchTime time(const Result<Problem>& problem, const Pins& pins,
-                                 const std::vector<Edit>& edits = {}) {
+  static timing::LaunchTime time(const Result<Problem>& problem, const Pins& pins, const std::vector<Edit>& edits = {},
+                                 bool simulated = false) {
     if (!problem) {
       ADD_FAILURE() << to_string(problem.error());
       return {};
     }
-    Result<timing::LaunchTime> out = time_of({*problem, GetParam(), pins, edits});
+    Result<timing::LaunchTime> out = time_of({*problem, GetParam(), pins, edits, simulated});
     if (!out) ADD_FAILURE() << to_string(out.error());
     return out ? *out : timing::LaunchTime{};
   }
@@ -186,6 +217,20 @@ TEST_P(Templates, SwizzleOfAttention) {
   Pins padded = pins;
   padded["swizzle"] = false;
   EXPECT_NEAR(time(problem, padded).event_s / with.event_s, 1, 0.15);
+}
+
+// The running maxima rise in the first blocks of keys, and seldom later.
+TEST_P(Templates, LazyRescaleOfAttention) {
+  const Result<Problem> problem = attention(2048, 64);
+  Pins lazy{{"BM", int64_t{128}}, {"BN", int64_t{64}}, {"warps", int64_t{4}}, {"stages", int64_t{2}}}, always = lazy;
+  lazy["rescale"] = std::string("lazy"), always["rescale"] = std::string("always");
+  const timing::LaunchTime seldom = time(problem, lazy, {}, true), each = time(problem, always);
+  ASSERT_FALSE(seldom.doubts.empty());
+  for (const sass::Doubt& d : seldom.doubts) {
+    EXPECT_GT(*d.share, 0.8) << "0x" << std::hex << 16 * d.index;
+    EXPECT_LT(*d.share, 1);
+  }
+  EXPECT_LT(seldom.counts.warp_instructions, each.counts.warp_instructions);
 }
 
 TEST_P(Templates, ALargerTileOfAGemmIsFaster) {
