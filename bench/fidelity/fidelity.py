@@ -78,10 +78,11 @@ def parser():
 
 
 def drawn(points, count, seed):
-    """Without regard to their times: the order of the keys, then a seeded draw."""
+    """Without regard to their times: the order of the keys, then a seeded draw. A larger draw contains each smaller
+    one, so that a run with more points goes on with the results of the run before."""
     if count is None or count >= len(points):
         return points
-    return sorted(random.Random(seed).sample(points, count), key=lambda point: point.key)
+    return random.Random(seed).sample(points, len(points))[:count]
 
 
 def profiler(options):
@@ -131,7 +132,7 @@ def print_explanation(options, profile):
 
 
 def judged(options, profile):
-    """The figures of all chosen spaces, the pooled errors of differences, and (space, rows) of each space."""
+    """The figures of all chosen spaces, the pooled errors of differences, the bands, (space, rows) of each space."""
     figures, rows_of, errors_of = [], [], []
     for space in chosen(options):
         valid, recorded = spaces.load(space, options.spaces)
@@ -145,16 +146,16 @@ def judged(options, profile):
         raise Bad("no space is left by --only and --role")
     for each, (_, errors) in zip(figures, errors_of):
         each["differences"] = {model: results.difference_figures(group) for model, group in errors.items()}
-    return figures, results.pooled_differences(errors_of), rows_of
+    return figures, results.pooled_differences(errors_of), results.bands(rows_of, errors_of), rows_of
 
 
 def write_tables(options, profile):
-    figures, pools, rows_of = judged(options, profile)
-    text = report.markdown(figures, pools, profile.model_version, options)
+    figures, pools, bands, rows_of = judged(options, profile)
+    text = report.markdown(figures, pools, bands, profile.model_version, options)
     if options.json:
         options.json.write_text(json.dumps({"model_version": profile.model_version, "points": options.points,
                                             "pairs": options.pairs, "seed": options.seed, "spaces": figures,
-                                            "pooled_differences": pools}, indent=1))
+                                            "pooled_differences": pools, "bands": bands}, indent=1))
     if options.csv:
         with options.csv.open("w", newline="") as out:
             csv.writer(out).writerows(report.csv_table(rows_of))

@@ -235,12 +235,19 @@ def dedispersion(config, checkouts):
 MATRIX = 4096
 
 
+def through_element_aligned(call):
+    return re.sub(r"\b([ab]lm)\b", r"element_aligned(\1, kSizeK)", call)
+
+
 def gemm_source(checkouts):
-    """The four OpenCL files behind a prelude that maps OpenCL to CUDA."""
+    """The four OpenCL files behind a prelude that maps OpenCL to CUDA. To compile as in OpenCL (see the prelude), the
+    arrays in local memory pass through element_aligned(), and a macro says whether the loop over a tile unrolls."""
     parts = [PRELUDE.read_text()]
     for name in ("common", "xgemm_part1", "xgemm_part2", "xgemm_part3"):
         text = checkouts.file("hub", f"currently_unused/kernels/gemm/{name}.opencl").read_text()
-        parts.append(re.sub(r"__local (real[MN]\*)", r"\1", text))
+        text = re.sub(r"__local (real[MN]\*)", r"\1", text)
+        text = re.sub(r"XgemmBody\(kSize.*", lambda call: through_element_aligned(call[0]), text)
+        parts.append(re.sub(r"(?=for \(int pwi=0;)", "\n#if TILE_UNROLLS\n#pragma unroll\n#endif\n", text))
     return keep(checkouts.work, "xgemm.cu", "\n".join(parts))
 
 

@@ -92,6 +92,23 @@ def pooled_table(pools):
                   for pool in pools if pool["model"] != BASELINE for group in pool["groups"]])
 
 
+def bands_table(bands):
+    """Roles below all spaces of a kind and model, where there are two."""
+    roles = ("all", *dict.fromkeys(each["role"] for each in bands if each["role"] != "all"))
+    kinds = list(dict.fromkeys(each["kind"] for each in bands))
+    models = sorted({each["model"] for each in bands} - {BASELINE}, key=results.model_rank)
+    found = {(each["kind"], each["model"], each["role"]): each for each in bands}
+    rows = []
+    for key in ((kind, model, role) for kind in kinds for model in models for role in roles):
+        if key not in found:
+            continue
+        each = found[key]
+        rows.append([*key, each["spaces"], each["points"], number(each["single_90"], 2), each["pairs"],
+                     number(each["pair_90"], 2)])
+    return table(["kind", "model", "spaces", "number", "points", "90 % of single times within", "pairs",
+                  "90 % of ratios within"], rows)
+
+
 def differences_table(figures):
     """One line for each space and model: all its pairs. The groups by ratio are in --json."""
     return table(["space", "role", "model", *GROUP_HEAD[1:]],
@@ -142,19 +159,23 @@ SECTIONS = (
     ("Fraction of the optimum", fraction_table, "Best time of the points drawn over the best among those measured "
                                                 "first: in the model's order, and for random draws (exact mean)."),
     ("Error of a difference", differences_table, "Random pairs of points: error of the ratio of their predictions."),
-    ("Error of a difference, by predicted ratio", None, "The pairs of all spaces of a kind together."),
+    ("Error of a difference, by predicted ratio", "pools", "The pairs of all spaces of a kind together."),
+    ("Bands", "bands", "The factor that 90 % of single times are off by at most, after one scale a space, and 90 % "
+                       "of ratios of two times are off by at most, where the predicted ratio is below 2. All spaces of "
+                       "a kind, and those of one role."),
     ("Counts against counters", counters_table, ""),
     ("Compiled code against the recorded", compiled_table, ""),
     ("Goals", goals_table, ""),
 )
 
 
-def markdown(figures, pools, model_version, options):
+def markdown(figures, pools, bands, model_version, options):
     points = f"At most {options.points}" if options.points else "All"
     lines = [f"Model {model_version}. {points} points of each space, drawn without regard to their times (seed "
              f"{options.seed}); {options.pairs} pairs.\n"]
+    of_all = {"pools": lambda: pooled_table(pools), "bands": lambda: bands_table(bands)}
     for title, make, words in SECTIONS:
-        body = make(figures) if make else pooled_table(pools)
+        body = of_all[make]() if make in of_all else make(figures)
         if body:
             lines.append(f"\n### {title}\n\n{words + chr(10) + chr(10) if words else ''}{body}")
     return "".join(lines)

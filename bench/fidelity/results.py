@@ -74,6 +74,40 @@ def pooled_differences(errors_of):
             for (role, kind, model), pool in pools.items()]
 
 
+# Ratios of times that a tuner has to decide about: a larger predicted ratio decides itself.
+CLOSE = 2.0
+
+
+def single_errors(rows):
+    """model -> errors of the single times, after the one scale that the space is allowed."""
+    good = [row for row in rows if row.profile]
+    measured = [row.point.time_us for row in good]
+    errors = {}
+    for model in (models_of(good) if len(good) > 1 else []):
+        predicted = [row.predicted_us(model) for row in good]
+        errors[model] = stats.log_errors(predicted, measured, stats.scale_of(predicted, measured))
+    return errors
+
+
+def bands(rows_of, errors_of):
+    """How far 90 % of single times, and of ratios of two close times, are off: as factors, by kind of kernel and model.
+    All spaces of a kind, then those of one role. rows_of: a list of (space, rows). errors_of: a list of (space, errors
+    of pairs by model)."""
+    pools = {}
+    for (space, rows), (_, pairs) in zip(rows_of, errors_of):
+        for model, singles in single_errors(rows).items():
+            close = [error for ratio, error, _ in pairs[model] if ratio < CLOSE]
+            for role in ("all", space.role):
+                pool = pools.setdefault((space.kind, role, model), ([], [], []))
+                pool[0].append(space.name)
+                pool[1].extend(singles)
+                pool[2].extend(close)
+    return [{"kind": kind, "role": role, "model": model, "spaces": len(names), "points": len(singles),
+             "single_90": math.exp(stats.quantile(singles, 0.90)), "pairs": len(close),
+             "pair_90": math.exp(stats.quantile(close, 0.90))}
+            for (kind, role, model), (names, singles, close) in pools.items()]
+
+
 def counter_value(point, name):
     """A counter of the hardware; thread instructions are a product of two."""
     if name == "thread instructions":

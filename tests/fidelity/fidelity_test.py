@@ -189,7 +189,8 @@ SOURCES = {"hub/kernels/convolution_milo.cu": "hub", "milo/cache_scripts/convolu
            "hub/currently_unused/kernels/gemm/common.opencl": "one",
            "hub/currently_unused/kernels/gemm/xgemm_part1.opencl": "f(__local realM* alm, __local realN* blm)",
            "hub/currently_unused/kernels/gemm/xgemm_part2.opencl": "",
-           "hub/currently_unused/kernels/gemm/xgemm_part3.opencl": "__local realM alm[4]",
+           "hub/currently_unused/kernels/gemm/xgemm_part3.opencl":
+               "__local realM alm[4]\nfor (int pwi=0; x)\nXgemmBody(kSizeM, cpm, alm, blm);\n",
            "ktt/Examples/KernelTunerConvolution/KernelTunerConvolution.cu": "",
            "ktt/Examples/KernelTunerPnpoly/KernelTunerPnpoly.cu": ""}
 
@@ -263,6 +264,9 @@ class Recipes(unittest.TestCase):
         self.assertEqual((launch.grid, launch.block), ((32, 64, 1), (16, 8, 1)))
         self.assertIn("f(realM* alm, realN* blm)", launch.source.read_text())
         self.assertIn("__local realM alm[4]", launch.source.read_text())
+        self.assertIn("\n#if TILE_UNROLLS\n#pragma unroll\n#endif\nfor (int pwi=0; x)", launch.source.read_text())
+        self.assertIn("XgemmBody(kSizeM, cpm, element_aligned(alm, kSizeK), element_aligned(blm, kSizeK));",
+                      launch.source.read_text())
         self.assertEqual([argument.get("value") for argument in launch.args[:5]], [4096, 4096, 4096, 1, 1])
 
     def test_missing_checkout(self):
@@ -321,12 +325,36 @@ class Figures(unittest.TestCase):
         figures = results.space_figures(space, rows, [rows[0].point], 1, "")
         figures["differences"] = {}
         options = mock.Mock(points=5, seed=1, pairs=2)
-        self.assertIn("gemm_RTX_3090", report.markdown([figures], [], "v", options))
+        bands = results.bands([(space, rows)], [(space, {})])
+        self.assertIn("gemm_RTX_3090", report.markdown([figures], [], bands, "v", options))
 
     def test_pools(self):
         two = [spaces.named([name])[0] for name in ("ktt_convolution_3090", "convolution_A4000")]
         pools = results.pooled_differences([(space, {"event": [(1.1, 0.1, False)]}) for space in two])
         self.assertEqual([(pool["role"], pool["groups"][-1]["pairs"]) for pool in pools], [("report", 2)])
+
+
+    def test_bands(self):
+        fit, other, gemm = (spaces.named([name])[0] for name in ("ktt_convolution_2080Ti", "convolution_A4000",
+                                                                 "gemm_RTX_3090"))
+        exact, off = [row(10, 5), row(20, 10), row(40, 20)], [row(10, 10), row(20, 20), row(30, 60)]
+        def ratio(factor):
+            return {model: [(1.1, math.log(factor), False), (2.0, 9, False)] for model in ("event", "roofline")}
+        bands = results.bands([(fit, exact), (other, off), (gemm, off)],
+                              [(fit, ratio(1.5)), (other, ratio(3)), (gemm, ratio(3))])
+        found = {(each["kind"], each["role"], each["model"]): each for each in bands}
+        self.assertEqual(len(found), 10)
+        pool = found["compute and shared memory", "fit", "event"]
+        self.assertEqual((pool["spaces"], pool["points"], pool["pairs"]), (1, 3, 1))
+        self.assertAlmostEqual(pool["single_90"], 1)
+        self.assertAlmostEqual(pool["pair_90"], 1.5)
+        pool = found["compute and shared memory", "all", "event"]
+        self.assertEqual((pool["spaces"], pool["points"], pool["pairs"]), (2, 6, 2))
+        self.assertAlmostEqual(pool["single_90"], 2, msg="each space has its own scale")
+        self.assertAlmostEqual(pool["pair_90"], 3)
+        lines = report.bands_table(bands).splitlines()[2:]
+        self.assertEqual(lines[0], "| compute and shared memory | event | all | 2 | 6 | 2.00 | 2 | 3.00 |")
+        self.assertEqual([line.split(" | ")[2] for line in lines], ["all", "fit", "report", "all", "fit"])
 
 
 class Reports(unittest.TestCase):
@@ -436,6 +464,16 @@ class Program(unittest.TestCase):
         write_json(self.folder / "ktt_convolution_3090.json.gz", ktt_file(self.points[::-1]))
         self.assertEqual([line.split("--args")[0] for line in drawn()], [line.split("--args")[0] for line in first])
 
+    def test_a_larger_draw_contains_the_smaller(self):
+        self.call()
+        self.calls()
+        self.call("--points", "11", "--model-version", "fake-1")
+        self.assertEqual(len(self.calls()), 3)
+        points = list(range(1000))
+        self.assertEqual(fidelity.drawn(points, 500, 1)[:60], fidelity.drawn(points, 60, 1))
+        self.assertEqual(len(set(fidelity.drawn(points, 500, 1))), 500)
+        self.assertEqual(fidelity.drawn(points, None, 1), points)
+
     def test_files(self):
         paths = {name: self.folder / f"out.{name}" for name in ("json", "csv", "md")}
         self.call("--json", paths["json"], "--csv", paths["csv"], "--write", paths["md"], "--only",
@@ -444,6 +482,7 @@ class Program(unittest.TestCase):
         self.assertEqual([each["space"] for each in figures["spaces"]], ["ktt_convolution_2080Ti",
                                                                         "ktt_convolution_3090"])
         self.assertEqual({pool["role"] for pool in figures["pooled_differences"]}, {"fit", "report"})
+        self.assertEqual({pool["role"] for pool in figures["bands"]}, {"all", "fit", "report"})
         lines = paths["csv"].read_text().splitlines()
         self.assertEqual((len(lines), lines[0].split(",")[4:6]), (17, ["event_us", "roofline_us"]))
         self.assertIn("### Goals", paths["md"].read_text())
