@@ -35,12 +35,13 @@ const RoofTime& slowest(const std::vector<RoofTime>& roofs) {
                            [](const RoofTime& a, const RoofTime& b) { return a.seconds < b.seconds; });
 }
 
-/// Bands of the models on the machine code by kernel class.
+/// Error bands of the models by kernel class; docs/model.md, "Error", derives them.
 struct Bands {
   double interval, event;
 };
-/// 90 % of the pairs of recorded points whose predicted ratio is below 2, over sqrt(2): docs/fidelity.md, "Bands".
-constexpr Bands kPipes{0.18, 0.17};
+constexpr Bands kTensor{0.41, 0.16}, kMemory{0.12, 0.12}, kPipes{0.18, 0.17};
+/// Of the closed form, and of every model where the launch takes most of the time.
+constexpr double kWidest = 0.30;
 
 }  // namespace
 
@@ -49,9 +50,10 @@ const char* to_string(TimeModel model) {
   return kNames[static_cast<size_t>(model)];
 }
 
-double error_band(TimeModel model, const std::string&) {
-  // The closed form: docs/model.md, "Error".
-  return model == TimeModel::kEvent ? kPipes.event : model == TimeModel::kInterval ? kPipes.interval : 0.30;
+double error_band(TimeModel model, const std::string& roof) {
+  if (model == TimeModel::kClosedForm || roof == "launch") return kWidest;
+  const Bands& bands = roof.starts_with("tensor") ? kTensor : roof == "DRAM" || roof == "L2" ? kMemory : kPipes;
+  return model == TimeModel::kEvent ? bands.event : bands.interval;
 }
 
 std::string matrix_math(DType dtype) {

@@ -1,9 +1,11 @@
 #include "tuner/model.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 namespace roofgen::model_test {
 
@@ -127,6 +129,24 @@ TEST(Estimate, HalvingBandwidthDoublesAMemoryBoundTime) {
   const double before = estimate(d, w, occ).seconds;
   d.cells["dram_sustained_gb_s"].value /= 2;
   EXPECT_NEAR(estimate(d, w, occ).seconds / before, 2, 0.05);
+}
+
+// The bands of docs/model.md are those that decide.
+TEST(ErrorBand, TheDocumentStatesThem) {
+  std::ifstream file(ROOFGEN_SOURCE_DIR "/docs/model.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto row = [&](const std::string& kind, const char* roof) {
+    const std::string wanted =
+        fmt::format("{} | {:.0f} % | {:.0f} % |", kind, 100 * error_band(TimeModel::kInterval, roof),
+                    100 * error_band(TimeModel::kEvent, roof));
+    EXPECT_NE(text.find(wanted), std::string::npos) << wanted;
+  };
+  row("| tensor", "tensor (mma.sync)");
+  row("| memory (DRAM, L2)", "DRAM");
+  row("| memory (DRAM, L2)", "L2");
+  row("| pipes (all others)", "issue");
+  row("| launch", "launch");
+  EXPECT_EQ(error_band(TimeModel::kClosedForm, "DRAM"), 0.30);
 }
 
 }  // namespace roofgen::model_test
