@@ -32,8 +32,7 @@ static __device__ __forceinline__ Element* element_aligned(Element* array, int s
 }
 
 // Unlike the place of an array that the linker knows, that offset keeps ptxas from unrolling the loop over a tile.
-#define TILE_UNROLLS \
-  (((SA == 1 && VWM < 4) || (SB == 1 && VWN < 4)) && (MWG / MDIMC) * (NWG / NDIMC) <= 32)
+#define TILE_UNROLLS (((SA == 1 && VWM < 4) || (SB == 1 && VWN < 4)) && (MWG / MDIMC) * (NWG / NDIMC) <= 32)
 
 // The published source marks its functions `inline` where this is set, and has no other functions.
 #define USE_INLINE_KEYWORD

@@ -42,7 +42,8 @@ TakenShare taken_shares(const Code& code, const std::vector<TextLine>& lines, co
     if (end <= i + 1 || end > count) continue;
     std::vector<uint64_t> inside;
     for (uint32_t k = i + 1; k < end; ++k)
-      if (lines[k].line && entries[k] <= runs[i] && key(lines[k].file, lines[k].line) != key(lines[i].file, lines[i].line))
+      if (lines[k].line && entries[k] <= runs[i] &&
+          key(lines[k].file, lines[k].line) != key(lines[i].file, lines[i].line))
         inside.push_back(entries[k]);
     if (inside.empty()) continue;
     const auto middle = inside.begin() + static_cast<std::ptrdiff_t>(inside.size() / 2);

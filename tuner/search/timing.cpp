@@ -129,10 +129,12 @@ class CodeTimes {
 
   KernelLaunch launch_of(const TimedTask& t) const {
     const Candidate& c = t.task->candidate;
-    return {&c.binary, &t.task->launch,
+    return {&c.binary,
+            &t.task->launch,
             initial_contents(run_.context.op, run_.problem, plan_.temporaries.at(c.variant)),
             fmt::format("{} {}", to_string(run_.problem), c.variant->name),
-            kernel_report(run_, plan_, *t.task, t.evaluation).work.dram_bytes, &t.evaluation.lines};
+            kernel_report(run_, plan_, *t.task, t.evaluation).work.dram_bytes,
+            &t.evaluation.lines};
   }
 
   void time(const std::vector<TimedTask*>& tasks, TimeModel model) {

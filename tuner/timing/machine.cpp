@@ -9,11 +9,27 @@
 namespace roofgen::timing {
 
 Result<Machine> machine_of(const Device& d, double sm_mhz) {
-  for (const char* cell :
-       {"sms", "arch", "clock_sustained_mhz", "fp32_lanes", "int_lanes", "mufu_lanes", "dram_sustained_gb_s",
-        "l2_sustained_gb_s", "l2_bytes", "l2_latency", "dram_latency", "launch_us", "smem_per_sm", "l1_bytes",
-        "smem_wavefront_cycles", "smem_instruction_cycles", "memory_queue", "branch_cycles", "cta_start_cycles",
-        "fetch_latency", "instruction_cache_bytes"})
+  for (const char* cell : {"sms",
+                           "arch",
+                           "clock_sustained_mhz",
+                           "fp32_lanes",
+                           "int_lanes",
+                           "mufu_lanes",
+                           "dram_sustained_gb_s",
+                           "l2_sustained_gb_s",
+                           "l2_bytes",
+                           "l2_latency",
+                           "dram_latency",
+                           "launch_us",
+                           "smem_per_sm",
+                           "l1_bytes",
+                           "smem_wavefront_cycles",
+                           "smem_instruction_cycles",
+                           "memory_queue",
+                           "branch_cycles",
+                           "cta_start_cycles",
+                           "fetch_latency",
+                           "instruction_cache_bytes"})
     if (!d.has(cell))
       return Error{Exit::kUnavailable, fmt::format("{} has no {}, which the time model needs", d.name, cell)};
   Machine m;
