@@ -144,8 +144,9 @@ def judged(options, profile):
         rows_of.append((space, rows))
     if not figures:
         raise Bad("no space is left by --only and --role")
-    for each, (_, errors) in zip(figures, errors_of):
-        each["differences"] = {model: results.difference_figures(group) for model, group in errors.items()}
+    for each, (_, errors), (_, rows) in zip(figures, errors_of, rows_of):
+        for name, of_pairs in (("differences", errors), ("neighbours", results.neighbour_errors(rows))):
+            each[name] = {model: results.difference_figures(group) for model, group in of_pairs.items()}
     return figures, results.pooled_differences(errors_of), results.bands(rows_of, errors_of), rows_of
 
 

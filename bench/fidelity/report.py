@@ -109,11 +109,15 @@ def bands_table(bands):
                   "90 % of ratios within"], rows)
 
 
-def differences_table(figures):
+def differences_table(figures, name="differences"):
     """One line for each space and model: all its pairs. The groups by ratio are in --json."""
     return table(["space", "role", "model", *GROUP_HEAD[1:]],
                  [[each["space"], each["role"], model, *group_cells(groups[-1])[1:]]
-                  for each in figures for model, groups in each["differences"].items() if groups])
+                  for each in figures for model, groups in each.get(name, {}).items() if groups])
+
+
+def neighbours_table(figures):
+    return differences_table(figures, "neighbours")
 
 
 def counters_table(figures):
@@ -159,6 +163,8 @@ SECTIONS = (
     ("Fraction of the optimum", fraction_table, "Best time of the points drawn over the best among those measured "
                                                 "first: in the model's order, and for random draws (exact mean)."),
     ("Error of a difference", differences_table, "Random pairs of points: error of the ratio of their predictions."),
+    ("Error of a difference, one parameter changed", neighbours_table,
+     "All pairs of points that differ in one parameter: most of what the two kernels do is the same."),
     ("Error of a difference, by predicted ratio", "pools", "The pairs of all spaces of a kind together."),
     ("Bands", "bands", "The factor that 90 % of single times are off by at most, after one scale a space, and 90 % "
                        "of ratios of two times are off by at most, where the predicted ratio is below 2. All spaces of "

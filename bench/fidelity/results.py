@@ -1,4 +1,5 @@
 """From rows of predictions to the figures of one space: a dictionary of plain numbers, which --json writes."""
+import itertools
 import math
 from statistics import median
 
@@ -53,6 +54,20 @@ def pair_errors(rows, count, seed):
     measured = [row.point.time_us for row in good]
     return {model: stats.pair_errors([row.predicted_us(model) for row in good], measured, count, seed)
             for model in (models_of(good) if good else [])}
+
+
+def neighbour_errors(rows):
+    """model -> errors of the ratio of two predictions, for all pairs of points that differ in one parameter: most of
+    what both kernels do is the same."""
+    good = [row for row in rows if row.profile]
+    groups = {}
+    for index, row in enumerate(good):
+        for name in row.point.config:
+            groups.setdefault((name, spaces.without(row.point.config, name)), []).append(index)
+    pairs = sorted({pair for group in groups.values() for pair in itertools.combinations(group, 2)})
+    measured = [row.point.time_us for row in good]
+    return {model: stats.errors_of_pairs([row.predicted_us(model) for row in good], measured, pairs)
+            for model in (models_of(good) if good and pairs else [])}
 
 
 def difference_figures(errors):

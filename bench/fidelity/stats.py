@@ -123,18 +123,25 @@ def random_fraction(measured, count):
 RATIO_BINS = (1.0, 1.05, 1.2, 1.5, 2.0, 4.0)
 
 
-def pair_errors(predicted, measured, count, seed):
-    """(predicted ratio >= 1, |log of predicted ratio over measured ratio|, order is wrong) of random pairs."""
-    if len(predicted) < 2:
-        return []
-    draw, errors = random.Random(seed), []
-    for _ in range(count):
-        i, j = draw.sample(range(len(predicted)), 2)
+def errors_of_pairs(predicted, measured, pairs):
+    """(predicted ratio >= 1, |log of predicted ratio over measured ratio|, order is wrong) of pairs of indices."""
+    errors = []
+    for i, j in pairs:
         if predicted[i] < predicted[j]:
             i, j = j, i
         ratio, truth = predicted[i] / predicted[j], measured[i] / measured[j]
         errors.append((ratio, abs(math.log(ratio / truth)), truth < 1))
     return errors
+
+
+def random_pairs(points, count, seed):
+    draw = random.Random(seed)
+    return [tuple(draw.sample(range(points), 2)) for _ in range(count)] if points > 1 else []
+
+
+def pair_errors(predicted, measured, count, seed):
+    """errors_of_pairs() of random pairs."""
+    return errors_of_pairs(predicted, measured, random_pairs(len(predicted), count, seed))
 
 
 def by_ratio(errors):

@@ -333,6 +333,15 @@ class Figures(unittest.TestCase):
         pools = results.pooled_differences([(space, {"event": [(1.1, 0.1, False)]}) for space in two])
         self.assertEqual([(pool["role"], pool["groups"][-1]["pairs"]) for pool in pools], [("report", 2)])
 
+    def test_neighbours_differ_in_one_parameter(self):
+        def at(tile, unroll, time_us, event):
+            return profiles.Row(spaces.Point({"tile": tile, "unroll": unroll}, time_us),
+                                {"models": {"event": {"time_us": event}}})
+        rows = [at(1, 1, 10, 5), at(2, 1, 20, 5), at(1, 2, 10, 10), at(4, 4, 10, 1)]
+        errors = results.neighbour_errors(rows)["event"]  # the first with the second, and with the third
+        self.assertEqual([(ratio, wrong) for ratio, _, wrong in errors], [(1, True), (2, False)])
+        self.assertTrue(all(abs(error - math.log(2)) < 1e-12 for _, error, _ in errors))
+        self.assertEqual(results.neighbour_errors(rows[:1]), {})
 
     def test_bands(self):
         fit, other, gemm = (spaces.named([name])[0] for name in ("ktt_convolution_2080Ti", "convolution_A4000",
