@@ -37,6 +37,7 @@ Result<std::vector<profile::Report>> explain_times(const Workbench& bench, const
     const TunedKernel& k = winners->second[i];
     profile::GeneratedKernel generated{k.program, k.binary, k.launch, result.report.compiler,
                                        initial_contents(*bench.op, bench.problem, {})};
+    generated.sites = site_counts(k.lines);
     if (kernels[i].counted) generated.dram_bytes = kernels[i].work.dram_bytes;
     ROOFGEN_TRY(out.emplace_back(), profile::profile_generated(bench.device, generated, {sm_mhz}));
   }

@@ -12,6 +12,7 @@
 #include "runtime/compile/log.h"
 #include "runtime/sass/code.h"
 #include "runtime/sass/disassembler.h"
+#include "runtime/sass/taken_shares.h"
 
 namespace roofgen::profile {
 namespace {
@@ -214,6 +215,11 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
       if (v.name == name && subject.address_of) return subject.address_of(v);
     return 0;
   };
+  std::vector<sass::TextLine> lines;
+  if (options.by_line || !subject.sites.empty()) {
+    ROOFGEN_TRY(lines, sass::line_table(binary.cubin, binary.entry));
+  }
+  if (!subject.sites.empty()) launch.launch.taken_share = sass::taken_shares(code, lines, subject.sites);
   launch.trace_spans = options.trace_spans;
   launch.registers = out.registers;
   launch.smem_bytes = out.static_smem_bytes + out.smem_bytes;
@@ -228,10 +234,7 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   out.achieved_warps = sm.cycles > 0 ? sm.warp_cycles / sm.cycles : 0;
   conclude(out, machine, code);
   std::vector<Where> places;
-  if (options.by_line) {
-    ROOFGEN_TRY(const std::vector<sass::TextLine> lines, sass::line_table(binary.cubin, binary.entry));
-    for (const sass::TextLine& l : lines) places.push_back(subject.place(l.file, l.line));
-  }
+  for (const sass::TextLine& l : lines) places.push_back(subject.place(l.file, l.line));
   const bool unit_limits = !out.units.empty() && out.units.front().share >= kBusy;
   out.lines = by_line(sm, places, code, unit_limits ? out.units.front().unit : "");
   for (const sass::Doubt& d : out.time.doubts) {
@@ -240,12 +243,17 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
                                : fmt::format("instruction 0x{:x}", 16 * d.index);
     out.doubts.push_back(fmt::format(
         "{}: {} ({} times)", at,
-        d.is_branch ? "a branch on an unknown value, not taken" : "an unknown address, taken as coalesced", d.count));
+        d.share ? fmt::format("a branch on a computed value, taken as in the simulated run, {:.1f} %", 100 * *d.share)
+        : d.is_branch ? "a branch on an unknown value, not taken"
+                      : "an unknown address, taken as coalesced",
+        d.count));
   }
   if (options.trace_spans)
     for (const sass::Instruction& i : code.instructions) out.spellings.push_back(i.spelling);
   out.places = std::move(places);
-  out.confidence = !out.unknown_opcodes.empty() ? "low" : !out.doubts.empty() ? "medium" : "high";
+  const bool unsure = std::any_of(out.time.doubts.begin(), out.time.doubts.end(),
+                                  [](const sass::Doubt& d) { return !d.share.has_value(); });
+  out.confidence = !out.unknown_opcodes.empty() ? "low" : unsure ? "medium" : "high";
   return out;
 }
 
@@ -257,6 +265,7 @@ Result<Report> profile_generated(const Device& device, const GeneratedKernel& ke
   s.binary = &kernel.binary;
   s.launch = timing::stream_launch(kernel.launch, kernel.read);
   s.dram_bytes = kernel.dram_bytes;
+  s.sites = kernel.sites;
   const std::vector<Where>& lines = kernel.program.line_map.lines;
   s.place = [&lines](const std::string& file, int line) {
     const auto at = static_cast<size_t>(std::max(line, 1) - 1);

@@ -74,7 +74,8 @@ struct Subject {
   std::function<uint64_t(const sass::Variable&)> address_of = {};  ///< of a module variable
   double buffer_bytes = 0;                                         ///< of all buffers; 0: unknown
   std::optional<double> dram_bytes = {};                           ///< of the launch, both directions; else estimated
-  std::function<Where(const std::string& file, int line)> place;   ///< of a line of the compiled source
+  std::vector<SiteCounts> sites = {};  ///< of a simulated run, for branches on computed values
+  std::function<Where(const std::string& file, int line)> place;  ///< of a line of the compiled source
 };
 /// Reads the machine code and models the launch. Exit::kUnavailable without nvdisasm, or if the device lacks a number.
 Result<Report> profile_launch(const Device& device, Subject subject, const Options& options);
@@ -86,6 +87,7 @@ struct GeneratedKernel {
   std::string compiler;
   timing::ReadBuffer read = {};           ///< initial contents of its buffers
   std::optional<double> dram_bytes = {};  ///< of the launch, both directions; else estimated
+  std::vector<SiteCounts> sites = {};     ///< of a simulated run, for branches on computed values
 };
 /// The same of such a kernel; places are lines of its template.
 Result<Report> profile_generated(const Device& device, const GeneratedKernel& kernel, const Options& options);

@@ -123,7 +123,9 @@ Result<TuneResult> tune(const TuneContext& context, const Problem& problem, cons
   TuneResult out;
   for (const VariantTimes& v : timings.variants) {
     if (!v.complete) continue;
-    for (const Task* t : v.winners()) out.winners[v.variant].push_back({t->program, t->candidate.binary, t->launch});
+    for (const Task* t : v.winners())
+      out.winners[v.variant].push_back(
+          {t->program, t->candidate.binary, t->launch, t->evaluation ? t->evaluation->lines : std::vector<LineRuns>{}});
   }
   out.rankings = settled.rankings;
   out.report = make_report(run, plan, trials, timings, std::move(settled), std::move(verdict));

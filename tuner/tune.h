@@ -15,6 +15,7 @@
 #include "runtime/measure/measure.h"
 #include "tuner/report.h"
 #include "tuner/search/store.h"
+#include "tuner/verify/verify.h"
 
 namespace roofgen {
 
@@ -58,6 +59,7 @@ struct TunedKernel {
   Program program;
   Binary binary;
   Launch launch;
+  std::vector<LineRuns> lines = {};  ///< of the simulated run
 };
 
 struct TuneResult {

@@ -10,7 +10,7 @@
 
 namespace roofgen::sass {
 
-/// Shares for the forward branches of `code`. `lines`: line_table() of its CUBIN; `sites`: RunOptions::sites of a run
+/// Shares for the forward branches and the conditional exits of `code`. `lines`: line_table() of its CUBIN; `sites`: RunOptions::sites of a run
 /// of all CTAs or a part, whose executions count relative to each other. A branch that skips lines is taken where these
 /// do not run: 1 - executions inside / executions of its own line. The median of the instructions inside decides,
 /// because ptxas moves some there that belong elsewhere. Lines that run more often than the branch (loops, and

@@ -117,6 +117,23 @@ TEST_F(KernelTimes, TimesFollowTheContentsOfTheInputs) {
   EXPECT_LT(full, 5 * mostly_empty);
 }
 
+// A result of tensor instructions decides whether a lazy rescale happens: the counts of the simulated run stand in.
+TEST_F(KernelTimes, TheSimulatedRunSaysHowOftenABranchIsTaken) {
+  KernelTimer timer(device, nullptr);
+  options.variants = {"fused"};
+  options.evals = 1;
+  options.pins = {{"rescale", ParamValue(std::string("lazy"))}};
+  const auto result = search("attention", {{"L", 512}, {"d", 64}, {"batch", 1}, {"heads", 2}}, &timer);
+  ASSERT_TRUE(result) << to_string(result.error());
+  const KernelReport& k = result->report.find("fused")->kernels.at(0);
+  ASSERT_TRUE(k.code);
+  EXPECT_TRUE(k.code->guessed_by_ptx);
+  EXPECT_TRUE(k.code->doubts.empty()) << k.code->doubts.front();
+  EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.roof));
+  const std::string text = tune_text(result->report, false);
+  EXPECT_NE(text.find("takes a branch on computed values as often as in the simulated run"), std::string::npos) << text;
+}
+
 TEST_F(KernelTimes, ADeviceWithoutANumberLeavesTheClosedForm) {
   Device poor = device;
   poor.cells.erase("dram_latency");

@@ -19,15 +19,15 @@ ROOFGEN_FROM_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, share
 
 namespace {
 
-std::string to_payload(const CodeTime& t) {
+std::string payload_of(const CodeTime& t) {
   Json j{{"model", static_cast<int>(t.model)}, {"counts", t.counts}};
   ROOFGEN_PUT(j, t, seconds, interval_seconds, doubts, guessed_by_ptx)
   return json_line(j);
 }
 
-std::optional<CodeTime> from_payload(const std::string& text) {
+std::optional<CodeTime> time_in(const std::string& payload) {
   try {
-    const Json j = parse_json(text);
+    const Json j = parse_json(payload);
     CodeTime t;
     t.model = static_cast<TimeModel>(j.at("model").get<int>());
     j.at("counts").get_to(t.counts);
@@ -83,7 +83,7 @@ StoreKey KernelTimer::key_of(const KernelLaunch& k, TimeModel model) const {
 
 std::optional<CodeTime> KernelTimer::recall(const KernelLaunch& kernel, TimeModel model) {
   const auto payload = store_ ? store_->lookup(key_of(kernel, model)) : std::nullopt;
-  return payload ? from_payload(*payload) : std::nullopt;
+  return payload ? time_in(*payload) : std::nullopt;
 }
 
 void KernelTimer::read(const std::vector<const Binary*>& binaries) {
@@ -116,9 +116,7 @@ KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
 
 Result<sass::TakenShare> KernelTimer::shares_of(const KernelLaunch& k, const sass::Code& code) {
   ROOFGEN_TRY(const std::vector<sass::TextLine> table, sass::line_table(k.binary->cubin, k.binary->entry));
-  std::vector<SiteCounts> sites;
-  for (const LineRuns& l : *k.lines) sites.push_back({{}, {l.file, l.line, 0}, l.executed});
-  return sass::taken_shares(code, table, sites);
+  return sass::taken_shares(code, table, site_counts(*k.lines));
 }
 
 Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
@@ -148,7 +146,7 @@ Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
                     [&](const sass::Doubt& d) { return d.is_branch == branch && !d.share; }))
       out.doubts.push_back(branch ? "a branch on an unknown value" : "an access to an unknown address");
   for (const sass::Doubt& d : t.doubts) out.guessed_by_ptx |= d.share.has_value();
-  if (store_) store_->put(key_of(k, model), to_payload(out));
+  if (store_) store_->put(key_of(k, model), payload_of(out));
   return out;
 }
 

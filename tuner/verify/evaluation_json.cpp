@@ -45,9 +45,9 @@ inline void from_json(const Json& j, Verification& v) {
 }
 
 // An array for each line: there are hundreds.
-inline void to_json(Json& j, const LineRuns& l) { j = Json::array({l.file, l.line, l.executed}); }
+inline void to_json(Json& j, const LineRuns& l) { j = Json::array({l.file, l.line, l.least, l.most}); }
 inline void from_json(const Json& j, LineRuns& l) {
-  j.at(0).get_to(l.file), j.at(1).get_to(l.line), j.at(2).get_to(l.executed);
+  j.at(0).get_to(l.file), j.at(1).get_to(l.line), j.at(2).get_to(l.least), j.at(3).get_to(l.most);
 }
 
 ROOFGEN_TO_JSON(Evaluation, lines, counts, measured_ns, counted_ctas, scale, exact, unique_bytes, temporary_bytes,

@@ -400,17 +400,27 @@ bool Verifier::can_feed(size_t stage_index) const {
 namespace {
 
 std::vector<LineRuns> lines_of(const std::vector<SiteCounts>& sites) {
-  std::map<std::pair<std::string, int>, uint64_t> most;
+  std::map<std::pair<std::string, int>, LineRuns> lines;
   for (const SiteCounts& s : sites) {
-    uint64_t& executed = most[{s.source.file, s.source.line}];
-    executed = std::max(executed, s.executed);
+    LineRuns& l =
+        lines
+            .try_emplace({s.source.file, s.source.line}, LineRuns{s.source.file, s.source.line, s.executed, s.executed})
+            .first->second;
+    l.least = std::min(l.least, s.executed), l.most = std::max(l.most, s.executed);
   }
   std::vector<LineRuns> out;
-  for (const auto& [line, executed] : most) out.push_back({line.first, line.second, executed});
+  for (auto& [line, runs] : lines) out.push_back(std::move(runs));
   return out;
 }
 
 }  // namespace
+
+std::vector<SiteCounts> site_counts(const std::vector<LineRuns>& lines) {
+  std::vector<SiteCounts> out;
+  for (const LineRuns& l : lines)
+    for (const uint64_t executed : {l.least, l.most}) out.push_back({{}, {l.file, l.line, 0}, executed});
+  return out;
+}
 
 Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupancy& occupancy) {
   Evaluation out;

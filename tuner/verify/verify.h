@@ -30,12 +30,14 @@ struct Candidate {
   const Stage& stage() const { return variant->stages[stage_index]; }
 };
 
-/// Executions of a line of the generated source, in warp-instructions: those of its instruction that runs most often.
+/// Executions of a line of the generated source: of its PTX instructions that run least and most often.
 struct LineRuns {
   std::string file;
   int line = 0;
-  uint64_t executed = 0;
+  uint64_t least = 0, most = 0;
 };
+/// As SiteCounts of those instructions.
+std::vector<SiteCounts> site_counts(const std::vector<LineRuns>& lines);
 
 /// The results of a candidate at all its sites.
 struct Evaluation {

@@ -179,7 +179,7 @@ class Search {
     const auto& [variant, winners] = *found->second.winners.begin();
     const TunedKernel& k = winners.front();
     auto timed = context_.timer->time({&k.binary, &k.launch, initial_contents(*made->op, made->problem, {}),
-                                       fmt::format("{} {}", to_string(made->problem), variant), dram_bytes},
+                                       fmt::format("{} {}", to_string(made->problem), variant), dram_bytes, &k.lines},
                                       TimeModel::kEvent);
     return timed ? std::optional(std::move(*timed)) : std::nullopt;
   }
