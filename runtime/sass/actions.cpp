@@ -35,7 +35,8 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     for (unsigned lane = 0; lane < 32; ++lane)
       if (!(known >> lane & 1)) at[lane] = (kLocalLines << 6) + (uint64_t{index} << 20) + lane * i.bytes;
   };
-  const auto shared_access = [&](Access& a, uint32_t lanes, uint32_t bytes) {
+  // `together`: neighbouring lanes that are served together.
+  const auto shared_access = [&](Access& a, uint32_t lanes, uint32_t bytes, unsigned together = 32) {
     Pattern& p = patterns[index];
     std::array<uint32_t, 32> offsets;
     const auto first = static_cast<uint32_t>(at[std::countr_zero(lanes)]);
@@ -45,7 +46,10 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       p.mask = lanes;
       p.offsets = offsets;
       for (uint32_t& o : offsets) o += first;
-      p.wavefronts = merged_wavefronts(offsets, lanes, bytes);
+      p.wavefronts = 0;
+      for (unsigned lane = 0; lane < 32; lane += together)
+        if (const uint32_t some = lanes & kEveryLane >> (32 - together) << lane)
+          p.wavefronts += merged_wavefronts(offsets, some, bytes);
     }
     a.wavefronts = static_cast<uint16_t>(p.wavefronts);
   };
@@ -76,7 +80,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       addresses(w, *m, at, known);
       const uint32_t rows = i.matrices >= 4 ? kEveryLane : (1u << 8 * i.matrices) - 1;
       make_up(rows);
-      shared_access(a, rows, 16);
+      shared_access(a, rows, 16, 8);  // each matrix on its own
       if (action == Action::kStsm) forget_shared(at, rows & known, 16);
       break;
     }

@@ -205,6 +205,27 @@ TEST(Lanes, MatchAndReduce) {
   EXPECT_THAT(i.doubts(), IsEmpty());
 }
 
+// ---- Shared memory -------------------------------------------------------------------------------
+
+TEST(SharedMemory, MatricesAreServedOneAfterTheOther) {
+  // A lane for each row; rows of the same bank in all matrices, and rows without conflicts.
+  const auto wavefronts = [](const char* row, const char* opcode, const char* operands) {
+    const Code code =
+        code_of({{"", "S2R", "R0,SR_LANEID"}, {"", "IMAD", row}, {"", opcode, operands}, {"", "EXIT", ""}});
+    Interpreter i(code, launch_of(1, 32));
+    const CtaStream cta = run(i);
+    EXPECT_THAT(i.doubts(), IsEmpty());
+    return cta.warps[0].accesses.at(0).wavefronts;
+  };
+  const std::pair<const char*, int> rows[] = {{"R2,R0,0x80,RZ", 8}, {"R2,R0,0x90,RZ", 1}, {"R2,R0,0x10,RZ", 1}};
+  for (const auto& [row, passes] : rows) {
+    EXPECT_EQ(wavefronts(row, "LDSM.16.M88", "R4,[R2]"), passes);
+    EXPECT_EQ(wavefronts(row, "LDSM.16.M88.2", "R4,[R2]"), 2 * passes);
+    EXPECT_EQ(wavefronts(row, "LDSM.16.MT88.4", "R4,[R2]"), 4 * passes);
+    EXPECT_EQ(wavefronts(row, "STSM.16.M88.4", "[R2],R4"), 4 * passes);
+  }
+}
+
 // ---- Barriers of the CTA -------------------------------------------------------------------------
 
 TEST(Barriers, StepsHaveTheNumberAndTheWarps) {

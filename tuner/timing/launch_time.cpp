@@ -76,8 +76,14 @@ class Estimate {
     load.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load.atomic_sharers, atomic_sharers(*typical));
     const Interval round = interval(m_, *r_.code, load);
-    const double l2_per_cta =
-        round.l2_read_sectors / std::max(1.0, std::min<double>(load.resident, static_cast<double>(load.ctas.size())));
+    // The mean CTA of the grid does as much more or less than the round's as its loads and its instructions say.
+    StreamCounts of_round;
+    for (int k = 0; k < load.resident; ++k) {
+      const StreamCounts one = count(*load.ctas[static_cast<size_t>(k)]);
+      for_each_count([](double& sum, double of_cta) { sum += of_cta; }, of_round, one);
+    }
+    const double l2_per_cta = round.l2_read_sectors / std::max(1.0, of_round.global_load_sectors) *
+                              out_.counts.global_load_sectors / out_.ctas;
     if (r_.dram_bytes) {
       const double written = out_.counts.l2_write_sectors * 32;
       load.write_back = written > 0 ? std::min(1.0, *r_.dram_bytes / written) : 1;
@@ -89,12 +95,13 @@ class Estimate {
     out_.counts.dram_read_bytes = std::min(l2_per_cta, dram_sectors_per_cta_) * 32 * out_.ctas;
     out_.counts.dram_write_bytes = load.write_back * out_.counts.l2_write_sectors * 32;
     const Interval again = interval(m_, *r_.code, load);
-    const double rate_of_interval = again.cycles / load.resident;
+    const double rate_of_interval =
+        again.cycles / std::max(1.0, of_round.warp_instructions) * out_.counts.warp_instructions / out_.ctas;
 
     double simulated = 0;
     for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
-    out_.interval_s = rate_of_interval * static_cast<double>(busiest) * scale_ / m_.clock_hz + m_.launch_s;
+    out_.interval_s = rate_of_interval * static_cast<double>(busiest) / m_.clock_hz + m_.launch_s;
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
 
@@ -385,7 +392,8 @@ class Estimate {
     };
     // If a wave fits in L2, the next wave finds there what both read.
     const double of_wave = distinct(&Axis::in_wave);
-    double per_cta = of_wave / wave;
+    const double loaded = count(*typical).global_load_sectors;
+    double per_cta = of_wave / wave * (loaded > 0 ? out_.counts.global_load_sectors / out_.ctas / loaded : 1);
     if (32 * of_wave <= kL2Share * m_.l2_bytes) per_cta = std::min(per_cta, distinct(&Axis::extent) / out_.ctas);
     // What fits in L2 comes from DRAM once.
     if (r_.buffer_bytes > 0 && r_.buffer_bytes <= kL2Share * m_.l2_bytes)
