@@ -40,7 +40,7 @@ struct Bands {
   double interval, event;
 };
 constexpr Bands kTensor{0.41, 0.16}, kMemory{0.12, 0.12}, kPipes{0.18, 0.17};
-/// Of the closed form, and of every model where the launch takes most of the time.
+/// Of the closed form, and of every model where no measured kernel is like this one: few CTAs, or mostly launch.
 constexpr double kWidest = 0.30;
 
 }  // namespace
@@ -50,9 +50,11 @@ const char* to_string(TimeModel model) {
   return kNames[static_cast<size_t>(model)];
 }
 
-double error_band(TimeModel model, const std::string& roof) {
-  if (model == TimeModel::kClosedForm || roof == "launch") return kWidest;
-  const Bands& bands = roof.starts_with("tensor") ? kTensor : roof == "DRAM" || roof == "L2" ? kMemory : kPipes;
+double error_band(TimeModel model, const std::string& bound_by) {
+  if (model == TimeModel::kClosedForm || bound_by == "launch" || bound_by == "parallelism") return kWidest;
+  const Bands& bands = bound_by.starts_with("tensor")           ? kTensor
+                       : bound_by == "DRAM" || bound_by == "L2" ? kMemory
+                                                                : kPipes;
   return model == TimeModel::kEvent ? bands.event : bands.interval;
 }
 
@@ -151,7 +153,7 @@ KernelTime estimate(const Device& d, const Work& w, const Occupancy& occ) {
   const double first_trip = std::ceil(out.waves) * (d.at("dram_latency") + d.at("l2_latency")) / clock / resident;
   out.seconds = std::max(busy + exposed, chip) + first_trip + launch;
   const double unhidden = std::max(busy + exposed - std::max(busiest * imbalance, chip), 0.0);
-  out.band = error_band(out.model, out.roof);
+  out.band = error_band(out.model, out.bound_by);
   out.stalled_by = first_trip > unhidden ? "first loads" : exposed > unhidden / 2 ? "copies" : "pipes";
   return out;
 }

@@ -67,7 +67,7 @@ struct KernelTime {
 KernelTime estimate(const Device& device, const Work& work, const Occupancy& occupancy);
 
 /// Relative error of one of two times that are compared: the ratio of two independent times of one device is within
-/// sqrt(2) of it in 9 of 10 comparisons with measured pairs (docs/model.md). `roof`: as in KernelTime.
-double error_band(TimeModel model, const std::string& roof);
+/// sqrt(2) of it in 9 of 10 comparisons with measured pairs (docs/model.md). `bound_by`: as in KernelTime.
+double error_band(TimeModel model, const std::string& bound_by);
 
 }  // namespace roofgen

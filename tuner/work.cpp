@@ -83,7 +83,7 @@ KernelTime estimate(const Device& device, const Work& work, const Occupancy& occ
   // The last bytes of a launch may leave after its last instruction: no time is below the roofs.
   out.seconds = std::max(code.seconds, out.kernel_seconds);
   // A doubt leaves no validated band.
-  if (code.doubts.empty()) out.band = error_band(code.model, out.roof);
+  if (code.doubts.empty()) out.band = error_band(code.model, out.bound_by);
   out.model = code.model;
   return out;
 }

@@ -61,11 +61,18 @@ def run(program, arguments, home):
     return f"exit {done.returncode}\n{out}"
 
 
-def nvrtc_version(program, home):
-    text = subprocess.run([program, "doctor"], env={"PATH": "/usr/bin:/bin", "HOME": home}, text=True,
+def doctor(program, home):
+    return subprocess.run([program, "doctor"], env={"PATH": "/usr/bin:/bin", "HOME": home}, text=True,
                           stdout=subprocess.PIPE).stdout
-    found = re.search(r"NVRTC (\d+\.\d+)", text)
+
+
+def nvrtc_version(program, home):
+    found = re.search(r"NVRTC +(\d+\.\d+)", doctor(program, home))
     return found.group(1) if found else "none"
+
+
+def has_nvdisasm(program, home):
+    return re.search(r"^nvdisasm +/", doctor(program, home), re.M) is not None
 
 
 def main():
@@ -78,6 +85,9 @@ def main():
     wrong = 0
     with tempfile.TemporaryDirectory() as home:
         version = nvrtc_version(options.program, home)
+        if not options.record and not has_nvdisasm(options.program, home):
+            print("there is no nvdisasm, and recorded times come from machine code: skipped")
+            return 77
         recorded_with = options.folder / "nvrtc-version"
         if options.record:
             options.folder.mkdir(parents=True, exist_ok=True)

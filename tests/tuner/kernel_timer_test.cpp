@@ -65,7 +65,7 @@ TEST_F(KernelTimes, TheEventModelDecidesAndNoTimeIsBelowTheRoofs) {
       EXPECT_GE(k.stall, 1);
       EXPECT_EQ(k.work.issue_slots, k.code->counts.warp_instructions);
       if (!k.code->doubts.empty()) continue;
-      EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.roof));
+      EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.bound_by));
     }
   }
   const std::string text = tune_text(result->report, false);
@@ -129,7 +129,7 @@ TEST_F(KernelTimes, TheSimulatedRunSaysHowOftenABranchIsTaken) {
   ASSERT_TRUE(k.code);
   EXPECT_TRUE(k.code->guessed_by_ptx);
   EXPECT_TRUE(k.code->doubts.empty()) << k.code->doubts.front();
-  EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.roof));
+  EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.bound_by));
   const std::string text = tune_text(result->report, false);
   EXPECT_NE(text.find("takes a branch on computed values as often as in the simulated run"), std::string::npos) << text;
 }

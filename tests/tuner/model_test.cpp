@@ -145,7 +145,8 @@ TEST(ErrorBand, TheDocumentStatesThem) {
   row("| memory (DRAM, L2)", "DRAM");
   row("| memory (DRAM, L2)", "L2");
   row("| pipes (all others)", "issue");
-  row("| launch", "launch");
+  row("| launch, parallelism", "launch");
+  row("| launch, parallelism", "parallelism");
   EXPECT_EQ(error_band(TimeModel::kClosedForm, "DRAM"), 0.30);
 }
 
