@@ -48,6 +48,31 @@ LaunchTime time_of(const sass::Code& code, uint32_t ctas, uint32_t threads, int6
   return std::move(*out);
 }
 
+// ---- DRAM ----------------------------------------------------------------------------------------
+
+TEST(Dram, RowsAreNotFasterThanItsBandwidth) {
+  // A CTA reads a row of 4096 bytes and as much that all CTAs read, which L1 has after the first round, and writes the
+  // row.
+  const sass::Code code = code_of({{"", "S2R", "R0,SR_CTAID.X"},
+                                   {"", "S2R", "R1,SR_TID.X"},
+                                   {"", "LEA", "R2,R0,R1,0x8"},
+                                   {"", "IADD3", "R2,R2,0x1000,RZ"},
+                                   {"", "MOV", "R8,0x10"},
+                                   {"", "IMAD.WIDE.U32", "R4,R2,R8,c[0x0][0x160]"},
+                                   {"", "IMAD.WIDE.U32", "R6,R1,R8,c[0x0][0x160]"},
+                                   {"", "LDG.E.128", "R12,[R4.64]"},
+                                   {"", "LDG.E.128", "R16,[R6.64]"},
+                                   {"", "FFMA", "R12,R12,R13,R16"},
+                                   {"", "STG.E.128", "[R4.64],R12"},
+                                   {"", "EXIT", ""}});
+  for (const uint32_t rounds : {4, 40}) {
+    const LaunchTime time = time_of(code, 108 * 8 * rounds, 256);
+    EXPECT_EQ(time.roof, "DRAM");
+    EXPECT_GE(time.event_s, 0.999 * time.roofline_s) << rounds << " rounds";
+    EXPECT_LE(time.event_s, 1.05 * time.roofline_s) << rounds << " rounds";
+  }
+}
+
 // ---- CTAs of unequal work ------------------------------------------------------------------------
 
 /// CTA c makes a loop of 8 + c / 8 turns, or, of 1024 CTAs, the last ones first; 71.5 turns on average. In each, a warp

@@ -105,16 +105,24 @@ class Estimate {
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
 
+    // Later rounds find in L1 what all CTAs read: DRAM has fewer sectors of L2 to serve than by the first one.
+    double loaded = 0;
+    for (const CtaStream* c : load.ctas) loaded += count(*c).global_load_sectors;
+    const double of_loads = l2_read_sectors(m_, *r_.code, load) / std::max(1.0, loaded);
+    const double l2_of_all = of_loads * out_.counts.global_load_sectors / out_.ctas;
+    load.l2_miss = l2_of_all > 0 ? std::min(1.0, dram_sectors_per_cta_ / l2_of_all) : 0;
     load.trace_spans = r_.trace_spans;
     out_.sm = simulate_sm(m_, *r_.code, load);
-    // Further rounds take as long as the full rounds between the first and the last.
+    // Further rounds take as long as the full rounds between the first and the last, but DRAM has to serve them: what
+    // only the first round misses in L1 took a part of it from the reads that all rounds have.
     std::vector<double> ends;
     for (const CtaSpan& c : out_.sm.ctas) ends.push_back(c.end);
     double cycles = out_.sm.cycles;
     if (busiest > all && ends.size() >= 2 * resident) {
       const size_t full = ends.size() / resident;
       const double rate = (ends[full * resident - 1] - ends[resident - 1]) / static_cast<double>((full - 1) * resident);
-      cycles += rate * static_cast<double>(busiest - all);
+      const double bytes = (out_.counts.dram_read_bytes + out_.counts.dram_write_bytes) / out_.ctas / scale_;
+      cycles += std::max(rate, bytes * load.active_sms / m_.dram_bytes_per_cycle) * static_cast<double>(busiest - all);
     } else if (busiest > all) {
       cycles *= static_cast<double>(busiest) / static_cast<double>(all);
     }

@@ -503,6 +503,34 @@ SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad&
   return Sm(machine, code, load).run();
 }
 
+double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& load) {
+  const std::vector<Facts> facts = facts_of(m, code);
+  L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
+  double out = 0;
+  for (size_t first = 0; first < load.ctas.size(); first += static_cast<size_t>(load.resident)) {
+    // In turns of the warps, as in the interval model.
+    std::vector<const sass::WarpStream*> streams;
+    size_t longest = 0;
+    for (size_t c = first; c < std::min(load.ctas.size(), first + static_cast<size_t>(load.resident)); ++c)
+      for (const sass::WarpStream& w : load.ctas[c]->warps) {
+        streams.push_back(&w);
+        longest = std::max(longest, w.steps.size());
+      }
+    for (size_t k = 0; k < longest; ++k)
+      for (const sass::WarpStream* w : streams) {
+        if (k >= w->steps.size() || !w->steps[k].has_access()) continue;
+        const Facts& f = facts[w->steps[k].index];
+        const sass::Access& a = w->accesses[w->steps[k].access];
+        for (uint32_t l = 0; f.reads_device && l < a.lines; ++l) {
+          const sass::LineRequest& line = w->lines[a.first_line + l];
+          const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
+          if (line.line < sass::kLocalLines) out += __builtin_popcount(missing);
+        }
+      }
+  }
+  return out;
+}
+
 Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
   const std::vector<Facts> facts = facts_of(m, code);
   std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};

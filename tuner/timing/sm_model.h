@@ -100,6 +100,9 @@ struct Interval {
 };
 Interval interval(const Machine& machine, const sass::Code& code, const SmLoad& load);
 
+/// Sectors of device memory that L1 misses in the loads of all CTAs, one round of resident CTAs after the other.
+double l2_read_sectors(const Machine& machine, const sass::Code& code, const SmLoad& load);
+
 /// Cycles of the tensor unit of one scheduler for an instruction.
 double tensor_cycles(const Machine& machine, const sass::Instruction& i);
 
