@@ -29,7 +29,8 @@ void embed(const std::string& emit, const std::string& program, const std::strin
 
 TEST(Emitted, GemmWithAnEpilogueRunsAtOtherSizesToo) {
   embed(
-      "gemm --M 100 --N 72 --K 80 --epilogue 'silu(acc * scale + bias[n]) + slope[m] * residual[m,n]' --arg "
+      "gemm --M 100 --N 72 --K 80 --variant fused --epilogue 'silu(acc * scale + bias[n]) + slope[m] * residual[m,n]' "
+      "--arg "
       "'slope:fp32[m]'",
       "gemm", "-DFORM=0 -DTUNED=100,72,80 -DOTHER=211,136,40");
 }

@@ -138,7 +138,7 @@ TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
 
   const std::string text = tune_text(r, false);
   EXPECT_NE(text.find("measured; roofs of h200-sxm"), std::string::npos) << text;
-  EXPECT_NE(text.find("time: measured; model, DRAM: model"), std::string::npos) << text;
+  EXPECT_NE(text.find("time: measured; model: closed form (error band 30 %); DRAM: model"), std::string::npos) << text;
   EXPECT_EQ(text.find("nothing was measured"), std::string::npos) << text;
 
   auto page = tune_page(j, "result", files);
