@@ -206,22 +206,17 @@ TEST_F(RooflineCli, TheGpuOfTheMachineNeedsADriver) {
 
 TEST_F(RooflineCli, ReportShowsATuningResultAgain) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  // Without a disassembler: else the page of `tune` also explains the time of the machine code, which no JSON holds.
   const Outcome tuned =
-      home.run("tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 2 --executor sim --json --html t.html");
+      home.run("tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 2 --executor sim --json --html t.html",
+               "ROOFGEN_NVDISASM=/nonexistent");
   ASSERT_EQ(tuned.exit, 0) << tuned.err;
   home.write("t.json", tuned.out);
   const Outcome text = home.run("report t.json");
   EXPECT_EQ(text.exit, 0) << text.err;
   EXPECT_NE(text.out.find("waste"), std::string::npos);
   ASSERT_EQ(home.run("report t.json --html again.html").exit, 0);
-  // The page of `tune` also explains the time of the winner's machine code, which the JSON does not hold.
-  const std::string again = home.read("again.html"), tuned_page = home.read("t.html");
-  for (const char* part : {"waste", "verdict", "Roofline"}) {
-    EXPECT_NE(again.find(part), std::string::npos) << part;
-    EXPECT_NE(tuned_page.find(part), std::string::npos) << part;
-  }
-  EXPECT_EQ(again.find("warps wait for"), std::string::npos);
-  EXPECT_NE(tuned_page.find("warps wait for"), std::string::npos);
+  EXPECT_EQ(home.read("again.html"), home.read("t.html"));
 }
 
 TEST_F(RooflineCli, MeasuringNeedsAGpu) {

@@ -155,7 +155,10 @@ class CodeTimes {
     std::atomic<size_t> done{0};
     for (size_t i = 0; i < open.size(); ++i)
       pool.push([&, i] {
-        if (run_.trials_over()) return;
+        if (run_.trials_over()) {
+          failures[i] = run_.interrupted() ? "interrupted" : "the time was over";
+          return;
+        }
         auto timed = timer.time(launch_of(*open[i]), model);
         if (timed)
           open[i]->code = std::move(*timed);
