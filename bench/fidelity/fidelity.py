@@ -178,16 +178,5 @@ def main(arguments):
     return 0
 
 
-def guarded(arguments):
-    try:
-        return main(arguments)
-    except (Bad, OSError) as error:
-        print(f"fidelity: {error}", file=sys.stderr)
-        return getattr(error, "code", 1)
-    except KeyboardInterrupt:
-        print("fidelity: interrupted; the same command goes on", file=sys.stderr)
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(guarded(sys.argv[1:]))
+    sys.exit(kernels.guarded("fidelity", main, sys.argv[1:]))

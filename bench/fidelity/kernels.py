@@ -13,6 +13,7 @@ import os
 import random
 import re
 import struct
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,18 @@ class Bad(Exception):
     def __init__(self, message, code=2):
         super().__init__(message)
         self.code = code
+
+
+def guarded(program, main, arguments):
+    """main(arguments), or the exit code of its failure, which is one line on stderr."""
+    try:
+        return main(arguments)
+    except (Bad, OSError) as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return getattr(error, "code", 1)
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted; the same command goes on", file=sys.stderr)
+        return 130
 
 
 @dataclass

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fidelity
+import kernels
 import profiles
 import published_kernels
 import published_points
@@ -337,16 +338,5 @@ def main(arguments):
     return 0
 
 
-def guarded(arguments):
-    try:
-        return main(arguments)
-    except (Bad, OSError) as error:
-        print(f"published: {error}", file=sys.stderr)
-        return getattr(error, "code", 1)
-    except KeyboardInterrupt:
-        print("published: interrupted; the same command goes on", file=sys.stderr)
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(guarded(sys.argv[1:]))
+    sys.exit(kernels.guarded("published", main, sys.argv[1:]))

@@ -409,7 +409,7 @@ class Program(unittest.TestCase):
         with mock.patch.dict(os.environ, {**self.environment, **environment}), contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(err):
             try:
-                got = fidelity.guarded([str(word) for word in (*base, *words)])
+                got = kernels.guarded("fidelity", fidelity.main, [str(word) for word in (*base, *words)])
             except SystemExit as error:
                 got = error.code
         self.assertEqual(got, code, err.getvalue())

@@ -13,6 +13,7 @@ from unittest import mock
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "bench/fidelity"))
 
+import kernels  # noqa: E402
 import published  # noqa: E402
 import published_kernels  # noqa: E402
 import published_points  # noqa: E402
@@ -186,7 +187,7 @@ class Program(unittest.TestCase):
         with mock.patch.dict(os.environ, {"FAKE_LOG": str(self.folder / "log"), **environment}), \
                 contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                got = published.guarded([str(word) for word in (*base, *words)])
+                got = kernels.guarded("published", published.main, [str(word) for word in (*base, *words)])
             except SystemExit as error:
                 got = error.code
         self.assertEqual(got, code, err.getvalue())
