@@ -53,7 +53,7 @@ Run declare_profile(FlagSet app) {
   auto flags = std::make_shared<Flags>();
   flags->declare(app);
   app.add("--device", flags->device, "device of the catalogue whose time is modelled [h200-sxm]");
-  app.add("--sm-clock", flags->sm_clock, "SM clock in MHz [the device's sustained clock]");
+  app.add("--sm-clock", flags->sm_clock, "SM clock in MHz [the highest of the device, or its sustained one]");
   app.add("--max-instructions", flags->max_instructions,
           "warp-instructions that a CTA may execute before it counts as endless [50000000]")
       .range(uint64_t{1}, uint64_t{1} << 40);

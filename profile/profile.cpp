@@ -107,8 +107,8 @@ void conclude(Report& r, const timing::Machine& m, const sass::Code& code) {
       r.next = kAdvice[static_cast<size_t>(Stall::kAtomic)].next;
       return;
     }
-    // Spilled registers fill L1 with their own accesses.
-    if (top.unit == "L1" &&
+    // Spilled registers fill L1 and L2 with their own accesses.
+    if ((top.unit == "L1" || top.unit == "L2") &&
         r.stalls[static_cast<size_t>(Stall::kLocal)] > r.stalls[static_cast<size_t>(Stall::kGlobal)]) {
       r.limiter = kAdvice[static_cast<size_t>(Stall::kLocal)].limiter;
       r.next = kAdvice[static_cast<size_t>(Stall::kLocal)].next;
@@ -197,7 +197,6 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   out.compiler = subject.compiler;
   out.device = device.name;
   out.arch = binary.arch;
-  out.sm_mhz = machine.clock_hz * 1e-6;
   out.grid = subject.launch.grid;
   out.block = subject.launch.block;
   out.smem_bytes = subject.launch.dynamic_smem;
@@ -226,9 +225,10 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   launch.buffer_bytes = subject.buffer_bytes;
   launch.dram_bytes = subject.dram_bytes;
   ROOFGEN_TRY(out.time, timing::launch_time(device, machine, std::move(launch)));
+  out.sm_mhz = out.time.clock_hz * 1e-6;
 
   const timing::SmTime& sm = out.time.sm;
-  out.units = utilisation(machine, out.time);
+  out.units = utilisation(timing::at_clock(machine, out.time.clock_hz), out.time);
   for (size_t i = 0; i < sm.stalls.size(); ++i) out.stalls[i] = sm.stalls[i] / std::max(1.0, sm.warp_cycles);
   out.issuing = sm.cycles > 0 ? static_cast<double>(sm.issues) / (machine.schedulers * sm.cycles) : 0;
   out.achieved_warps = sm.cycles > 0 ? sm.warp_cycles / sm.cycles : 0;

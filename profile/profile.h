@@ -14,7 +14,7 @@
 namespace roofgen::profile {
 
 struct Options {
-  double sm_mhz = 0;       ///< 0: the sustained clock of the device
+  double sm_mhz = 0;       ///< 0: the device's highest clock, or its sustained one where tensor units set the power
   bool by_line = true;     ///< attribute the time to lines of the source, which takes another run of the disassembler
   size_t trace_spans = 0;  ///< of the timeline that are kept at most
 };

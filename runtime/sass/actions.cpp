@@ -35,8 +35,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     for (unsigned lane = 0; lane < 32; ++lane)
       if (!(known >> lane & 1)) at[lane] = (kLocalLines << 6) + (uint64_t{index} << 20) + lane * i.bytes;
   };
-  // `together`: neighbouring lanes that are served together.
-  const auto shared_access = [&](Access& a, uint32_t lanes, uint32_t bytes, unsigned together = 32) {
+  const auto shared_access = [&](Access& a, uint32_t lanes, uint32_t bytes) {
     Pattern& p = patterns[index];
     std::array<uint32_t, 32> offsets;
     const auto first = static_cast<uint32_t>(at[std::countr_zero(lanes)]);
@@ -46,10 +45,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       p.mask = lanes;
       p.offsets = offsets;
       for (uint32_t& o : offsets) o += first;
-      p.wavefronts = 0;
-      for (unsigned lane = 0; lane < 32; lane += together)
-        if (const uint32_t some = lanes & kEveryLane >> (32 - together) << lane)
-          p.wavefronts += merged_wavefronts(offsets, some, bytes);
+      p.wavefronts = sim::shared_wavefronts(offsets.data(), lanes, bytes).needed;
     }
     a.wavefronts = static_cast<uint16_t>(p.wavefronts);
   };
@@ -80,7 +76,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       addresses(w, *m, at, known);
       const uint32_t rows = i.matrices >= 4 ? kEveryLane : (1u << 8 * i.matrices) - 1;
       make_up(rows);
-      shared_access(a, rows, 16, 8);  // each matrix on its own
+      shared_access(a, rows, 16);
       if (action == Action::kStsm) forget_shared(at, rows & known, 16);
       break;
     }
@@ -155,6 +151,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
         Access part;
         request(w, part, words, mask, 4);
         a.lines = static_cast<uint16_t>(a.lines + part.lines);
+        a.tags = static_cast<uint8_t>(a.tags + part.tags);
       }
       if (!steers[index]) return;
       if (action == Action::kLdl) return load(w, i, at, known, mask);

@@ -127,6 +127,10 @@ struct Interpreter::State {
   std::map<uint32_t, Doubt> doubts;
   std::map<uint64_t, std::array<std::byte, 128>> lines;  ///< of device memory that was read for its values
   std::map<uint64_t, bool> line_known;
+  /// The last line read that no CTA wrote, and its contents.
+  static constexpr uint64_t kNoLine = ~uint64_t{0};
+  uint64_t untouched_line = kNoLine;
+  const std::byte* untouched = nullptr;
 
   std::map<uint64_t, std::bitset<128>> written_by_others;  ///< by line of device memory: the bytes
 
@@ -144,7 +148,7 @@ struct Interpreter::State {
   std::vector<uint8_t> shared_known;
   std::vector<WarpState> warps;
   std::array<CtaBarrier, 16> barriers;
-  uint64_t steps_left = 0;
+  uint64_t steps_left = 0, most_of_warp = ~uint64_t{0};
   uint64_t cta_number = 0;
 
   Result<CtaStream> run(uint64_t cta);

@@ -122,24 +122,6 @@ inline bool needs_slow_division(float a, float b) {
   return a == 0 ? std::abs(eb) > 125 : std::abs(eb) > 125 || ea - eb > 125 || ea - eb < -125 || ea < -100;
 }
 
-/// Passes of shared memory: the most distinct words that one of the 32 banks has to serve, over all lanes. The words of
-/// lanes that read the same address are read once, also in accesses of 8 and 16 bytes.
-inline uint32_t merged_wavefronts(const std::array<uint32_t, 32>& offsets, uint32_t lanes, uint32_t bytes) {
-  std::array<std::array<uint32_t, 128>, 32> words;
-  std::array<uint32_t, 32> count{};
-  uint32_t most = 0;
-  for (uint32_t left = lanes; left; left &= left - 1) {
-    const uint32_t first = offsets[static_cast<size_t>(std::countr_zero(left))] / 4;
-    for (uint32_t word = first; word < first + std::max(1u, bytes / 4); ++word) {
-      auto& bank = words[word % 32];
-      uint32_t& n = count[word % 32];
-      if (std::find(bank.begin(), bank.begin() + n, word) == bank.begin() + n) bank[n++] = word;
-      most = std::max(most, n);
-    }
-  }
-  return std::max(most, 1u);
-}
-
 /// The most lanes that have the same address.
 inline uint8_t most_at_one_address(const uint64_t at[32], uint32_t lanes) {
   uint8_t most = 0;

@@ -18,6 +18,11 @@ bool Interpreter::State::read_initial(uint64_t address, std::span<std::byte> out
 }
 
 bool Interpreter::State::read_global(uint64_t address, uint32_t bytes, std::byte* out) {
+  // Neighbouring lanes read the same line.
+  if (address / 128 == untouched_line && address % 128 + bytes <= 128) {
+    std::memcpy(out, untouched + address % 128, bytes);
+    return true;
+  }
   for (uint32_t done = 0; done < bytes;) {
     const uint64_t at = address + done;
     const auto offset = static_cast<uint32_t>(at % 128);
@@ -25,6 +30,11 @@ bool Interpreter::State::read_global(uint64_t address, uint32_t bytes, std::byte
     const bool initial = read_initial(at, std::span(out + done, part));
     const auto own = written.find(at / 128);
     const auto others = written_by_others.find(at / 128);
+    if (initial && own == written.end() && others == written_by_others.end()) {
+      if (line_known[at / 128]) untouched_line = at / 128, untouched = lines[at / 128].data();
+      done += part;
+      continue;
+    }
     for (uint32_t k = 0; k < part; ++k) {
       if (own != written.end() && own->second.is_written[offset + k]) {
         if (!own->second.is_known[offset + k]) {
@@ -44,6 +54,7 @@ bool Interpreter::State::read_global(uint64_t address, uint32_t bytes, std::byte
 /// The bytes that a lane writes to device memory; null: unknown ones.
 void Interpreter::State::write_global(uint64_t address, uint32_t bytes, const std::byte* from) {
   Written& line = written[address / 128];
+  if (address / 128 == untouched_line) untouched_line = kNoLine;
   for (uint64_t at = address % 128, k = 0; k < bytes && at < 128; ++k, ++at) {  // accesses are aligned
     line.is_written[at] = true;
     line.is_known[at] = from != nullptr;

@@ -31,6 +31,7 @@ struct Access {
   uint16_t wavefronts = 0;  ///< passes of shared memory
   uint8_t lanes = 0;        ///< active lanes
   uint8_t same = 0;         ///< of an atomic operation: the most lanes at one address
+  uint8_t tags = 0;  ///< look-ups of lines: a half or a quarter of the warp makes its own for 8 or 16 bytes a lane
 };
 
 /// One executed warp instruction.
@@ -93,8 +94,9 @@ class Interpreter {
  public:
   Interpreter(const Code& code, StreamLaunch launch);
   ~Interpreter();
-  /// Runs one CTA from its beginning. Errors: Exit::kFailed with the reason (endless, deadlock).
-  Result<CtaStream> run(uint64_t cta);
+  /// Runs one CTA from its beginning; a warp stops after `most_of_warp` instructions. Errors: Exit::kFailed with the
+  /// reason (endless, deadlock).
+  Result<CtaStream> run(uint64_t cta, uint64_t most_of_warp = ~uint64_t{0});
   /// Whether a branch or a guard of the CTAs so far may depend on the CTA's index on an axis of the grid (0: x). If
   /// not, all CTAs along the axis execute the same instructions.
   bool depends_on_axis(int axis) const;

@@ -68,7 +68,7 @@ uint64_t SectorSet::writes() const {
 
 Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t bytes) {
   uint32_t shift = bytes <= 4 ? 2 : bytes <= 8 ? 3 : 4;
-  uint32_t group = 128u >> shift, banks = 128u >> shift;
+  uint32_t group = lanes_served_together(addresses, mask, bytes), banks = 128u >> shift;
   Wavefronts result;
   for (uint32_t first = 0; first < 32; first += group) {
     uint32_t lanes = group == 32 ? mask : (mask >> first) & ((1u << group) - 1);
@@ -104,7 +104,7 @@ Wavefronts shared_wavefronts(const uint32_t* addresses, uint32_t mask, uint32_t 
 
 Wavefronts climbing_wavefronts(uint32_t step, uint32_t bytes) {
   // Lanes meet again in a bank after banks / gcd(step, banks) of them; the gcd with a power of two is the lowest bit.
-  const uint32_t words = step / bytes, banks = 128 / bytes, groups = bytes / 4;
+  const uint32_t words = step / bytes, banks = 128 / bytes, groups = words ? bytes / 4 : std::max(1u, bytes / 8);
   return {groups * (words ? std::min(words & (0 - words), banks) : 1), groups};
 }
 

@@ -45,8 +45,23 @@ class SectorSet {
   uint32_t last_at_ = 0;
 };
 
-/// Number of passes through the shared-memory port: each lane group (32, 16 or 8 lanes for accesses
-/// of up to 4, 8, 16 bytes) takes as many as the most distinct words any bank of 4 bytes must serve.
+/// Neighbouring lanes that shared memory or L1 serves together: as many as 128 bytes go to, and twice as many if each
+/// lane has the address of its neighbour, or each that of its second neighbour (Greg Smith of NVIDIA in its developer
+/// forums, "Unexpected shared memory bank conflict", for compute capability 7.x).
+template <class Address>
+uint32_t lanes_served_together(const Address* addresses, uint32_t mask, uint32_t bytes) {
+  if (bytes <= 4) return 32;
+  bool next = true, second = true;
+  for (uint32_t lane = 0; lane < 32 && (next || second); ++lane) {
+    if (!(mask >> lane & 1)) continue;
+    next = next && (!(mask >> (lane ^ 1) & 1) || addresses[lane ^ 1] == addresses[lane]);
+    second = second && (!(mask >> (lane ^ 2) & 1) || addresses[lane ^ 2] == addresses[lane]);
+  }
+  return (next || second ? 256 : 128) / (bytes <= 8 ? 8 : 16);
+}
+
+/// Number of passes through the shared-memory port: each group of lanes that are served together takes as many as the
+/// most distinct words any bank of 4 bytes must serve.
 struct Wavefronts {
   uint32_t needed = 0, ideal = 0;
 };

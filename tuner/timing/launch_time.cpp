@@ -9,6 +9,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "tuner/timing/placement.h"
+
 namespace roofgen::timing {
 namespace {
 
@@ -28,6 +30,16 @@ constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
 /// difference.
 constexpr double kEven = 0.1;
+/// Share of the tensor units' highest rate above which a kernel reaches the power limit. An H100 runs FlashAttention-2,
+/// which has 0.4 of that rate, at its highest clock, and FlashMLA, which has 0.67, at 0.81 of it (docs/fidelity.md).
+constexpr double kPowerLimited = 0.5;
+/// Where CTAs have many warp instructions, gaps between positions are not halved below this part of the axis.
+constexpr uint64_t kManySteps = 100'000;
+constexpr uint32_t kLeastGap = 128;
+/// To learn which data the CTAs of a one-dimensional grid share: CTAs of a wave, and the part of each warp's
+/// instructions that is interpreted, at least and at most.
+constexpr size_t kSampled = 48;
+constexpr uint64_t kSampledPart = 8, kLeastSampledSteps = 256, kMostSampledSteps = 1024;
 
 class Estimate {
  public:
@@ -75,7 +87,13 @@ class Estimate {
     if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
     load.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load.atomic_sharers, atomic_sharers(*typical));
-    const Interval round = interval(m_, *r_.code, load);
+    // A kernel that keeps the tensor units busy lowers the clock.
+    Interval round = interval(m_, *r_.code, load);
+    if (m_.tensor_share * round.tensor_cycles > kPowerLimited * round.cycles && m_.power_limited_hz < m_.clock_hz) {
+      m_ = at_clock(m_, m_.power_limited_hz);
+      round = interval(m_, *r_.code, load);
+    }
+    out_.clock_hz = m_.clock_hz;
     // The mean CTA of the grid does as much more or less than the round's as its loads and its instructions say.
     StreamCounts of_round;
     for (int k = 0; k < load.resident; ++k) {
@@ -101,7 +119,10 @@ class Estimate {
     double simulated = 0;
     for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
-    out_.interval_s = rate_of_interval * static_cast<double>(busiest) / m_.clock_hz + m_.launch_s;
+    const double dram_share = std::min(1.0, again.dram_cycles / std::max(1.0, again.cycles));
+    out_.imbalance = imbalance_if(again.cycles / load.resident, again.alone_cycles, dram_share);
+    const double interval_cycles = rate_of_interval * static_cast<double>(busiest) * out_.imbalance;
+    out_.interval_s = std::max(interval_cycles, least_cycles_) / m_.clock_hz + m_.launch_s;
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
 
@@ -126,7 +147,15 @@ class Estimate {
     } else if (busiest > all) {
       cycles *= static_cast<double>(busiest) / static_cast<double>(all);
     }
-    out_.cycles = cycles * scale_;
+    if (longest_ > 1) {
+      SmLoad alone = load;
+      alone.ctas = {typical};
+      alone.resident = 1;
+      alone.trace_spans = 0;
+      const double alone_cycles = simulate_sm(m_, *r_.code, alone).cycles;
+      out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest), alone_cycles, dram_share);
+    }
+    out_.cycles = std::max(cycles * scale_ * out_.imbalance, least_cycles_);
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
     roofline();
     return std::move(out_);
@@ -191,10 +220,46 @@ class Estimate {
 
   /// A position on one axis of the grid, and the number of positions that it stands for.
   using Shares = std::map<uint32_t, double>;
+  /// Positions on one axis, and the work of their CTAs; between two of them it changes evenly.
+  using Works = std::vector<std::pair<uint32_t, double>>;
+
+  /// LaunchTime::imbalance where a CTA takes `cta_cycles` of a full SM, and `alone_cycles` if it has the SM alone.
+  /// Where DRAM is the limit, the CTAs that run on at the end have more of it. Sets the least time of the longest CTA.
+  double imbalance_if(double cta_cycles, double alone_cycles, double dram_share) {
+    const double alone = alone_cycles > 0 ? cta_cycles / alone_cycles : 1;
+    const double out = work_imbalance(std::clamp(alone, 1.0 / out_.occupancy.ctas_per_sm, 1.0));
+    least_cycles_ = longest_ > 1 ? alone_cycles * longest_ : 0;
+    return 1 + (out - 1) * (1 - dram_share);
+  }
+
+  /// The work of each CTA is that of the typical one, times a factor for its position on each axis.
+  double work_imbalance(double alone) {
+    std::array<std::vector<double>, 3> factors;
+    bool alike = true;
+    static constexpr uint32_t Dim3::*kAxes[] = {&Dim3::x, &Dim3::y, &Dim3::z};
+    for (size_t k = 0; k < 3; ++k) {
+      const Works& at = works_[k];
+      factors[k].assign(grid_.*kAxes[k], 1);
+      if (at.size() < 2 || ctas_ > kMostPlaced) continue;
+      for (size_t i = 0; i + 1 < at.size(); ++i)
+        for (uint32_t p = at[i].first; p <= at[i + 1].first; ++p)
+          factors[k][p] = at[i].second + (at[i + 1].second - at[i].second) * (p - at[i].first) /
+                                             std::max(1u, at[i + 1].first - at[i].first);
+      alike &= std::all_of(at.begin(), at.end(), [&](const auto& w) { return w.second == at[0].second; });
+    }
+    if (alike) return 1;
+    longest_ = 1;
+    for (size_t k = 0; k < 3; ++k)
+      longest_ *= *std::max_element(factors[k].begin(), factors[k].end()) / factors[k][typical_.*kAxes[k]];
+    return imbalance({ctas_, m_.sms, out_.occupancy.ctas_per_sm, alone, [&](uint64_t cta) {
+                        return factors[0][cta % grid_.x] * factors[1][cta / grid_.x % grid_.y] *
+                               factors[2][cta / grid_.x / grid_.y];
+                      }});
+  }
 
   /// The positions on one axis through a typical CTA, whose position on the axis it sets. Between two positions whose
   /// CTAs do the same, all CTAs do; otherwise the gap is halved, and in the end both ends stand for half of it.
-  Result<Shares> shares_of_axis(uint32_t Dim3::*axis) {
+  Result<Shares> shares_of_axis(uint32_t Dim3::*axis, Works& works) {
     const uint32_t extent = grid_.*axis;
     std::map<uint32_t, StreamCounts> at;
     const auto probe = [&](uint32_t position) -> Result<void> {
@@ -205,16 +270,22 @@ class Estimate {
       return {};
     };
     for (const uint32_t position : {0u, extent / 2, extent - 1}) ROOFGEN_CHECK(probe(position));
+    // Often only the CTAs at the ends differ.
+    if (extent > 4 && !same(at[0], at[extent / 2])) ROOFGEN_CHECK(probe(1));
+    if (extent > 4 && !same(at[extent - 1], at[extent / 2])) ROOFGEN_CHECK(probe(extent - 2));
     // A gap between CTAs that differ is halved, unless the work grows evenly across it.
     std::set<uint32_t> even;  // gaps by their first position
+    uint64_t steps = 0;
+    for (const auto& [cta, interpreted] : streams_) steps = std::max(steps, interpreted.steps());
+    const uint32_t least = std::max(1u, steps > kManySteps ? extent / kLeastGap : 0);
     while (at.size() < kMostPositions) {
-      uint32_t widest = 1, from = 0;
+      uint32_t widest = least, from = 0;
       for (auto i = at.begin(); std::next(i) != at.end(); ++i) {
         const auto next = std::next(i);
         if (even.count(i->first) || same(i->second, next->second) || next->first - i->first <= widest) continue;
         widest = next->first - i->first, from = i->first;
       }
-      if (widest < 2) break;
+      if (widest == least) break;
       const uint32_t middle = from + widest / 2;
       ROOFGEN_CHECK(probe(middle));
       const auto grows_evenly = [&](double StreamCounts::*member) {
@@ -224,6 +295,8 @@ class Estimate {
       if (grows_evenly(&StreamCounts::warp_instructions) && grows_evenly(&StreamCounts::thread_instructions))
         even.insert(from), even.insert(middle);
     }
+    works.clear();
+    for (const auto& [position, counted] : at) works.emplace_back(position, counted.warp_instructions);
     // The typical position is in the middle of the gap that does the most.
     double most = -1;
     Shares out;
@@ -300,7 +373,7 @@ class Estimate {
           shares[k] = {{typical_.*kAxes[k], grid_.*kAxes[k]}};
           continue;
         }
-        ROOFGEN_TRY(shares[k], shares_of_axis(kAxes[k]));
+        ROOFGEN_TRY(shares[k], shares_of_axis(kAxes[k], works_[k]));
       }
     ROOFGEN_TRY(const CtaStream* one, stream(linear(typical_)));
     const StreamCounts typical = count(*one);
@@ -340,17 +413,87 @@ class Estimate {
 
   using Sectors = std::unordered_map<uint64_t, uint8_t>;  ///< of device memory that a CTA reads, by line
 
-  Sectors sectors_read(const CtaStream& cta) const {
-    Sectors out;
+  /// Calls f(instruction, lines) for every request of a load from device memory.
+  template <class F>
+  void for_each_read(F f, const CtaStream& cta) const {
     for (const sass::WarpStream& w : cta.warps)
       for (const sass::Step& s : w.steps) {
         if (!s.has_access()) continue;
         const Action what = r_.code->instructions[s.index].opcode->action;
         if (what != Action::kLdg && what != Action::kLdgsts && what != Action::kAtomg) continue;
         const sass::Access& a = w.accesses[s.access];
-        for (uint32_t l = 0; l < a.lines; ++l) out[w.lines[a.first_line + l].line] |= w.lines[a.first_line + l].sectors;
+        for (uint32_t l = 0; l < a.lines; ++l) f(s.index, w.lines[a.first_line + l]);
       }
+  }
+
+  Sectors sectors_read(const CtaStream& cta) const {
+    Sectors out;
+    for_each_read([&](uint32_t, const sass::LineRequest& l) { out[l.line] |= l.sectors; }, cta);
     return out;
+  }
+
+  /// The first instruction that reads a sector, by sector.
+  std::unordered_map<uint64_t, uint32_t> readers_of(const CtaStream& cta) const {
+    std::unordered_map<uint64_t, uint32_t> out;
+    for_each_read(
+        [&](uint32_t index, const sass::LineRequest& l) {
+          for (uint64_t bit = 0; bit < 4; ++bit)
+            if (l.sectors >> bit & 1) out.emplace(4 * l.line + bit, index);
+        },
+        cta);
+    return out;
+  }
+
+  /// The distinct sectors that `count` CTAs from `first` on read, over the sum of what each of them reads, from a
+  /// sample of them. Unseen sectors are estimated for each load instruction on its own, from the numbers of sectors
+  /// that one and two CTAs of the sample read (Chao, Scandinavian Journal of Statistics 11, 1984).
+  Result<double> distinct_share(uint64_t first, uint64_t count, const CtaStream& typical) {
+    const uint64_t of_warp = typical.steps() / std::max<size_t>(1, typical.warps.size());
+    const uint64_t most = std::clamp(of_warp / kSampledPart, kLeastSampledSteps, kMostSampledSteps);
+    std::set<uint64_t> sample;
+    for (uint64_t state = 1; sample.size() < std::min<uint64_t>(kSampled, count);) {
+      state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
+      sample.insert(first + (state >> 33) % count);
+    }
+    struct Seen {
+      uint32_t instruction = 0, ctas = 0;
+    };
+    struct Frequencies {
+      double all = 0, any = 0, once = 0, twice = 0, share = 1;
+    };
+    std::unordered_map<uint64_t, Seen> seen;  // by sector
+    std::map<uint32_t, Frequencies> of;       // by load instruction
+    sass::Interpreter interpreter(*r_.code, r_.launch);
+    for (const uint64_t number : sample) {
+      ROOFGEN_TRY(const CtaStream cta, interpreter.run(number, most));
+      for (const auto& [sector, index] : readers_of(cta)) {
+        Seen& s = seen.try_emplace(sector, Seen{index, 0}).first->second;
+        ++s.ctas;
+        of[s.instruction].all += 1;
+      }
+    }
+    for (const auto& [sector, s] : seen) {
+      Frequencies& f = of[s.instruction];
+      ++f.any, f.once += s.ctas == 1, f.twice += s.ctas == 2;
+    }
+    // The typical CTA says how much each instruction reads in all.
+    const std::unordered_map<uint64_t, uint32_t> own = readers_of(typical);
+    const auto size = static_cast<double>(sample.size()), scale = static_cast<double>(count) / size;
+    double sum = 0, distinct = 0;
+    for (auto& [index, f] : of) {
+      // What a CTA reads by an instruction is shared as a whole: the estimate counts such parts, not sectors.
+      const double part = f.all / size, once = f.once / part, twice = f.twice / part;
+      const double unseen = part * once * std::max(0.0, once - 1) / (2 * (twice + 1));
+      f.share = std::min(1.0, (f.any + unseen) / (f.all * scale));
+      sum += f.all, distinct += f.share * f.all;
+    }
+    const double mean = sum > 0 ? distinct / sum : 1;  // for instructions behind the part
+    distinct = 0;
+    for (const auto& [sector, index] : own) {
+      const auto f = of.find(index);
+      distinct += f == of.end() ? mean : f->second.share;
+    }
+    return own.empty() ? 1 : distinct / static_cast<double>(own.size());
   }
 
   /// Distinct sectors that a wave reads, per CTA. A sector of the typical CTA that the CTA far away on an axis reads,
@@ -398,11 +541,24 @@ class Estimate {
         }
       return sum;
     };
+    double of_wave = distinct(&Axis::in_wave), of_grid = distinct(&Axis::extent);
+    // A kernel may divide the index on the only axis into those of several: then a distance says little.
+    if (axes.size() == 1) {
+      const auto in_wave = static_cast<uint64_t>(wave);
+      const uint64_t middle = linear(typical_),
+                     first = std::min(middle - std::min(middle, in_wave / 2), ctas_ - in_wave);
+      ROOFGEN_TRY(const double share, distinct_share(first, in_wave, *typical));
+      double sectors = 0;
+      for (const auto& [line, mask] : own) sectors += std::popcount(mask);
+      if (share * sectors * wave < of_wave) {
+        of_grid *= share * sectors * wave / of_wave;
+        of_wave = share * sectors * wave;
+      }
+    }
     // If a wave fits in L2, the next wave finds there what both read.
-    const double of_wave = distinct(&Axis::in_wave);
     const double loaded = count(*typical).global_load_sectors;
     double per_cta = of_wave / wave * (loaded > 0 ? out_.counts.global_load_sectors / out_.ctas / loaded : 1);
-    if (32 * of_wave <= kL2Share * m_.l2_bytes) per_cta = std::min(per_cta, distinct(&Axis::extent) / out_.ctas);
+    if (32 * of_wave <= kL2Share * m_.l2_bytes) per_cta = std::min(per_cta, of_grid / out_.ctas);
     // What fits in L2 comes from DRAM once.
     if (r_.buffer_bytes > 0 && r_.buffer_bytes <= kL2Share * m_.l2_bytes)
       per_cta = std::min(per_cta, r_.buffer_bytes / 32 / out_.ctas);
@@ -438,7 +594,7 @@ class Estimate {
   }
 
   const Device& device_;
-  const Machine& m_;
+  Machine m_;
   LaunchRequest r_;
   sass::Interpreter interpreter_;
   Dim3 grid_;
@@ -447,6 +603,9 @@ class Estimate {
   double dram_sectors_per_cta_ = 0;
   double scale_ = 1;  ///< work of the mean CTA of the grid over that of the simulated ones
   Dim3 typical_;      ///< a CTA of the largest class
+  std::array<Works, 3> works_;
+  double longest_ = 1;       ///< work of the CTA with the most over that of the typical one
+  double least_cycles_ = 0;  ///< of the longest CTA, alone
   LaunchTime out_;
 };
 

@@ -37,9 +37,11 @@ struct LaunchTime {
   std::string roof;  ///< the slowest one of roofline_s
   Occupancy occupancy;
   double ctas = 0, waves = 0;
+  double clock_hz = 0;  ///< of the SMs
   int simulated_ctas = 0;
-  double cycles = 0;  ///< of the whole launch on the busiest SM
-  SmTime sm;          ///< of the simulated CTAs
+  double cycles = 0;     ///< of the whole launch on the busiest SM
+  double imbalance = 1;  ///< time of the launch over that of CTAs that all do the mean work
+  SmTime sm;             ///< of the simulated CTAs
   StreamCounts counts;
   double l2_miss = 0;            ///< share of the sectors read from L2 that come from DRAM
   double tensor_flops = 0;       ///< of the whole launch

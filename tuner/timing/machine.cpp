@@ -11,6 +11,7 @@ namespace roofgen::timing {
 Result<Machine> machine_of(const Device& d, double sm_mhz) {
   for (const char* cell : {"sms",
                            "arch",
+                           "clock_fp32_mhz",
                            "clock_sustained_mhz",
                            "fp32_lanes",
                            "int_lanes",
@@ -36,7 +37,8 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.device = d.name;
   m.arch = d.arch;
   m.sms = static_cast<int>(d.at("sms"));
-  m.clock_hz = 1e6 * (sm_mhz > 0 ? sm_mhz : d.at("clock_sustained_mhz"));
+  m.clock_hz = 1e6 * (sm_mhz > 0 ? sm_mhz : d.at("clock_fp32_mhz"));
+  m.power_limited_hz = sm_mhz > 0 ? m.clock_hz : 1e6 * d.at("clock_sustained_mhz");
   m.launch_s = 1e-6 * d.at("launch_us");
   const int arch = static_cast<int>(d.at("arch"));
   const auto cell = [&](const std::string& name, double otherwise) { return d.has(name) ? d.at(name) : otherwise; };
@@ -56,6 +58,8 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   at(Pipe::kBranch) = 2;
   at(Pipe::kBarrier) = 2;
   at(Pipe::kDependency) = at(Pipe::kNone) = 1;
+  if (d.has("wgmma_flops_per_clk_fp16"))
+    m.tensor_share = cell("mma_sync_flops_per_clk_fp16", 0) / d.at("wgmma_flops_per_clk_fp16");
   m.tensor_f16 = cell("mma_sync_flops_per_clk_fp16", 0) / m.schedulers;
   m.tensor_tf32 = cell("mma_sync_flops_per_clk_tf32", 0) / m.schedulers;
   m.tensor_int8 = cell("mma_sync_flops_per_clk_int8", 0) / m.schedulers;
@@ -81,6 +85,13 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.l2_total_bytes_per_cycle = 1e9 * d.at("l2_sustained_gb_s") / m.clock_hz;
   m.dram_bytes_per_cycle = 1e9 * d.at("dram_sustained_gb_s") / m.clock_hz;
   m.l2_bytes = d.at("l2_bytes");
+  return m;
+}
+
+Machine at_clock(Machine m, double hz) {
+  m.l2_total_bytes_per_cycle *= m.clock_hz / hz;
+  m.dram_bytes_per_cycle *= m.clock_hz / hz;
+  m.clock_hz = hz;
   return m;
 }
 

@@ -25,7 +25,6 @@ struct Facts {
   Stall cause = Stall::kFixed;  ///< of a wait for its result
   bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
        bypasses_l1 = false, arrives_only = false, atomic = false;
-  double passes = 1;   ///< of a full warp through the load-store unit: 128 bytes each
   int8_t depbar = -1;  ///< scoreboard of a DEPBAR.LE
   uint8_t depbar_left = 0;
 };
@@ -69,7 +68,6 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
       default: break;
     }
     f.is_memory = f.is_shared || f.reads_device || f.writes_device;
-    f.passes = std::max(1.0, i.bytes / 4.0);
     f.arrives_only = i.has(sass::kArrive);
     if (i.has(sass::kBypass) || i.spelling.find("STRONG") != std::string::npos) f.bypasses_l1 = true;
     if (f.action == Action::kDepbar) {
@@ -373,7 +371,7 @@ class Sm {
         }
         if (f.writes_device) {
           if (local) {
-            l1_.missing(line[k].line, line[k].sectors);  // local memory is written back
+            l1_.keep(line[k].line, line[k].sectors);
             continue;
           }
           out_.l2_write_sectors += count;
@@ -381,8 +379,13 @@ class Sm {
           if (load_.write_back > 0) use(dram_free_, slot, load_.write_back * count * 32 / dram_rate_, out_.dram_cycles);
         }
       }
+      if (const uint32_t evicted = l1_.take_evicted()) {
+        out_.l2_write_sectors += evicted;
+        use(l2_free_, slot, evicted * 32 / l2_rate_, out_.l2_cycles);
+        if (load_.local_miss > 0) use(dram_free_, slot, load_.local_miss * evicted * 32 / dram_rate_, out_.dram_cycles);
+      }
       // One line of tags a cycle, 128 bytes of data a cycle.
-      const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.lines), sectors / 4.0, f.passes});
+      const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.tags), sectors / 4.0});
       busy += cycles;
       out_.l1_cycles += cycles;
       out_.instructions[step.index].l1 += cycles;
@@ -577,13 +580,16 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
           const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
           (line.line < sass::kLocalLines ? l2 : local) += __builtin_popcount(missing);
           missed |= missing != 0;
+        } else if (line.line < sass::kLocalLines) {
+          written += count;
         } else {
-          (line.line < sass::kLocalLines ? written : spilled) += count;
+          l1.keep(line.line, line.sectors);
         }
       }
+      spilled += l1.take_evicted();
       accesses[s.index].all += 1;
       accesses[s.index].missed += missed;
-      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.lines), sectors / 4.0, f.passes});
+      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.tags), sectors / 4.0});
     }
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
@@ -599,15 +605,19 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
     alone.ctas = {&one};
     latency = simulate_sm(m, code, alone).cycles;
   }
-  double sum = std::pow(atomics, 4) + std::pow(latency, 4) + std::pow(issues / m.schedulers, 4) +
-               std::pow(shared + device, 4) + std::pow((l2 + local + written + spilled) * 32 / l2_rate, 4) +
-               std::pow((load.l2_miss * l2 + load.write_back * written + load.local_miss * (local + spilled)) * 32 /
-                            (m.dram_bytes_per_cycle * share),
-                        4);
+  const double l2_sectors = l2 + local + written + spilled;
+  const double dram_sectors = load.l2_miss * l2 + load.write_back * written + load.local_miss * (local + spilled);
+  const double dram = dram_sectors * 32 / (m.dram_bytes_per_cycle * share);
+  double sum = 0;
+  for (const double term : {atomics, latency, issues / m.schedulers, shared + device, l2_sectors * 32 / l2_rate, dram})
+    sum += std::pow(term, 4);
   for (const double p : pipes) sum += std::pow(p / m.schedulers, 4);
   Interval out;
   out.cycles = std::pow(sum, 0.25);
   out.l2_read_sectors = l2;
+  out.alone_cycles = latency;
+  out.dram_cycles = dram;
+  out.tensor_cycles = pipes[static_cast<size_t>(Pipe::kTensor)] / m.schedulers;
   return out;
 }
 

@@ -97,6 +97,9 @@ SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad&
 struct Interval {
   double cycles = 0;           ///< a 4-norm of the busiest units and the latency of one warp alone
   double l2_read_sectors = 0;  ///< behind L1
+  double alone_cycles = 0;     ///< of the longest warp, alone on the SM
+  double dram_cycles = 0;      ///< of this SM's share of DRAM
+  double tensor_cycles = 0;    ///< of each tensor unit
 };
 Interval interval(const Machine& machine, const sass::Code& code, const SmLoad& load);
 
