@@ -72,6 +72,14 @@ def fraction_table(figures):
     return table(head, rows)
 
 
+def evaluations_table(figures):
+    head = ["space", "points", "share of the optimum", "the model's order", "its error learnt", "at random",
+            "evaluations saved"]
+    return table(head, [[each["space"], str(each["drawn"] - each["failed"]), percent(e["share"], 0), str(e["model"]),
+                         str(e["learnt"]), f"{e['random']:.1f}", f"{e['random'] / e['learnt']:.1f} x"]
+                        for each in figures for e in each.get("evaluations", [])])
+
+
 def limits(group):
     if group["low"] == 1 and group["high"] is None:
         return "all"
@@ -162,6 +170,10 @@ SECTIONS = (
     ("Regret", regret_table, "How much slower the best of the model's first picks is than the best point drawn."),
     ("Fraction of the optimum", fraction_table, "Best time of the points drawn over the best among those measured "
                                                 "first: in the model's order, and for random draws (exact mean)."),
+    ("Evaluations saved", evaluations_table,
+     "Points measured until one reaches the share of the optimum. First come the event model's picks; a search that "
+     "learns the model's error corrects each prediction by the errors of the points measured so far, by parameter value. "
+     "Random order: exact mean. Saved: random over learnt."),
     ("Error of a difference", differences_table, "Random pairs of points: error of the ratio of their predictions."),
     ("Error of a difference, one parameter changed", neighbours_table,
      "All pairs of points that differ in one parameter: most of what the two kernels do is the same."),

@@ -9,6 +9,9 @@ import stats
 # The columns of the tables, best model first; models that are not named here come last.
 MODEL_ORDER = ("event", "interval", "closed_form", "roofline")
 PICKS = (1, 5, 10, 25)
+# Shares of the optimum that a search looks for, and the model whose order and whose learnt error it uses.
+SHARES = (0.95, 0.99)
+GUIDE = "event"
 
 # NVIDIA's counter -> (our count, factor from the count to the counter). A sector has 32 bytes. The FP32 counter counts
 # instructions of threads: a fused multiply-add is one, where `fp32_ops` may count two operations.
@@ -46,6 +49,15 @@ def model_figures(predicted, measured):
             "band_90_raw": stats.quantile(raw, 0.90),
             **{f"regret_{count}": stats.regret(predicted, measured, count) for count in PICKS},
             **{f"fraction_{count}": stats.fraction_of_optimum(predicted, measured, count) for count in PICKS}}
+
+
+def evaluations(predicted, measured, configurations):
+    """Points measured until one has a share of the optimum: in the order of the model, in the order of a search that
+    learns the model's error, and at random (the mean)."""
+    orders = {"model": stats.model_order(predicted),
+              "learnt": stats.learnt_order(predicted, measured, configurations, len(predicted))}
+    return [{"share": share, **{name: stats.evaluations_to(order, measured, share) for name, order in orders.items()},
+             "random": stats.random_evaluations_to(measured, share)} for share in SHARES]
 
 
 def pair_errors(rows, count, seed):
@@ -181,6 +193,8 @@ def space_figures(space, rows, valid, recorded, compiler):
     result["drawn_best_us"] = min(measured)
     result["models"] = {model: model_figures(values, measured) for model, values in predicted.items()}
     result["random"] = {f"fraction_{count}": stats.random_fraction(measured, count) for count in PICKS}
+    if GUIDE in predicted:
+        result["evaluations"] = evaluations(predicted[GUIDE], measured, [row.point.config for row in good])
     result["goals"] = {model: goal_figures(space.kind, figures) for model, figures in result["models"].items()}
     result["counters"], result["compiled"] = counter_figures(good), compiled_figures(good)
     return result

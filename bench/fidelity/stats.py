@@ -89,10 +89,13 @@ def log_errors(predicted, measured, scale=1.0):
     return [abs(math.log(scale * p / m)) for p, m in zip(predicted, measured)]
 
 
+def model_order(predicted):
+    return sorted(range(len(predicted)), key=predicted.__getitem__)
+
+
 def best_of_first(predicted, measured, count):
     """The least time measured among the model's first picks. Equal predictions are taken in the given order."""
-    order = sorted(range(len(predicted)), key=predicted.__getitem__)
-    return min(measured[index] for index in order[:count])
+    return min(measured[index] for index in model_order(predicted)[:count])
 
 
 def regret(predicted, measured, count):
@@ -117,6 +120,51 @@ def random_fraction(measured, count):
             return mean
         probability *= (left - count + 1) / left
     return mean
+
+
+# Points without an error, in effect, that each parameter value begins with.
+LEARNT_PRIOR = 4
+
+
+def learnt_order(predicted, measured, configurations, count):
+    """The first `count` points that a search measures which learns the error of its model: next is the point whose
+    prediction is least, times the factor of each of its parameter values. A factor is the mean error of the points
+    measured so far with that value, beside the error of all of them, drawn towards none as if LEARNT_PRIOR points had
+    no error."""
+    order, left = [], set(range(len(predicted)))
+    sums = {}  # (parameter, value) -> (sum of errors, number)
+    total = 0.0
+    while left and len(order) < count:
+        mean = total / len(order) if order else 0.0
+
+        def corrected(index):
+            factor = 0.0
+            for value in configurations[index].items():
+                of_value, number = sums.get(value, (0.0, 0))
+                factor += (of_value - number * mean) / (number + LEARNT_PRIOR)
+            return math.log(predicted[index]) + factor
+
+        best = min(left, key=lambda index: (corrected(index), index))
+        left.discard(best)
+        order.append(best)
+        error = math.log(measured[best] / predicted[best])
+        total += error
+        for value in configurations[best].items():
+            of_value, number = sums.get(value, (0.0, 0))
+            sums[value] = (of_value + error, number + 1)
+    return order
+
+
+def evaluations_to(order, measured, share):
+    """How many points are measured in this order until one has `share` of the optimum."""
+    wanted = min(measured) / share
+    return next((place for place, index in enumerate(order, 1) if measured[index] <= wanted), None)
+
+
+def random_evaluations_to(measured, share):
+    """The mean of the same over all orders: m good ones among n points part the others into m + 1 alike parts."""
+    good = sum(time <= min(measured) / share for time in measured)
+    return (len(measured) + 1) / (good + 1)
 
 
 # Lower ends of the bins of a predicted ratio of two times.

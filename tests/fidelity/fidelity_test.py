@@ -79,6 +79,31 @@ class Statistics(unittest.TestCase):
             self.assertAlmostEqual(stats.random_fraction(times, count), sum(1 / min(d) for d in draws) / len(draws))
         self.assertEqual(stats.random_fraction(times, 25), 1)
 
+    def test_a_search_learns_what_the_model_gets_wrong(self):
+        # Kernels with b=1 take three times as long as predicted, which the first with b=0 shows; the best has a=3.
+        configurations = [{"a": a, "b": b} for a in range(10) for b in (0, 1)]
+        predicted = [10 + each["a"] + 2.5 * (1 - each["b"]) for each in configurations]
+        measured = [p * (3 if each["b"] else 1.5 if each["a"] < 3 else 1) for p, each in zip(predicted, configurations)]
+        learnt = stats.learnt_order(predicted, measured, configurations, len(predicted))
+        plain = stats.model_order(predicted)
+        self.assertEqual(sorted(learnt), sorted(plain))
+        self.assertEqual(learnt[0], plain[0])
+        self.assertEqual(stats.evaluations_to(plain, measured, 1), 10)
+        self.assertLess(stats.evaluations_to(learnt, measured, 1), 8)
+        self.assertEqual(stats.learnt_order(predicted, measured, configurations, 3), learnt[:3])
+
+    def test_an_exact_model_is_not_corrected(self):
+        configurations = [{"a": a} for a in range(8)]
+        times = [5, 3, 8, 1, 9, 2, 7, 4]
+        self.assertEqual(stats.learnt_order(times, times, configurations, 8), stats.model_order(times))
+
+    def test_evaluations_at_random_are_the_mean_of_all_orders(self):
+        times = [3, 1, 4, 1.04, 9, 2.6]
+        orders = list(itertools.permutations(range(len(times))))
+        for share in (0.95, 0.3, 1):
+            mean = sum(stats.evaluations_to(order, times, share) for order in orders) / len(orders)
+            self.assertAlmostEqual(stats.random_evaluations_to(times, share), mean)
+
     def test_pairs(self):
         errors = stats.pair_errors([1, 2], [1, 3], 4, seed=1)
         self.assertEqual(len(errors), 4)

@@ -1,4 +1,5 @@
-// The time of a whole launch on hand-written machine code: what the whole grid reads, and CTAs of unequal work.
+// The time of a whole launch on hand-written machine code: what the whole grid reads, the clock, and CTAs of unequal
+// work.
 #include "tuner/timing/launch_time.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include <cstring>
 
 #include "kernels.h"
+#include "tuner/timing/placement.h"
 
 namespace roofgen::timing::launch_time_test {
 namespace {
@@ -73,7 +75,104 @@ TEST(Dram, RowsAreNotFasterThanItsBandwidth) {
   }
 }
 
+/// CTA c reads 32 kB of row c / 64 and as much of column c % 64 of two matrices, in 64 turns of 128 threads.
+sass::Code tiles() {
+  return code_of({{"", "S2R", "R0,SR_CTAID.X"},
+                  {"", "S2R", "R1,SR_TID.X"},
+                  {"", "SHF.R.U32.HI", "R2,RZ,0x6,R0"},
+                  {"", "LOP3.LUT", "R3,R0,0x3f,RZ,0xc0,!PT"},
+                  {"", "LEA", "R2,R2,R1,0xb"},  // 16-byte elements: 2048 a row
+                  {"", "LEA", "R3,R3,R1,0xb"},
+                  {"", "IADD3", "R3,R3,0x100000,RZ"},
+                  {"", "MOV", "R9,0x10"},
+                  {"", "MOV", "R8,0x10"},
+                  {"", "IMAD.WIDE.U32", "R4,R2,R8,c[0x0][0x160]"},  // 0x90
+                  {"", "IMAD.WIDE.U32", "R6,R3,R8,c[0x0][0x160]"},
+                  {"", "LDG.E.128", "R12,[R4.64]"},
+                  {"", "LDG.E.128", "R16,[R6.64]"},
+                  {"", "IADD3", "R2,R2,0x80,RZ"},
+                  {"", "IADD3", "R3,R3,0x80,RZ"},
+                  {"", "FFMA", "R12,R12,R13,R16"},
+                  {"", "IADD3", "R9,R9,-0x1,RZ"},
+                  {"", "ISETP.GT.AND", "P0,PT,R9,RZ,PT"},
+                  {"@P0", "BRA", "0x90"},
+                  {"", "EXIT", ""}});
+}
+
+TEST(Dram, TilesInAOneDimensionalGridShareRowsAndColumns) {
+  // 108 SMs with 4 CTAs each run rows 7 to 14 of tiles at a time. Their 8 rows and 64 columns are 72 parts, where the
+  // CTAs read 2 * 432.
+  const LaunchTime time = time_of(tiles(), 64 * 64, 128, 38 << 10);
+  EXPECT_EQ(time.occupancy.ctas_per_sm, 4);
+  const double share = time.counts.dram_read_bytes / 32 / time.counts.global_load_sectors;
+  EXPECT_GT(share, 0.6 * 72 / 864);
+  EXPECT_LT(share, 1.4 * 72 / 864);
+}
+
+// ---- The clock -----------------------------------------------------------------------------------
+
+/// A loop of eight HMMAs, `idle` IADD3s behind each.
+sass::Code tensor(int idle) {
+  std::vector<Line> lines = {{"", "MOV", "R9,0x100"}};
+  for (int k = 0; k < 8; ++k) {
+    lines.push_back({"", "HMMA.16816.F32", "R12,R4,R8,R12"});
+    for (int i = 0; i < idle; ++i) lines.push_back({"", "IADD3", "R2,R2,0x1,RZ"});
+  }
+  lines.insert(lines.end(), {{"", "IADD3", "R9,R9,-0x1,RZ"},
+                             {"", "ISETP.GT.AND", "P0,PT,R9,RZ,PT"},
+                             {"@P0", "BRA", "0x10"},
+                             {"", "EXIT", ""}});
+  sass::Code code = code_of(lines);
+  code.arch = "sm_90";
+  return code;
+}
+
+TEST(Clock, IsTheSustainedOneWhereTheTensorUnitsAreBusy) {
+  const Result<Device> device = load_device(profile::data_files(), "h200-sxm");
+  ASSERT_TRUE(device);
+  const auto clock = [&](int idle, double sm_mhz) {
+    const sass::Code code = tensor(idle);
+    LaunchRequest r;
+    r.code = &code;
+    r.launch.grid = {132 * 8, 1, 1};
+    r.launch.block = {256, 1, 1};
+    r.registers = 32;
+    const Result<Machine> machine = machine_of(*device, sm_mhz);
+    const Result<LaunchTime> out = machine ? launch_time(*device, *machine, std::move(r)) : machine.error();
+    return out ? out->clock_hz * 1e-6 : 0;
+  };
+  EXPECT_EQ(clock(0, 0), device->at("clock_sustained_mhz"));
+  EXPECT_EQ(clock(40, 0), device->at("clock_fp32_mhz"));
+  EXPECT_EQ(clock(0, 1234), 1234);
+  EXPECT_EQ(clock(40, 1234), 1234);
+}
+
 // ---- CTAs of unequal work ------------------------------------------------------------------------
+
+TEST(Placement, CtasThatDoTheSameHaveNoImbalance) {
+  for (const double alone : {0.5, 1.0})
+    EXPECT_DOUBLE_EQ(imbalance({1000, 108, 2, alone, [](uint64_t) { return 3; }}), 1);
+  EXPECT_EQ(imbalance({0, 108, 2, 1, [](uint64_t) { return 3; }}), 1);
+}
+
+TEST(Placement, ALongCtaAtTheEndIsWaitedFor) {
+  // One SM after the other: seven CTAs of 1 and one of 9 on two SMs, which have 8 each if the long one starts first.
+  const auto long_one = [](uint64_t at) { return [at](uint64_t c) { return c == at ? 9.0 : 1.0; }; };
+  EXPECT_DOUBLE_EQ(imbalance({8, 2, 1, 1, long_one(0)}), 9.0 / 8);
+  EXPECT_DOUBLE_EQ(imbalance({8, 2, 1, 1, long_one(7)}), 12.0 / 8);
+}
+
+TEST(Placement, ACtaAloneIsAsFastAsItsOwnResultsAllow) {
+  // Two CTAs of 1 and 3 on one SM. They share it for 2; then the second has 2 left, alone.
+  const auto work = [](uint64_t c) { return c ? 3.0 : 1.0; };
+  EXPECT_DOUBLE_EQ(imbalance({2, 1, 2, 1, work}), (2 + 2) / 4.0);
+  EXPECT_DOUBLE_EQ(imbalance({2, 1, 2, 0.5, work}), (2 + 4) / 4.0);
+}
+
+TEST(Placement, TheFirstFreeSmTakesTheNextCta) {
+  // 4, 1, 1, 1, 1 on two SMs: the second takes all the short ones.
+  EXPECT_DOUBLE_EQ(imbalance({5, 2, 1, 1, [](uint64_t c) { return c ? 1.0 : 4.0; }}), 4 / (3 * 8 / 5.0));
+}
 
 /// CTA c makes a loop of 8 + c / 8 turns, or, of 1024 CTAs, the last ones first; 71.5 turns on average. In each, a warp
 /// reads 512 bytes of its own.
@@ -108,10 +207,11 @@ TEST(Unequal, TheWholeGridReadsNoMoreThanItLoads) {
 }
 
 TEST(Unequal, TheIntervalOfARoundIsThatOfItsOwnCtas) {
-  // The mean is the same, wherever the long CTAs are.
-  const double last = time_of(growing(false), 1024, 256, kTwoOfAnSm).interval_s;
-  const double first = time_of(growing(true), 1024, 256, kTwoOfAnSm).interval_s;
-  EXPECT_NEAR(last / first, 1, 0.05);
+  // The mean is the same, wherever the long CTAs are; the end of the grid is not.
+  const LaunchTime last = time_of(growing(false), 1024, 256, kTwoOfAnSm);
+  const LaunchTime first = time_of(growing(true), 1024, 256, kTwoOfAnSm);
+  EXPECT_GT(last.imbalance, first.imbalance);
+  EXPECT_NEAR(last.interval_s / last.imbalance / (first.interval_s / first.imbalance), 1, 0.05);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tuner/timing/l1_cache.h"
+
 namespace roofgen::timing::sm_model_test {
 namespace {
 
@@ -94,6 +96,30 @@ TEST(NamedBarriers, ARingOfTwoSlots) {
 
 TEST(NamedBarriers, WarpsThatHaveEndedCountAtABarrierOfAllWarps) {
   EXPECT_LT(cycles({Script().end(), Script().work(10).sync(0, 2).work(10).end()}), 100);
+}
+
+// ---- L1 ------------------------------------------------------------------------------------------
+
+TEST(L1, KeptSectorsLeaveWhenTheirLineDoes) {
+  L1Cache l1(8 * 128);  // one set of eight lines
+  for (uint64_t line = 0; line < 8; ++line) l1.keep(line, 0b0011);
+  l1.keep(0, 0b0100);
+  EXPECT_EQ(l1.take_evicted(), 0u);
+  EXPECT_EQ(l1.missing(0, 0b1111), 0b1000);
+  EXPECT_EQ(l1.missing(100, 1), 1);  // in the place of line 1
+  EXPECT_EQ(l1.take_evicted(), 2u);
+  EXPECT_EQ(l1.take_evicted(), 0u);
+  for (uint64_t line = 101; line < 109; ++line) l1.missing(line, 1);
+  EXPECT_EQ(l1.take_evicted(), 6 * 2u + 3);  // lines 2 to 7, and line 0 with its three sectors
+  for (uint64_t line = 200; line < 300; ++line) l1.missing(line, 1);
+  EXPECT_EQ(l1.take_evicted(), 0u);
+}
+
+TEST(L1, WithoutALineStoresGoOnAtOnce) {
+  L1Cache l1(0);
+  l1.keep(1, 0b0111);
+  EXPECT_EQ(l1.take_evicted(), 3u);
+  EXPECT_EQ(l1.missing(1, 0b0111), 0b0111);
 }
 
 }  // namespace

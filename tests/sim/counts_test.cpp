@@ -85,6 +85,28 @@ TEST(Counts, BankConflicts) {
   EXPECT_EQ(wavefronts(144, 16), Pair(4, 4));
 }
 
+TEST(Counts, NeighboursWithOneAddressAreServedTwoForOne) {
+  // Wavefronts of 16 and of 8 bytes a lane, where lane l reads the element element(l).
+  const auto wavefronts = [](uint32_t bytes, auto element) {
+    uint32_t offsets[32];
+    for (uint32_t l = 0; l < 32; ++l) offsets[l] = bytes * element(l);
+    return sim::shared_wavefronts(offsets, ~0u, bytes).needed;
+  };
+  for (const auto& [bytes, groups] : {std::pair{16u, 4u}, std::pair{8u, 2u}}) {
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t l) { return l; }), groups);
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t) { return 7; }), groups / 2);             // one address for all
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t l) { return l / 2; }), groups / 2);       // of lanes l and l ^ 1
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t l) { return l & ~2u; }), groups / 2);     // of lanes l and l ^ 2
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t l) { return l / 4; }), groups / 2);       // of four neighbours: not better
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t l) { return l % 8; }), groups);           // of lanes eight apart
+    EXPECT_EQ(wavefronts(bytes, [](uint32_t l) { return l ? l / 2 : 31; }), groups);  // one pair differs
+  }
+  // Inactive neighbours do not matter.
+  uint32_t offsets[32];
+  for (uint32_t l = 0; l < 32; ++l) offsets[l] = 16 * l;
+  EXPECT_EQ(sim::shared_wavefronts(offsets, 0x55555555, 16).needed, 2u);
+}
+
 TEST(Counts, LdmatrixPhases) {
   std::string fill = "shl.b32 %r3,%r1,7; add.s32 %r4,%r2,%r3;\n";
   for (int i = 0; i < 8; ++i) fill += "st.shared.v4.u32 [%r4+" + std::to_string(16 * i) + "],{%r1,%r1,%r1,%r1};\n";
