@@ -235,6 +235,9 @@ def schedule_words(point, schedule):
 
 
 def points_table(group, points):
+    title = f"{group.name} ({group.kind}; {group.match}): {group.source}."
+    if not any(each.times for each in points):
+        return f"{title}\n\nNone of its {len(points)} kernels was modelled. The first: {points[0].failure}\n"
     several = any(len(each.point.schedules) > 1 for each in points)
     models = [name for name in results.MODEL_ORDER if any(name in each.times for each in points)]
     head = ["point", "published us", *(f"{name} us" for name in models), *(f"{name} error" for name in models),
@@ -247,7 +250,7 @@ def points_table(group, points):
         rows.append([each.point.label, f"{each.point.time_us:.1f}", *(f"{each.times[name]:.1f}" for name in models),
                      *(signed(each.times[name] / each.point.time_us - 1) for name in models), busiest(each.profile),
                      each.profile["confidence"], *([schedule_words(each.point, each.schedule)] if several else [])])
-    return f"{group.name} ({group.kind}; {group.match}): {group.source}.\n\n{report.table(head, rows)}"
+    return f"{title}\n\n{report.table(head, rows)}"
 
 
 def busiest(profile):

@@ -133,10 +133,21 @@ Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
   request.smem_bytes = k.binary->static_smem_bytes + k.launch->smem_bytes;
   request.dram_bytes = k.dram_bytes;
   request.event = model == TimeModel::kEvent;
+  const auto guesses = [](const std::vector<sass::Doubt>& doubts) {
+    return std::any_of(doubts.begin(), doubts.end(), [](const sass::Doubt& d) { return d.is_branch; });
+  };
+  // Only the event model, which decides, is worth another run of the disassembler. Most kernels that need it show that
+  // in any of their CTAs.
+  const bool may_ask = request.event && k.lines;
+  if (may_ask) {
+    sass::Interpreter first(**code, request.launch);
+    ROOFGEN_CHECK(first.run(0));
+    if (guesses(first.doubts())) {
+      ROOFGEN_TRY(request.launch.taken_share, shares_of(k, **code));
+    }
+  }
   ROOFGEN_TRY(timing::LaunchTime t, timing::launch_time(device_, machine_, request));
-  const auto is_branch = [](const sass::Doubt& d) { return d.is_branch; };
-  // Only the event model, which decides, is worth another run of the disassembler.
-  if (request.event && k.lines && std::any_of(t.doubts.begin(), t.doubts.end(), is_branch)) {
+  if (may_ask && !request.launch.taken_share && guesses(t.doubts)) {
     ROOFGEN_TRY(request.launch.taken_share, shares_of(k, **code));
     ROOFGEN_TRY(t, timing::launch_time(device_, machine_, std::move(request)));
   }

@@ -484,7 +484,8 @@ class Estimate {
       // What a CTA reads by an instruction is shared as a whole: the estimate counts such parts, not sectors.
       const double part = f.all / size, once = f.once / part, twice = f.twice / part;
       const double unseen = part * once * std::max(0.0, once - 1) / (2 * (twice + 1));
-      f.share = std::min(1.0, (f.any + unseen) / (f.all * scale));
+      const bool is_shared = f.any > f.once;
+      f.share = is_shared ? std::min(1.0, (f.any + unseen) / (f.all * scale)) : 1;
       sum += f.all, distinct += f.share * f.all;
     }
     const double mean = sum > 0 ? distinct / sum : 1;  // for instructions behind the part
