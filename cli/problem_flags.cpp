@@ -215,7 +215,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
       warn(store.error().message + "; going on without remembering");
   }
   // The device moves with the workbench: the timer copies it.
-  if (!bench.gpu) bench.timer = std::make_unique<KernelTimer>(bench.device, bench.store.get());
+  bench.timer = std::make_unique<KernelTimer>(bench.device, bench.store.get());
   return bench;
 }
 

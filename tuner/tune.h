@@ -28,9 +28,12 @@ struct TuneOptions {
   uint64_t evals = 0;       ///< executed candidates over all stages; 0: the op's default, fewer for big problems
   double time_limit_s = 0;  ///< no new candidate starts after this; 0: no limit
   uint64_t seed = 0;
-  int jobs = 0;                             ///< simulation threads; 0 = cores
-  Check check = Check::kFinalists;          ///< GPU only
-  Protocol protocol;                        ///< GPU only
+  int jobs = 0;                     ///< simulation threads; 0 = cores
+  Check check = Check::kFinalists;  ///< GPU only
+  Protocol protocol;                ///< GPU only
+  /// GPU only: candidates timed in the same rounds. Each round runs all of them once, and interleaving cannot undo a
+  /// drift of the clock within a round: rounds must be short.
+  size_t heat = 48;
   const BenchClock* bench_clock = nullptr;  ///< GPU only, for tests: the protocol's time
   /// Called from the calling thread.
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
@@ -45,10 +48,11 @@ struct TuneResources {
   const DataFiles& files;
   const Device& device;
   Compiler& compiler;
-  Executor& executor;            ///< the simulator: checks and counts
-  GpuExecutor* gpu = nullptr;    ///< a real GPU: candidates must pass on it, and it times them
-  Store* store = nullptr;        ///< nullptr: nothing is stored
-  KernelTimer* timer = nullptr;  ///< without a GPU: times from machine code; nullptr: the closed form alone
+  Executor& executor;          ///< the simulator: checks and counts
+  GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
+  Store* store = nullptr;      ///< nullptr: nothing is stored
+  /// Times from machine code: without a GPU they decide, with one they order the measurements. nullptr: none.
+  KernelTimer* timer = nullptr;
 };
 
 struct TuneContext : TuneResources {

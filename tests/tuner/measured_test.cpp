@@ -11,6 +11,7 @@
 #include "tests/runtime/process.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/json_schema.h"
+#include "tuner/search/kernel_timer.h"
 #include "tuner/tune.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
@@ -54,7 +55,9 @@ class Measured : public ::testing::Test {
     const BenchClock clock = gpu.clock();
     options.bench_clock = &clock;
     options.warn = [this](const std::string& line) { warnings.push_back(line); };
-    const TuneContext context{{files, device, **compiler, *simulator, &gpu}, *op};
+    TuneContext context{{files, device, **compiler, *simulator, &gpu}, *op};
+    KernelTimer timer(device, nullptr);
+    if (guided) context.timer = &timer;
     return tune(context, problem, options);
   }
 
@@ -79,6 +82,7 @@ class Measured : public ::testing::Test {
 
   DataFiles files;
   int64_t length = 96;
+  bool guided = false;                  ///< by times from machine code
   std::unique_ptr<Executor> simulator;  ///< created when missing
   TuneOptions options;
   std::vector<std::string> warnings;
@@ -88,6 +92,39 @@ class Measured : public ::testing::Test {
 double by_tile(const FakeStep& s) {
   if (s.entry != "attention_fused") return 20e3;
   return 10e3 + 100.0 * s.launch.grid.x;
+}
+
+TEST_F(Measured, TheModelsFirstPicksComeFirstAndItsErrorIsLearnt) {
+  // Times of the GPU follow what the model sees (fewer CTAs are better), in units of their own.
+  FakeScript script;
+  script.step_ns = by_tile;
+  options.pins.clear();
+  options.variants = {"fused"};
+  options.evals = 40;
+  options.heat = 12;
+  options.check = Check::kGpu;
+  length = 256;
+  const auto timed_of = [&](bool by_model) {
+    guided = by_model;
+    FakeGpu gpu(script);
+    return report_of(search(gpu));
+  };
+  const TuneReport plain = timed_of(false);
+  if (KernelTimer(*load_device(files, "h200-sxm"), nullptr).unavailable().empty()) {
+    const TuneReport by_model = timed_of(true);
+    ASSERT_TRUE(plain.gpu && by_model.gpu);
+    const auto not_timed = [](const TuneReport& r) {
+      return std::any_of(r.gpu->notes.begin(), r.gpu->notes.end(), [](const std::string& note) {
+        return note.find("candidates were not timed: the interval model") != std::string::npos;
+      });
+    };
+    EXPECT_FALSE(not_timed(plain));
+    EXPECT_TRUE(not_timed(by_model));
+    EXPECT_LT(by_model.gpu->timed, plain.gpu->timed);
+    EXPECT_GE(by_model.gpu->timed, options.heat);
+    EXPECT_NEAR(by_model.find("fused")->seconds / plain.find("fused")->seconds, 1, 0.01);
+    EXPECT_EQ(by_model.time_origin(), Origin::kMeasured);
+  }
 }
 
 TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {

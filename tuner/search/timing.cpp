@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <set>
 
 #include "base/pool.h"
 #include "tuner/search/kernel_timer.h"
+#include "tuner/search/learnt_prior.h"
 
 namespace roofgen {
 namespace {
-
-/// Candidates timed in the same rounds. Each round runs all of them once, and interleaving cannot undo a drift of the
-/// clock within a round: rounds must be short.
-constexpr size_t kHeat = 48;
 
 /// Warm-up of every measurement after the first: the GPU was idle for seconds only.
 constexpr double kStillWarm_s = 0.5;
@@ -83,6 +81,55 @@ constexpr double kHopelessRatio = 1.7;
 /// but one, the optimum is among the first five (docs/fidelity.md, "Regret").
 constexpr size_t kDecided = 5;
 
+/// The same launch as a candidate's, for the models.
+KernelLaunch launch_of(const SearchRun& run, const SearchPlan& plan, const TimedTask& t) {
+  const Candidate& c = t.task->candidate;
+  return {&c.binary,
+          &t.task->launch,
+          initial_contents(run.context.op, run.problem, plan.temporaries.at(c.variant)),
+          fmt::format("{} {}", to_string(run.problem), c.variant->name),
+          kernel_report(run, plan, *t.task, t.evaluation).work.dram_bytes,
+          &t.evaluation.lines};
+}
+
+/// Times candidates by their machine code. Returns why one of them has no time; empty: all have one.
+std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
+                      TimeModel model) {
+  KernelTimer& timer = *run.context.timer;
+  std::vector<TimedTask*> open;
+  std::vector<const Binary*> binaries;
+  for (TimedTask* t : tasks) {
+    if (auto known = timer.recall(launch_of(run, plan, *t), model)) {
+      t->code = std::move(*known);
+      continue;
+    }
+    open.push_back(t);
+    binaries.push_back(&t->task->candidate.binary);
+  }
+  if (!open.empty()) timer.read(binaries);
+  std::vector<std::string> failures(open.size());
+  Pool pool(run.threads());
+  std::atomic<size_t> done{0};
+  for (size_t i = 0; i < open.size(); ++i)
+    pool.push([&, i] {
+      if (run.trials_over()) {
+        failures[i] = run.interrupted() ? "interrupted" : "the time was over";
+        return;
+      }
+      auto timed = timer.time(launch_of(run, plan, *open[i]), model);
+      if (timed)
+        open[i]->code = std::move(*timed);
+      else
+        failures[i] = timed.error().message;
+      ++done;
+    });
+  pool.drain([&] {
+    if (run.options.progress) run.options.progress("timing the machine code", done, open.size());
+  });
+  const auto failed = std::find_if(failures.begin(), failures.end(), [](const std::string& f) { return !f.empty(); });
+  return failed == failures.end() ? "" : *failed;
+}
+
 /// Times the candidates of all variants by their machine code: the closed form prunes, the interval model ranks, the
 /// event model decides.
 class CodeTimes {
@@ -127,50 +174,9 @@ class CodeTimes {
     return out;
   }
 
-  KernelLaunch launch_of(const TimedTask& t) const {
-    const Candidate& c = t.task->candidate;
-    return {&c.binary,
-            &t.task->launch,
-            initial_contents(run_.context.op, run_.problem, plan_.temporaries.at(c.variant)),
-            fmt::format("{} {}", to_string(run_.problem), c.variant->name),
-            kernel_report(run_, plan_, *t.task, t.evaluation).work.dram_bytes,
-            &t.evaluation.lines};
-  }
-
   void time(const std::vector<TimedTask*>& tasks, TimeModel model) {
-    KernelTimer& timer = *run_.context.timer;
-    std::vector<TimedTask*> open;
-    std::vector<const Binary*> binaries;
-    for (TimedTask* t : tasks) {
-      if (auto known = timer.recall(launch_of(*t), model)) {
-        t->code = std::move(*known);
-        continue;
-      }
-      open.push_back(t);
-      binaries.push_back(&t->task->candidate.binary);
-    }
-    if (!open.empty()) timer.read(binaries);
-    std::vector<std::string> failures(open.size());
-    Pool pool(run_.threads());
-    std::atomic<size_t> done{0};
-    for (size_t i = 0; i < open.size(); ++i)
-      pool.push([&, i] {
-        if (run_.trials_over()) {
-          failures[i] = run_.interrupted() ? "interrupted" : "the time was over";
-          return;
-        }
-        auto timed = timer.time(launch_of(*open[i]), model);
-        if (timed)
-          open[i]->code = std::move(*timed);
-        else
-          failures[i] = timed.error().message;
-        ++done;
-      });
-    pool.drain([&] {
-      if (run_.options.progress) run_.options.progress("timing the machine code", done, open.size());
-    });
-    for (const std::string& f : failures)
-      if (out_.closed_form_because.empty()) out_.closed_form_because = f;
+    const std::string failure = time_code(run_, plan_, tasks, model);
+    if (out_.closed_form_because.empty()) out_.closed_form_because = failure;
   }
 
   const SearchRun& run_;
@@ -298,15 +304,25 @@ class GpuTiming {
     std::vector<size_t> all(stage.tasks.size());
     std::iota(all.begin(), all.end(), size_t{0});
     const std::string phase = "timing " + name;
-    if (all.size() <= kHeat) return heat(phase, before, all, true, stage);
+    const size_t most = std::max<size_t>(2, run_.options.heat);
+    if (all.size() <= most) return heat(phase, before, all, true, stage);
 
-    // Heats that each hold the default, and a last one of the best of all.
-    const size_t others = all.size() - 1, heats = (others + kHeat - 2) / (kHeat - 1),
-                 each = (others + heats - 1) / heats;
-    for (size_t begin = 1; begin < all.size() && !lost_ && !out_.interrupted; begin += each) {
+    // Heats that each hold the default, and a last one of the best of all. The model's first picks come first, and what
+    // they show of its error decides which others are worth a measurement.
+    std::optional<LearntPrior> prior = prior_of(stage);
+    std::vector<size_t> left(all.begin() + 1, all.end());
+    const size_t heats = (left.size() + most - 2) / (most - 1), each = (left.size() + heats - 1) / heats;
+    for (bool first = true; !left.empty() && !lost_ && !out_.interrupted; first = false) {
+      if (prior) sort_out(*prior, name, stage, left);
       std::vector<size_t> some{0};
-      for (size_t i = begin; i < std::min(begin + each, all.size()); ++i) some.push_back(i);
+      const size_t take = std::min(each, left.size());
+      some.insert(some.end(), left.begin(), left.begin() + static_cast<ptrdiff_t>(take));
+      left.erase(left.begin(), left.begin() + static_cast<ptrdiff_t>(take));
+      if (some.size() == 1) break;
       ROOFGEN_CHECK(heat(phase, before, some, false, stage));
+      for (size_t i : some)
+        if (prior && stage.tasks[i].measurement && (i > 0 || first))
+          prior->learn(i, 1e-9 * ranking_timing(*stage.tasks[i].measurement)->median_ns);
     }
     std::erase_if(all, [&](size_t i) { return !stage.tasks[i].measurement; });
     const auto median = [&](size_t i) { return ranking_timing(*stage.tasks[i].measurement)->median_ns; };
@@ -325,6 +341,42 @@ class GpuTiming {
     for (size_t i : rest)
       if (stage.tasks[i].measurement) stage.ranking.push_back(i);
     return {};
+  }
+
+  /// The interval model's times of the candidates, in their order; nullopt where it lacks one.
+  std::optional<LearntPrior> prior_of(StageTimes& stage) const {
+    if (!run_.context.timer || !run_.context.timer->unavailable().empty()) return std::nullopt;
+    std::vector<TimedTask*> tasks;
+    for (TimedTask& t : stage.tasks) tasks.push_back(&t);
+    const bool complete = time_code(run_, plan_, tasks, TimeModel::kInterval).empty();
+    run_.context.timer->forget();
+    LearntPrior out;
+    for (TimedTask& t : stage.tasks) {
+      LearntPrior::Params params;
+      for (const auto& [name, value] : t.task->candidate.schedule.params) params.emplace_back(name, to_string(value));
+      if (complete) out.add(t.code->seconds, std::move(params));
+      t.code.reset();  // the report's times are measured
+    }
+    return complete ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  /// Sorts the candidates that are left by their corrected predictions, and drops those that the error learnt so far
+  /// leaves above the fastest one.
+  void sort_out(const LearntPrior& prior, const std::string& name, const StageTimes& stage, std::vector<size_t>& left) {
+    std::stable_sort(left.begin(), left.end(),
+                     [&](size_t a, size_t b) { return prior.corrected(a) < prior.corrected(b); });
+    double best = std::numeric_limits<double>::infinity();
+    for (const TimedTask& t : stage.tasks)
+      if (t.measurement) best = std::min(best, 1e-9 * ranking_timing(*t.measurement)->median_ns);
+    const double error = prior.error();
+    const auto hopeless =
+        std::find_if(left.begin(), left.end(), [&](size_t i) { return prior.corrected(i) > best * error; });
+    if (hopeless == left.end()) return;
+    out_.notes.push_back(fmt::format(
+        "{}: {} candidates were not timed: the interval model, corrected by the times measured before, puts "
+        "them more than its error of {:.0f} % above the fastest",
+        name, left.end() - hopeless, 100 * (error - 1)));
+    left.erase(hopeless, left.end());
   }
 
   /// One measurement of the candidates `in`. The last one also ranks them.

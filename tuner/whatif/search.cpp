@@ -173,7 +173,7 @@ class Search {
 
   std::optional<CodeTime> retime(Part part, double dram_bytes) {
     const auto found = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == part; });
-    if (!context_.timer || found == results_.end()) return std::nullopt;
+    if (context_.gpu || !context_.timer || found == results_.end()) return std::nullopt;
     const Result<PlanProblem> made = subject_.make({part}, {});
     if (!made) return std::nullopt;
     const auto& [variant, winners] = *found->second.winners.begin();

@@ -1,0 +1,44 @@
+// A model's predictions as the order in which candidates are measured; the run learns how far the model is off.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace roofgen {
+
+class LearntPrior {
+ public:
+  using Params = std::vector<std::pair<std::string, std::string>>;
+  /// `seconds`: predicted, above 0. Returns the candidate's number: 0, 1, ...
+  size_t add(double seconds, Params params);
+  /// The time of a candidate that was measured.
+  void learn(size_t candidate, double seconds);
+  /// The predicted time times the model's mean error and a factor for each parameter value: the mean error of those
+  /// measured with this value, beside the mean of all, drawn towards none as if kPriorPoints had no error.
+  double corrected(size_t candidate) const;
+  /// The factor by which 90 % of the corrected predictions of measured candidates are off at most; infinity with fewer
+  /// than kLeastLearnt.
+  double error() const;
+
+  /// Held against recorded spaces (docs/fidelity.md, "Evaluations saved").
+  static constexpr double kPriorPoints = 4;
+  static constexpr size_t kLeastLearnt = 10;
+
+ private:
+  struct Sum {
+    double errors = 0;
+    size_t number = 0;
+  };
+  struct Candidate {
+    double log_seconds;
+    Params params;
+  };
+  std::vector<Candidate> candidates_;
+  std::map<std::pair<std::string, std::string>, Sum> by_value_;
+  Sum all_;
+  std::vector<std::pair<size_t, double>> learnt_;  ///< candidate, log of its time
+};
+
+}  // namespace roofgen
