@@ -43,6 +43,7 @@ Run declare_whatif(FlagSet app);
 Run declare_run(FlagSet app);
 Run declare_check(FlagSet app);
 Run declare_profile(FlagSet app);
+Run declare_calibrate(FlagSet app);
 Run declare_explain(FlagSet app);
 Run declare_lint(FlagSet app);
 Run declare_devices(FlagSet app);

@@ -27,6 +27,7 @@ const std::vector<Subcommand>& subcommands() {
       {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check},
       {"profile", "model the time of any kernel from its machine code, and explain it: a profiler without a GPU",
        declare_profile},
+      {"calibrate", "fit the scalars of the time models to measured times of kernels", declare_calibrate},
       {"run", "run a program on the simulated CUDA driver: findings and counts of all its kernels", declare_run},
       {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},

@@ -11,7 +11,7 @@ namespace roofgen::cli {
 void ProfileFlags::declare(FlagSet app) {
   const Flag asked =
       app.add("--profile", file,
-              "overlay the measured ceilings of this file [for a GPU: its profile from roofline --measure]")
+              "overlay the ceilings and fitted scalars of this file [for a GPU: its profile from roofline --measure]")
           .group("Device");
   app.add_switch("--no-profile", none, "ignore measured ceilings: use the catalogue's values only")
       .group("Device")

@@ -4,6 +4,7 @@
 #include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/kernel_flags.h"
+#include "cli/profile.h"
 #include "profile/profile.h"
 
 namespace roofgen::cli {
@@ -13,6 +14,7 @@ constexpr double kMostMhz = 10000;
 
 struct Flags : KernelFlags {
   std::string device = "h200-sxm";
+  ProfileFlags profile;
   double sm_clock = 0;
   uint64_t top = 10, max_instructions = 0;
   std::string html, trace;
@@ -27,7 +29,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
   ROOFGEN_TRY(r.kernel, kernel_request(flags, true));
   r.kernel.max_instructions = flags.max_instructions;
   const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(r.device, load_device(files, flags.device));
+  ROOFGEN_TRY(r.device, find_device(files, flags.device, flags.profile));
   if (flags.sm_clock < 0 || flags.sm_clock > kMostMhz)
     return Error{Exit::kUsage,
                  fmt::format("--sm-clock is {}; a clock in MHz, at most {}, was expected", flags.sm_clock, kMostMhz)};
@@ -53,6 +55,7 @@ Run declare_profile(FlagSet app) {
   auto flags = std::make_shared<Flags>();
   flags->declare(app);
   app.add("--device", flags->device, "device of the catalogue whose time is modelled [h200-sxm]");
+  flags->profile.declare(app);
   app.add("--sm-clock", flags->sm_clock, "SM clock in MHz [the highest of the device, or its sustained one]");
   app.add("--max-instructions", flags->max_instructions,
           "warp-instructions that a CTA may execute before it counts as endless [50000000]")

@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "check/kernel.h"
-#include "profile/arguments.h"
-#include "runtime/compile/log.h"
+#include "profile/compiled.h"
 #include "runtime/sass/code.h"
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/taken_shares.h"
@@ -206,24 +204,13 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   out.code_bytes = code.bytes();
   out.unknown_opcodes = code.unknown;
 
-  timing::LaunchRequest launch;
-  launch.code = &code;
-  launch.launch = std::move(subject.launch);
-  launch.launch.variable = [&](const std::string& name) -> uint64_t {
-    for (const sass::Variable& v : code.cubin.variables)
-      if (v.name == name && subject.address_of) return subject.address_of(v);
-    return 0;
-  };
+  timing::LaunchRequest launch = launch_request(code, subject);
   std::vector<sass::TextLine> lines;
   if (options.by_line || !subject.sites.empty()) {
     ROOFGEN_TRY(lines, sass::line_table(binary.cubin, binary.entry));
   }
   if (!subject.sites.empty()) launch.launch.taken_share = sass::taken_shares(code, lines, subject.sites);
   launch.trace_spans = options.trace_spans;
-  launch.registers = out.registers;
-  launch.smem_bytes = out.static_smem_bytes + out.smem_bytes;
-  launch.buffer_bytes = subject.buffer_bytes;
-  launch.dram_bytes = subject.dram_bytes;
   ROOFGEN_TRY(out.time, timing::launch_time(device, machine, std::move(launch)));
   out.sm_mhz = out.time.clock_hz * 1e-6;
 
@@ -275,38 +262,9 @@ Result<Report> profile_generated(const Device& device, const GeneratedKernel& ke
 }
 
 Result<Report> run(const Request& request) {
-  check::Request r = request.kernel;
-  if (r.is_ptx())
-    return Error{Exit::kUsage,
-                 fmt::format("{} is PTX; profile reads machine code, which NVRTC makes of CUDA C++", r.file)};
-  r.arch = request.device.arch;
-  ROOFGEN_TRY(check::Chosen chosen, check::choose_kernel(r));
-  std::vector<std::string> notes;
-  ROOFGEN_CHECK(check::check_arguments(chosen.entry, r.args, notes));
-  Binary& binary = chosen.compiled.binary;
-  const PtxasReport ptxas = parse_ptxas_log(binary.log, chosen.entry.mangled);
-  binary.entry = chosen.entry.mangled;
-  binary.arch = r.arch;
-  binary.registers = ptxas.registers;
-  binary.spill_bytes = ptxas.spill_bytes;
-  binary.static_smem_bytes = ptxas.static_smem_bytes;
-  Memory memory(r.args);
-  Subject s;
-  s.file = r.file;
-  s.kernel = chosen.entry.name;
-  s.compiler = chosen.compiled.compiler;
-  s.binary = &binary;
-  s.launch.grid = r.grid;
-  s.launch.block = r.block;
-  s.launch.dynamic_smem = r.smem_bytes;
-  s.launch.params = memory.params();
-  s.launch.read = [&](uint64_t address, std::span<std::byte> to) { return memory.read(address, to); };
-  if (r.max_instructions) s.launch.max_steps = r.max_instructions;
-  s.address_of = [&](const sass::Variable& v) { return memory.variable(v.name, v.bytes, v.initial); };
-  s.buffer_bytes = memory.bytes();
-  s.place = [&](const std::string& file, int line) { return Where{chosen.compiled.own_name(file), line, 0}; };
-  ROOFGEN_TRY(Report out, profile_launch(request.device, std::move(s), request.options));
-  out.notes = std::move(notes);
+  ROOFGEN_TRY(const std::unique_ptr<CompiledKernel> kernel, CompiledKernel::make(request.kernel, request.device));
+  ROOFGEN_TRY(Report out, profile_launch(request.device, kernel->subject(), request.options));
+  out.notes = kernel->notes();
   return out;
 }
 

@@ -94,7 +94,9 @@ Result<void> overlay(Device& device, std::string text, std::string file) {
     return Error{Exit::kFailed, "a measured profile must not have \"extends\"", profile.json.find("extends")};
   Device changed = device;
   for (const auto& [name, cell] : profile.cells) {
-    if (cell.origin != Origin::kMeasured)
+    const bool is_fitted =
+        cell.origin == Origin::kModel && std::ranges::find(kTimeScalars, name) != std::end(kTimeScalars);
+    if (cell.origin != Origin::kMeasured && !is_fitted)
       return Error{Exit::kFailed, fmt::format("cell \"{}\" of a profile must have the origin \"measured\"", name),
                    profile.json.find(name)};
     changed.cells[name] = cell;

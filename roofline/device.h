@@ -46,8 +46,9 @@ std::vector<std::string> device_names(const DataFiles& files);  ///< SKUs only, 
 Result<void> tunable(const Device& device);
 
 /// Replaces cells of a device with measured ones. `text` is a device file ("name" equal to the device's, no "extends")
-/// whose cells all have the origin "measured"; `file` is its name in messages. An error leaves the device unchanged. A
-/// measured rate may be lower than the stated rate, but at most 2 % higher.
+/// whose cells all have the origin "measured", or "model" where they are scalars of the time models; `file` is its name
+/// in messages. An error leaves the device unchanged. A measured rate may be lower than the stated rate, but at most 2
+/// % higher.
 Result<void> overlay(Device& device, std::string text, std::string file);
 
 /// The values of `device.*` in search-space constraints, without limits that the device lacks.

@@ -29,6 +29,11 @@ const CellSpec* cell_spec(std::string_view name);
 /// Prefixes of the cells with the rates of each family of matrix instructions: "wgmma_flops_per_clk_bf16".
 inline constexpr std::string_view kTensorUnits[] = {"mma_sync", "wgmma", "tcgen05"};
 
+/// The scalars of the time models (docs/sm-model.md). A profile may have them fitted, of the origin model.
+inline constexpr std::string_view kTimeScalars[] = {
+    "smem_wavefront_cycles", "smem_instruction_cycles", "memory_queue",           "branch_cycles",
+    "cta_start_cycles",      "fetch_latency",           "instruction_cache_bytes"};
+
 /// How a dense peak follows from SMs, FLOP per clock and SM, and a clock.
 struct PeakParts {
   double sms = 0, flops_per_clk_sm = 0, mhz = 0;

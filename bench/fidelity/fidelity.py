@@ -10,6 +10,7 @@ kept in --work, and a killed run goes on. Exit codes: 0 ok, 1 failed, 2 usage.
 import argparse
 import csv
 import json
+import os
 import random
 import shlex
 import sys
@@ -74,6 +75,10 @@ def parser():
     made.add_argument("--model", default="event", help="the model that --explain is about [event]")
     made.add_argument("--commands", nargs=2, metavar=("SPACE", "N"),
                       help="print the calls of roofgen for the first N points drawn, and run nothing")
+    made.add_argument("--times", type=Path, metavar="FILE",
+                      help="write the points drawn as times for roofgen calibrate, and run nothing")
+    made.add_argument("--family", metavar="PARAMETER",
+                      help="with --times: a family for each value of this parameter [one for each space]")
     return made
 
 
@@ -120,6 +125,32 @@ def print_commands(options, profile):
     space, points, count = one_space(options, options.commands)
     for point in random.Random(options.seed).sample(points, min(count, len(points))):
         print(f"# measured {point.time_us:.1f} us\n{shell(profile, space, point)}")
+
+
+def timed(options, profile, space, point):
+    """A point as an item of a file of times (docs/calibrate.md)."""
+    launch = profile.launch(space, point)
+    if options.family and options.family not in point.config:
+        raise Bad(f"--family {options.family}: {space.name} has {', '.join(point.config)}")
+    def relative(path):
+        return os.path.relpath(path, options.times.parent)
+    return {"family": f"{space.name} {options.family}={point.config[options.family]}" if options.family else space.name,
+            "file": relative(launch.source), "kernel": launch.kernel, "grid": launch.grid, "block": launch.block,
+            "smem_bytes": launch.smem, "args": relative(kernels.args_file(launch, profile.checkouts.work)),
+            "defines": [f"{name}={value}" for name, value in launch.defines.items()],
+            "include_dirs": [relative(folder) for folder in launch.includes], "time_us": point.time_us}
+
+
+def write_times(options, profile):
+    listed = chosen(options)
+    devices = sorted({space.device for space in listed})
+    if len(devices) != 1:
+        raise Bad(f"--times is for spaces of one device; these are of {', '.join(devices) or 'none'}")
+    items = [timed(options, profile, space, point) for space in listed
+             for point in drawn(spaces.load(space, options.spaces)[0], options.points, options.seed)]
+    measured = f"recorded spaces {', '.join(space.name for space in listed)} of {devices[0]} (docs/fidelity.md)"
+    document = {"schema": "roofgen.times.1", "measured": measured, "kernels": items}
+    options.times.write_text(json.dumps(document, indent=1))
 
 
 def print_explanation(options, profile):
@@ -169,7 +200,9 @@ def write_tables(options, profile):
 def main(arguments):
     options = parser().parse_args(arguments)
     profile = profiler(options)
-    if options.commands:
+    if options.times:
+        write_times(options, profile)
+    elif options.commands:
         print_commands(options, profile)
     elif options.explain:
         print_explanation(options, profile)

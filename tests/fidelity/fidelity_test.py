@@ -531,6 +531,24 @@ class Program(unittest.TestCase):
         text = self.call("--commands", "ktt_convolution_3090", 3)
         self.assertEqual((text.count("# measured"), self.calls()), (3, []))
 
+    def test_times(self):
+        path = self.folder / "times.json"
+        self.call("--times", path)
+        self.assertEqual(self.calls(), [])
+        document = json.loads(path.read_text())
+        self.assertEqual((document["schema"], len(document["kernels"])), ("roofgen.times.1", 8))
+        first = document["kernels"][0]
+        self.assertEqual((first["family"], first["kernel"]), ("ktt_convolution_3090", "Convolution"))
+        self.assertTrue((self.folder / first["file"]).is_file() and (self.folder / first["args"]).is_file())
+        self.assertIn(f"TILE_SIZE_X={(first['time_us'] - 100) // 10:.0f}", first["defines"])
+        self.call("--times", path, "--family", "TILE_SIZE_X", "--points", "all")
+        families = {item["family"] for item in json.loads(path.read_text())["kernels"]}
+        self.assertEqual(families, {f"ktt_convolution_3090 TILE_SIZE_X={x}" for x in range(1, 5)})
+        self.assertIn("--family X: ktt_convolution_3090 has BLOCK_SIZE_X, ",
+                      self.call("--times", path, "--family", "X", code=2))
+        self.assertIn("--times is for spaces of one device; these are of rtx-2080-ti, rtx-3090",
+                      self.call("--times", path, "--only", "ktt_convolution_2080Ti", code=2))
+
     def test_bad_input_is_one_line(self):
         cases = (("--roofgen", "/no/file"), "--roofgen /no/file: no such file"), \
             (("--hub", "/no/dir"), "--hub /no/dir: no such folder"), (("--only", "x"), "no space 'x'"), \

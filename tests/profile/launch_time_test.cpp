@@ -29,9 +29,12 @@ sass::Code code_of(const std::vector<Line>& lines) {
   return code;
 }
 
-LaunchTime time_of(const sass::Code& code, uint32_t ctas, uint32_t threads, int64_t smem_bytes = 0) {
+const Device& a100() {
   static const Result<Device> device = load_device(profile::data_files(), "a100-sxm-80");
-  static const Result<Machine> machine = machine_of(*device);
+  return *device;
+}
+
+LaunchRequest request_of(const sass::Code& code, uint32_t ctas, uint32_t threads, int64_t smem_bytes) {
   constexpr uint64_t kBuffer = uint64_t{7} << 40;
   LaunchRequest r;
   r.code = &code;
@@ -41,7 +44,12 @@ LaunchTime time_of(const sass::Code& code, uint32_t ctas, uint32_t threads, int6
   std::memcpy(r.launch.params.data(), &kBuffer, sizeof kBuffer);
   r.registers = 32;
   r.smem_bytes = smem_bytes;
-  Result<LaunchTime> out = launch_time(*device, *machine, std::move(r));
+  return r;
+}
+
+LaunchTime time_of(const sass::Code& code, uint32_t ctas, uint32_t threads, int64_t smem_bytes = 0) {
+  static const Result<Machine> machine = machine_of(a100());
+  Result<LaunchTime> out = launch_time(a100(), *machine, request_of(code, ctas, threads, smem_bytes));
   if (!out) {
     ADD_FAILURE() << to_string(out.error());
     return {};
@@ -212,6 +220,32 @@ TEST(Unequal, TheIntervalOfARoundIsThatOfItsOwnCtas) {
   const LaunchTime first = time_of(growing(true), 1024, 256, kTwoOfAnSm);
   EXPECT_GT(last.imbalance, first.imbalance);
   EXPECT_NEAR(last.interval_s / last.imbalance / (first.interval_s / first.imbalance), 1, 0.05);
+}
+
+// ---- One launch, many machines -------------------------------------------------------------------
+
+TEST(LaunchModel, GivesTheTimesOfLaunchTimeInAnyOrder) {
+  const sass::Code code = growing(false);
+  const Result<Machine> machine = machine_of(a100());
+  ASSERT_TRUE(machine);
+  Machine other = at_clock(*machine, 1e9);
+  other.branch_cycles = 40;
+  other.memory_queue = 2;
+  LaunchModel model(a100(), request_of(code, 1024, 256, kTwoOfAnSm));
+  std::vector<double> times;
+  for (const Machine& m : {*machine, other, *machine}) {
+    const Result<LaunchTime> got = model.time(m);
+    const Result<LaunchTime> wanted = launch_time(a100(), m, request_of(code, 1024, 256, kTwoOfAnSm));
+    ASSERT_TRUE(got && wanted);
+    EXPECT_EQ(got->event_s, wanted->event_s);
+    EXPECT_EQ(got->interval_s, wanted->interval_s);
+    EXPECT_EQ(got->roofline_s, wanted->roofline_s);
+    EXPECT_EQ(got->imbalance, wanted->imbalance);
+    EXPECT_EQ(got->counts.dram_read_bytes, wanted->counts.dram_read_bytes);
+    times.push_back(got->event_s);
+  }
+  EXPECT_NE(times[0], times[1]);
+  EXPECT_GT(model.stream_bytes(), 0u);
 }
 
 }  // namespace

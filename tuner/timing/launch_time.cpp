@@ -41,24 +41,47 @@ constexpr uint32_t kLeastGap = 128;
 constexpr size_t kSampled = 48;
 constexpr uint64_t kSampledPart = 8, kLeastSampledSteps = 256, kMostSampledSteps = 1024;
 
-class Estimate {
+}  // namespace
+
+class LaunchModel::Estimate {
  public:
-  Estimate(const Device& device, const Machine& machine, LaunchRequest request)
+  Estimate(const Device& device, LaunchRequest request)
       : device_(device),
-        m_(machine),
         r_(std::move(request)),
         interpreter_(*r_.code, r_.launch),
         grid_(r_.launch.grid),
         ctas_(grid_.count()) {}
 
-  Result<LaunchTime> run() {
+  Result<LaunchTime> time(const Machine& machine) {
+    m_ = machine;
+    if (!interpreted_) {
+      ROOFGEN_CHECK(interpret());
+      interpreted_ = out_;
+    }
+    out_ = *interpreted_;
+    longest_ = 1;
+    return time_of_streams();
+  }
+
+  size_t stream_bytes() const {
+    size_t sum = 0;
+    for (const auto& [number, cta] : streams_)
+      for (const sass::WarpStream& w : cta.warps)
+        sum += w.steps.size() * sizeof(sass::Step) + w.accesses.size() * sizeof(sass::Access) +
+               w.lines.size() * sizeof(sass::LineRequest);
+    return sum;
+  }
+
+ private:
+  /// All that does not depend on the machine's clock and scalars: the streams, the counts and the L2 model.
+  Result<void> interpret() {
     out_.occupancy = occupancy(device_, r_.registers, r_.smem_bytes, static_cast<int>(r_.launch.block.count()));
     if (out_.occupancy.ctas_per_sm < 1)
       return Error{Exit::kUsage, fmt::format("{}: no CTA fits on an SM of {} ({} registers, {} bytes of shared memory)",
                                              r_.code->kernel, device_.name, r_.registers, r_.smem_bytes)};
     const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
     const auto sms = static_cast<uint64_t>(m_.sms);
-    const uint64_t busiest = (ctas_ + sms - 1) / sms;  // CTAs of the SM with the most
+    busiest_ = (ctas_ + sms - 1) / sms;
     out_.ctas = static_cast<double>(ctas_);
     out_.waves = out_.ctas / static_cast<double>(sms * resident);
 
@@ -68,25 +91,35 @@ class Estimate {
     ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
     while (rounds > 1 && rounds * resident * typical->steps() > kMostSteps) --rounds;
     const uint64_t all =
-        std::min(busiest, rounds * resident + (busiest > rounds * resident && rounds > 1 ? busiest % resident : 0));
-    SmLoad load;
+        std::min(busiest_, rounds * resident + (busiest_ > rounds * resident && rounds > 1 ? busiest_ % resident : 0));
     const uint64_t behind = std::min(linear(typical_) / sms, all / 2);
     for (uint64_t k = 0; k < all; ++k) {
       const uint64_t cta = linear(typical_) + k * sms - behind * sms;
       ROOFGEN_TRY(const CtaStream* one, stream(std::min(cta, ctas_ - 1)));
       // CTAs that do far less or more, at the edge of the grid, are not typical: the mean of the grid counts them.
       const bool is_typical = one->steps() <= 2 * typical->steps() && typical->steps() <= 2 * one->steps();
-      load.ctas.push_back(is_typical ? one : typical);
+      load_.ctas.push_back(is_typical ? one : typical);
     }
-    load.resident = static_cast<int>(std::min(resident, all));
+    load_.resident = static_cast<int>(std::min(resident, all));
     const double reserved = device_.has("smem_reserved_per_block") ? device_.at("smem_reserved_per_block") : 0;
-    load.shared_bytes = carve_out(m_, (static_cast<double>(r_.smem_bytes) + reserved) * load.resident);
-    load.active_sms = static_cast<int>(std::min(sms, ctas_));
+    load_.shared_bytes = carve_out(m_, (static_cast<double>(r_.smem_bytes) + reserved) * load_.resident);
+    load_.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
     if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
-    load.local_miss = local_miss(*typical);
-    ROOFGEN_TRY(load.atomic_sharers, atomic_sharers(*typical));
+    load_.local_miss = local_miss(*typical);
+    ROOFGEN_TRY(load_.atomic_sharers, atomic_sharers(*typical));
+    std::set<uint64_t> simulated{linear(typical_)};
+    for (const CtaStream* c : load_.ctas) simulated.insert(c->cta);
+    std::erase_if(streams_, [&](const auto& s) { return !simulated.count(s.first); });
+    return {};
+  }
+
+  Result<LaunchTime> time_of_streams() {
+    const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
+    const auto all = static_cast<uint64_t>(out_.simulated_ctas);
+    const CtaStream* typical = &streams_.at(linear(typical_));
+    SmLoad load = load_;
     // A kernel that keeps the tensor units busy lowers the clock.
     Interval round = interval(m_, *r_.code, load);
     if (m_.tensor_share * round.tensor_cycles > kPowerLimited * round.cycles && m_.power_limited_hz < m_.clock_hz) {
@@ -121,7 +154,7 @@ class Estimate {
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
     const double dram_share = std::min(1.0, again.dram_cycles / std::max(1.0, again.cycles));
     out_.imbalance = imbalance_if(again.cycles / load.resident, again.alone_cycles, dram_share);
-    const double interval_cycles = rate_of_interval * static_cast<double>(busiest) * out_.imbalance;
+    const double interval_cycles = rate_of_interval * static_cast<double>(busiest_) * out_.imbalance;
     out_.interval_s = std::max(interval_cycles, least_cycles_) / m_.clock_hz + m_.launch_s;
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
@@ -139,13 +172,13 @@ class Estimate {
     std::vector<double> ends;
     for (const CtaSpan& c : out_.sm.ctas) ends.push_back(c.end);
     double cycles = out_.sm.cycles;
-    if (busiest > all && ends.size() >= 2 * resident) {
+    if (busiest_ > all && ends.size() >= 2 * resident) {
       const size_t full = ends.size() / resident;
       const double rate = (ends[full * resident - 1] - ends[resident - 1]) / static_cast<double>((full - 1) * resident);
       const double bytes = (out_.counts.dram_read_bytes + out_.counts.dram_write_bytes) / out_.ctas / scale_;
-      cycles += std::max(rate, bytes * load.active_sms / m_.dram_bytes_per_cycle) * static_cast<double>(busiest - all);
-    } else if (busiest > all) {
-      cycles *= static_cast<double>(busiest) / static_cast<double>(all);
+      cycles += std::max(rate, bytes * load.active_sms / m_.dram_bytes_per_cycle) * static_cast<double>(busiest_ - all);
+    } else if (busiest_ > all) {
+      cycles *= static_cast<double>(busiest_) / static_cast<double>(all);
     }
     if (longest_ > 1) {
       SmLoad alone = load;
@@ -153,7 +186,7 @@ class Estimate {
       alone.resident = 1;
       alone.trace_spans = 0;
       const double alone_cycles = simulate_sm(m_, *r_.code, alone).cycles;
-      out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest), alone_cycles, dram_share);
+      out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest_), alone_cycles, dram_share);
     }
     out_.cycles = std::max(cycles * scale_ * out_.imbalance, least_cycles_);
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
@@ -161,7 +194,6 @@ class Estimate {
     return std::move(out_);
   }
 
- private:
   Result<const CtaStream*> stream(uint64_t cta) {
     const auto [at, fresh] = streams_.try_emplace(cta);
     if (fresh) {
@@ -601,6 +633,9 @@ class Estimate {
   Dim3 grid_;
   uint64_t ctas_;
   std::map<uint64_t, CtaStream> streams_;
+  SmLoad load_;
+  std::optional<LaunchTime> interpreted_;  ///< the time, as far as interpret() knows it
+  uint64_t busiest_ = 0;                   ///< CTAs of the SM with the most
   double dram_sectors_per_cta_ = 0;
   double scale_ = 1;  ///< work of the mean CTA of the grid over that of the simulated ones
   Dim3 typical_;      ///< a CTA of the largest class
@@ -610,7 +645,14 @@ class Estimate {
   LaunchTime out_;
 };
 
-}  // namespace
+LaunchModel::LaunchModel(const Device& device, LaunchRequest request)
+    : estimate_(std::make_unique<Estimate>(device, std::move(request))) {}
+LaunchModel::LaunchModel(LaunchModel&&) noexcept = default;
+LaunchModel::~LaunchModel() = default;
+
+Result<LaunchTime> LaunchModel::time(const Machine& machine) { return estimate_->time(machine); }
+
+size_t LaunchModel::stream_bytes() const { return estimate_->stream_bytes(); }
 
 sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read) {
   // Far above any offset in a buffer, far below the range of local memory (kLocalLines).
@@ -648,7 +690,7 @@ sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read) {
 }
 
 Result<LaunchTime> launch_time(const Device& device, const Machine& machine, LaunchRequest request) {
-  return Estimate(device, machine, std::move(request)).run();
+  return LaunchModel(device, std::move(request)).time(machine);
 }
 
 }  // namespace roofgen::timing

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,24 @@ struct LaunchTime {
   double tensor_flops = 0;       ///< of the whole launch
   double tensor_peak_flops = 0;  ///< per second, of the tensor instructions that the kernel has
   std::vector<sass::Doubt> doubts;
+};
+
+/// A launch that is interpreted once, and timed on many machines of its device, which differ in clock and in the
+/// scalars of the time models.
+class LaunchModel {
+ public:
+  /// The device, and what the request refers to, must outlive it.
+  LaunchModel(const Device& device, LaunchRequest request);
+  LaunchModel(LaunchModel&&) noexcept;
+  ~LaunchModel();
+  /// Errors as those of launch_time; after one, the model is not used any more.
+  Result<LaunchTime> time(const Machine& machine);
+  /// Memory of the streams that it keeps after the first time.
+  size_t stream_bytes() const;
+
+ private:
+  class Estimate;
+  std::unique_ptr<Estimate> estimate_;
 };
 
 /// Errors: Exit::kFailed if the kernel does not end or waits for itself; Exit::kUsage if no CTA fits on an SM.
