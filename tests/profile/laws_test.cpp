@@ -93,9 +93,11 @@ TEST_F(Laws, HalfTheSmsTakeTwiceAsLongForArithmetic) {
 }
 
 TEST_F(Laws, TheTwoModelsAgreeRoughly) {
+  // Not spilled.cu: a CTA's frames are larger than L1, so that the order of the warps decides what is found there. The
+  // interval model has them in step, the event model one after the other (docs/sm-model.md).
   for (const char* name :
        {"copy_float4", "polynomial", "latency_reduction", "tensor_mma", "transpose_conflicts", "transpose_padded",
-        "softmax_exp", "integer_hash", "l2_resident", "pointer_chase", "spilled", "barriers", "instruction_cache"}) {
+        "softmax_exp", "integer_hash", "l2_resident", "pointer_chase", "barriers", "instruction_cache"}) {
     const Times t = times(name);
     EXPECT_NEAR(t.interval / t.event, 1, 0.35) << name;
   }
