@@ -177,6 +177,18 @@ TEST(Placement, ACtaAloneIsAsFastAsItsOwnResultsAllow) {
   EXPECT_DOUBLE_EQ(imbalance({2, 1, 2, 0.5, work}), (2 + 4) / 4.0);
 }
 
+TEST(Placement, AGridOfBillionsOfCtasIsNotPlaced) {
+  // CTAs behind the first 4096 leave at once.
+  const sass::Code code = code_of({{"", "S2R", "R0,SR_CTAID.X"},
+                                   {"", "ISETP.GE.AND", "P0,PT,R0,0x1000,PT"},
+                                   {"@P0", "EXIT", ""},
+                                   {"", "IADD3", "R1,R0,0x1,RZ"},
+                                   {"", "EXIT", ""}});
+  const LaunchTime time = time_of(code, 0x7fffffff, 32);
+  EXPECT_EQ(time.imbalance, 1);
+  EXPECT_GT(time.event_s, 0);
+}
+
 TEST(Placement, TheFirstFreeSmTakesTheNextCta) {
   // 4, 1, 1, 1, 1 on two SMs: the second takes all the short ones.
   EXPECT_DOUBLE_EQ(imbalance({5, 2, 1, 1, [](uint64_t c) { return c ? 1.0 : 4.0; }}), 4 / (3 * 8 / 5.0));

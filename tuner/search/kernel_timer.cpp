@@ -76,8 +76,8 @@ KernelTimer::KernelTimer(const Device& device, Store* store) : device_(device), 
 
 StoreKey KernelTimer::key_of(const KernelLaunch& k, TimeModel model) const {
   return {k.binary->digest,
-          fmt::format("{} {} dram={} registers={} smem={}", k.contents, launch_text(*k.launch), k.dram_bytes,
-                      k.binary->registers, k.binary->static_smem_bytes),
+          fmt::format("{} {} dram={} registers={} smem={}", k.contents, launch_text(*k.launch),
+                      k.dram_bytes.value_or(-1), k.binary->registers, k.binary->static_smem_bytes),
           fmt::format("{} {}", to_string(model), timing::model_version()), device_key_};
 }
 

@@ -20,9 +20,9 @@ namespace roofgen {
 struct KernelLaunch {
   const Binary* binary = nullptr;
   const Launch* launch = nullptr;
-  timing::ReadBuffer read;  ///< initial contents of its buffers
-  std::string contents;     ///< names them in the store
-  double dram_bytes = 0;    ///< of the whole launch, both directions
+  timing::ReadBuffer read;           ///< initial contents of its buffers
+  std::string contents;              ///< names them in the store
+  std::optional<double> dram_bytes;  ///< of the whole launch, both directions; nullopt: estimated
   /// Of a simulated run: they say how often a branch on an unknown value is taken. Null: nothing does.
   const std::vector<LineRuns>* lines = nullptr;
 };

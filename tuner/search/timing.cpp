@@ -84,11 +84,12 @@ constexpr size_t kDecided = 5;
 /// The same launch as a candidate's, for the models.
 KernelLaunch launch_of(const SearchRun& run, const SearchPlan& plan, const TimedTask& t) {
   const Candidate& c = t.task->candidate;
+  const KernelReport k = kernel_report(run, plan, *t.task, t.evaluation);
   return {&c.binary,
           &t.task->launch,
           initial_contents(run.context.op, run.problem, plan.temporaries.at(c.variant)),
           fmt::format("{} {}", to_string(run.problem), c.variant->name),
-          kernel_report(run, plan, *t.task, t.evaluation).work.dram_bytes,
+          k.counted ? std::optional(k.work.dram_bytes) : std::nullopt,
           &t.evaluation.lines};
 }
 
@@ -346,6 +347,7 @@ class GpuTiming {
   /// The interval model's times of the candidates, in their order; nullopt where it lacks one.
   std::optional<LearntPrior> prior_of(StageTimes& stage) const {
     if (!run_.context.timer || !run_.context.timer->unavailable().empty()) return std::nullopt;
+    if (run_.options.strategy == "exhaustive") return std::nullopt;  // every candidate is to have a time
     std::vector<TimedTask*> tasks;
     for (TimedTask& t : stage.tasks) tasks.push_back(&t);
     const bool complete = time_code(run_, plan_, tasks, TimeModel::kInterval).empty();

@@ -14,7 +14,10 @@ class L1Cache {
   uint8_t missing(uint64_t line, uint8_t sectors) { return access(line, sectors, 0); }
   /// A store to local memory: its sectors stay until another line takes their place.
   void keep(uint64_t line, uint8_t sectors) {
-    if (access(line, sectors, sectors) && !sets_) evicted_ += static_cast<uint32_t>(__builtin_popcount(sectors));
+    if (sets_)
+      access(line, sectors, sectors);
+    else
+      evicted_ += static_cast<uint32_t>(__builtin_popcount(sectors));
   }
   /// Kept sectors that have lost their place since the last call.
   uint32_t take_evicted() { return std::exchange(evicted_, 0); }

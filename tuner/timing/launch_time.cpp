@@ -30,8 +30,9 @@ constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
 /// difference.
 constexpr double kEven = 0.1;
-/// Share of the tensor units' highest rate above which a kernel reaches the power limit. An H100 runs FlashAttention-2,
-/// which has 0.4 of that rate, at its highest clock, and FlashMLA, which has 0.67, at 0.81 of it (docs/fidelity.md).
+/// Share of the tensor units' highest rate above which a kernel reaches the power limit: an assumption between two
+/// readings on Hopper. The published times of FlashAttention-2, which has 0.4 of that rate, fit the highest clock
+/// (docs/fidelity.md); FlashMLA, which has 0.67, states 0.81 of it (roofline/devices/h100-sxm.json).
 constexpr double kPowerLimited = 0.5;
 /// Where CTAs have many warp instructions, gaps between positions are not halved below this part of the axis.
 constexpr uint64_t kManySteps = 100'000;
@@ -180,6 +181,8 @@ class LaunchModel::Estimate {
     } else if (busiest_ > all) {
       cycles *= static_cast<double>(busiest_) / static_cast<double>(all);
     }
+    // Where no CTA does more than the typical one, the end of the grid is short: the interval model's estimate
+    // suffices.
     if (longest_ > 1) {
       SmLoad alone = load;
       alone.ctas = {typical};
@@ -266,13 +269,14 @@ class LaunchModel::Estimate {
 
   /// The work of each CTA is that of the typical one, times a factor for its position on each axis.
   double work_imbalance(double alone) {
+    if (ctas_ > kMostPlaced) return 1;
     std::array<std::vector<double>, 3> factors;
     bool alike = true;
     static constexpr uint32_t Dim3::*kAxes[] = {&Dim3::x, &Dim3::y, &Dim3::z};
     for (size_t k = 0; k < 3; ++k) {
       const Works& at = works_[k];
       factors[k].assign(grid_.*kAxes[k], 1);
-      if (at.size() < 2 || ctas_ > kMostPlaced) continue;
+      if (at.size() < 2) continue;
       for (size_t i = 0; i + 1 < at.size(); ++i)
         for (uint32_t p = at[i].first; p <= at[i + 1].first; ++p)
           factors[k][p] = at[i].second + (at[i + 1].second - at[i].second) * (p - at[i].first) /
