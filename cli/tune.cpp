@@ -178,7 +178,8 @@ Run declare_tune(FlagSet app) {
   app.add_switch("--explain-time", flags->explain_time,
                  "model the winner's time from its machine code: limiter, stalls by template line (docs/profile.md)")
       .group("Output");
-  app.add("--sm-clock", flags->sm_clock, "SM clock of --explain-time in MHz [the highest of the device, or its sustained one]")
+  app.add("--sm-clock", flags->sm_clock,
+          "SM clock of --explain-time in MHz [the highest of the device, or its sustained one]")
       .group("Output");
   app.add("--min-score", flags->min_score, "exit 4 when the score is below this")
       .number_from(0, 1, "a score")
