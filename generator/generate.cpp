@@ -218,7 +218,7 @@ Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal
     if (files.read("templates/" + error.where.file)) error.where.file = files.origin("templates/" + error.where.file);
     return error;
   }
-  return Program{legal.schedule, std::move(rendered->text), stage.entry, std::move(rendered->line_map)};
+  return Program{legal.schedule, std::move(rendered->text), stage.entry, std::move(rendered->line_map), stage.target};
 }
 
 Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope) {

@@ -44,6 +44,7 @@ struct Param {
 /// One kernel of a variant and its search space.
 struct Stage {
   std::string name, template_name, entry;
+  std::string target;                   ///< "sm_90a": compiled for it, and only for its devices; empty: any device
   std::string output;                   ///< the buffer that `Op::compare` checks; it may check more
   std::optional<expr::Expr> when = {};  ///< false for the problem: the variant does without this kernel
   std::string formula;                  ///< key in the scope's `formulas` of the template's `formula`; may be empty
@@ -127,6 +128,9 @@ Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::st
 /// The variants of a problem: an instance for each value of Variant::instances; without the variants, kernels and
 /// temporaries whose `when` is false, and with only the default of such parameters.
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope);
+
+/// "sm_90a" -> 90: the devices that have the instructions of this target alone. Nothing: no such target.
+std::optional<int> feature_set_of(const std::string& target);
 
 /// A shared stage from its own file, "stages/rows.json".
 Result<Stage> load_stage(const DataFiles& files, const std::string& name);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 
 #include "base/suggest.h"
@@ -9,6 +10,14 @@
 #include "generator/json_reader.h"
 
 namespace roofgen {
+
+std::optional<int> feature_set_of(const std::string& target) {
+  int arch = 0, end = 0;
+  if (std::sscanf(target.c_str(), "sm_%d%n", &arch, &end) != 1 || target.substr(static_cast<size_t>(end)) != "a")
+    return std::nullopt;
+  return arch;
+}
+
 namespace {
 
 class SpaceReader : private JsonReader {
@@ -131,13 +140,16 @@ class SpaceReader : private JsonReader {
   /// `more`: further members that the object may have.
   Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
-    ROOFGEN_CHECK(only(j,
-                       {"name", "template", "entry", "output", "problem", "params", "derived", "constraints", "prunes",
-                        "grid", "assumes", "block", "smem", "cluster", "overlap", "args", "panels", "work", "formula"},
-                       more));
+    ROOFGEN_CHECK(only(
+        j, {"name", "template", "entry", "target", "output",  "problem", "params", "derived", "constraints", "prunes",
+            "grid", "assumes",  "block", "smem",   "cluster", "overlap", "args",   "panels",  "work",        "formula"},
+        more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
+    ROOFGEN_TRY(s.target, string_or(j, "target", ""));
+    if (!s.target.empty() && !feature_set_of(s.target))
+      return bad_at(j, fmt::format("unknown target \"{}\"; a name like \"sm_90a\" was expected", s.target), "target");
     ROOFGEN_TRY(s.output, string(j, "output"));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));
     for (const char* list :

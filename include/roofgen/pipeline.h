@@ -111,6 +111,7 @@ struct Program {
   std::string source;
   std::string entry;  ///< extern "C" name of the __global__ function
   LineMap line_map;
+  std::string target = {};  ///< "sm_90a": the only architecture that has its instructions; empty: the device's
 };
 
 struct Dim3 {

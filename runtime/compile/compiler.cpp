@@ -46,8 +46,8 @@ class Digest {
   llvm::SHA256 sha_;
 };
 
-std::vector<std::string> nvrtc_flags(const CompileOptions& options) {
-  std::vector<std::string> flags{"--gpu-architecture=" + options.arch, "-std=c++17", "-default-device", "-lineinfo",
+std::vector<std::string> nvrtc_flags(const CompileOptions& options, const std::string& arch) {
+  std::vector<std::string> flags{"--gpu-architecture=" + arch, "-std=c++17", "-default-device", "-lineinfo",
                                  // Separate options: NVRTC's ptxas rejects a comma-separated list as an unknown option.
                                  "--ptxas-options=-v", "--ptxas-options=--warn-on-spills"};
   flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
@@ -70,7 +70,6 @@ class NvrtcCompiler : public Compiler {
                 std::function<void(const std::string&)> warn)
       : options_(options),
         info_(info),
-        flags_(nvrtc_flags(options)),
         library_id_(fmt::format("NVRTC {}.{} {}", info.major, info.minor, library.build_id())),
         headers_(info.include_dir),
         cache_(dir, options.cache_max_bytes, std::move(warn)),
@@ -84,8 +83,9 @@ class NvrtcCompiler : public Compiler {
     Digest digest;
     digest.add(kDigestFormat);
     digest.add(library_id_);
-    digest.add(std::to_string(flags_.size()));
-    for (const std::string& flag : flags_) digest.add(flag);
+    const std::vector<std::string> flags = nvrtc_flags(options_, arch_of(program));
+    digest.add(std::to_string(flags.size()));
+    for (const std::string& flag : flags) digest.add(flag);
     digest.add(program.entry);
     digest.add(program.source);
     const std::string other = options_.other_inputs ? options_.other_inputs() : "";
@@ -130,28 +130,34 @@ class NvrtcCompiler : public Compiler {
         if (!deliver(job, std::move(*hit), true, 0)) return;
         continue;
       }
-      const std::string& source = programs[job.indices[0]]->source;
-      requests.push_back({source, flags_for(source), headers_.closure(source)});
+      const Program& program = *programs[job.indices[0]];
+      requests.push_back({program.source, flags_for(program), headers_.closure(program.source)});
       misses.push_back(std::move(job));
     }
     pool_.run(requests, [&](size_t index, Result<CompileReply> reply, double seconds) {
       const Job& job = misses[index];
+      const Program& program = *programs[job.indices[0]];
       if (reply && worth_keeping(*reply)) {
         reply->log = stable_log(reply->log);
-        if (!options_.other_inputs || digest(*programs[job.indices[0]]) == job.digest)
-          cache_.store({job.digest, programs[job.indices[0]]->entry, options_.arch, library_id_, flags_},
-                       requests[index].source, *reply);
+        if (!options_.other_inputs || digest(program) == job.digest)
+          cache_.store(
+              {job.digest, program.entry, arch_of(program), library_id_, nvrtc_flags(options_, arch_of(program))},
+              requests[index].source, *reply);
       }
       return deliver(job, reply, false, seconds);
     });
   }
 
  private:
+  const std::string& arch_of(const Program& program) const {
+    return program.target.empty() ? options_.arch : program.target;
+  }
+
   /// Precompiled headers change no result, so their flags are not part of the digest.
-  std::vector<std::string> flags_for(const std::string& source) const {
-    std::vector<std::string> flags = flags_;
+  std::vector<std::string> flags_for(const Program& program) const {
+    std::vector<std::string> flags = nvrtc_flags(options_, arch_of(program));
     if (!options_.pch_dir.empty() && std::pair(info_.major, info_.minor) >= std::pair(12, 8) &&
-        source.find(kPrecompiledEnd) != std::string::npos)
+        program.source.find(kPrecompiledEnd) != std::string::npos)
       flags.insert(flags.end(), {"-pch", "-pch-messages=false", "-pch-dir=" + options_.pch_dir});
     return flags;
   }
@@ -200,7 +206,7 @@ class NvrtcCompiler : public Compiler {
       return Error{Exit::kFailed, fmt::format("the source has no kernel named {}", program.entry)};
     Binary binary;
     binary.digest = digest;
-    binary.arch = options_.arch;
+    binary.arch = arch_of(program);
     binary.entry = program.entry;
     binary.ptx = reply->ptx;
     binary.cubin = reply->cubin;
@@ -215,7 +221,6 @@ class NvrtcCompiler : public Compiler {
 
   CompileOptions options_;
   NvrtcInfo info_;
-  std::vector<std::string> flags_;
   std::string library_id_;
   HeaderSet headers_;
   mutable std::map<uint64_t, std::string> text_digests_;  ///< by a quick hash
