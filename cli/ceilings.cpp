@@ -39,7 +39,7 @@ void MeasureFlags::declare(FlagSet app) {
       app.add_switch("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")
           .group("Measure");
   app.add("--gpu", gpu, "which GPU, counted from 0 [0]").range(0, 1023).needs(on).group("Measure");
-  app.add("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests [steady]")
+  app.add("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests; quick: few samples [steady]")
       .needs(on)
       .group("Measure");
   app.add("--only", only, "only these ceilings: dram_copy,mma_bf16").split(',').needs(on).group("Measure");

@@ -121,7 +121,7 @@ void RunFlags::declare(FlagSet app) {
   // Without a GPU these say nothing, which is then said.
   const auto on_gpu = [&](Flag flag) { gpu_flags.push_back(flag); };
   on_gpu(app.add("--gpu", gpu, "which GPU, counted from 0 [0]").number_from(0, 1023, "a number").group("Device"));
-  on_gpu(app.add("--protocol", protocol, "steady (warm, many samples) or burst (few, with rests) [steady]")
+  on_gpu(app.add("--protocol", protocol, "steady (warm, many samples), burst (few, with rests) or quick (few) [steady]")
              .group("Measurement"));
   on_gpu(app.add("--l2", l2, "rank by cold (flushed before each sample) or hot times [cold]").group("Measurement"));
   on_gpu(app.add("--check", check,

@@ -7,11 +7,10 @@ import files
 LINE = 400  # characters kept of a quoted line
 
 
-def refuse_simulated(document, task_id):
-    for part in (document, document.get("device"), document.get("gpu")):
-        if isinstance(part, dict) and (part.get("origin") == "simulated" or part.get("simulated") is True):
-            raise files.Bad(f"{task_id}: the result says that it is simulated; a visit keeps only measurements",
-                            files.UNAVAILABLE)
+def says_simulated(document):
+    parts = (document, document.get("device"), document.get("gpu"))
+    return any(isinstance(part, dict) and (part.get("origin") == "simulated" or part.get("simulated") is True)
+               for part in parts)
 
 
 def last_words(stderr):
@@ -93,7 +92,8 @@ def _other_gpu(document, uuid):
 
 
 def judge(outcome, task, uuid):
-    """(document or None, its fault or ""). Raises Bad for a simulated one."""
+    """(document or None, its fault or ""). Raises Bad for a simulated one, which ends the visit: the driver is none.
+    A command that ended before it timed anything has only simulated results too; these are dropped."""
     try:
         document, fault = files.parse_json(outcome.stdout), ""
     except files.Bad as error:
@@ -104,7 +104,12 @@ def judge(outcome, task, uuid):
         document, fault = None, "not a JSON object"
     try:
         for each in (document or {}).get("documents", [document] if document else []):
-            refuse_simulated(each, task.id)
+            if not says_simulated(each):
+                continue
+            if outcome.exit_code == 0 and not outcome.cut and (each.get("gpu") or {}).get("timed") != 0:
+                raise files.Bad(f"{task.id}: the result says that it is simulated; a visit keeps only measurements",
+                                files.UNAVAILABLE)
+            document, fault = None, "nothing was timed"
         if outcome.exit_code is None:
             fault = last_words(outcome.stderr)
         elif outcome.exit_code:

@@ -9,13 +9,14 @@
 #include <thread>
 #include <tuple>
 
+#include "base/suggest.h"
 #include "runtime/measure/rig.h"
 #include "runtime/measure/statistics.h"
 
 namespace roofgen {
 namespace {
 
-constexpr uint64_t kBurstSamples = 10;  // more samples would be a steady load
+constexpr uint64_t kFewSamples = 10;  // more samples would be a steady load
 constexpr double kBehind = 1.1;
 constexpr double kHopeless = 5;  // times seconds_each, even below min_samples
 constexpr uint64_t kMostBatch = 1024;
@@ -87,7 +88,7 @@ class Contest {
     look_around();
     screen();
     choose_batches();
-    if (!burst()) warm_up();
+    if (!few()) warm_up();
     if (protocol_.cold) rounds(Way::kCold);
     if (protocol_.hot) rounds(Way::kHot);
     conclude();
@@ -100,7 +101,10 @@ class Contest {
   }
 
  private:
-  bool burst() const { return protocol_.mode == Protocol::Mode::kBurst; }
+  bool few() const { return protocol_.mode != Protocol::Mode::kSteady; }
+  void rest() {
+    if (protocol_.mode == Protocol::Mode::kBurst) hooks_.clock.sleep_s(protocol_.rest_s);
+  }
   Way ranking() const { return protocol_.cold ? Way::kCold : Way::kHot; }
   bool over() {
     if (hooks_.stop && hooks_.stop->load()) out_.interrupted = true;
@@ -297,7 +301,7 @@ class Contest {
 
   void rounds(Way way) {
     const char* phase = way == Way::kCold ? "cold" : "hot";
-    if (burst() && !over()) fire(running(), way, phase);  // untimed
+    if (few() && !over()) fire(running(), way, phase);  // untimed
     for (uint64_t round = 0;; ++round) {
       std::vector<size_t> active;
       for (size_t i : running())
@@ -309,7 +313,7 @@ class Contest {
           entrants_[i].of(way).stopped = late_ && !out_.interrupted && !out_.lost ? "out of time" : "interrupted";
         return;
       }
-      if (burst()) hooks_.clock.sleep_s(protocol_.rest_s);
+      rest();
       std::vector<size_t> order = order_of(active, round);
       const double begin = hooks_.clock.now_s();
       auto samples = fire(order, way, phase);
@@ -337,7 +341,7 @@ class Contest {
   void consider(size_t who, Way way) {
     Taken& taken = entrants_[who].of(way);
     const uint64_t n = taken.times.size();
-    const uint64_t most = burst() ? std::min(protocol_.max_samples, kBurstSamples) : protocol_.max_samples;
+    const uint64_t most = few() ? std::min(protocol_.max_samples, kFewSamples) : protocol_.max_samples;
     if (n >= most) {
       taken.stopped = "most samples";
     } else if (taken.spent_s >= protocol_.seconds_each &&
@@ -447,11 +451,11 @@ class Contest {
     std::vector<size_t> who(out_.order.begin(), out_.order.begin() + static_cast<ptrdiff_t>(std::min(
                                                                          protocol_.finalists, out_.order.size())));
     if (who.size() < 2 || over()) return;
-    const uint64_t total = burst() ? std::min(protocol_.final_rounds, kBurstSamples) : protocol_.final_rounds;
+    const uint64_t total = few() ? std::min(protocol_.final_rounds, kFewSamples) : protocol_.final_rounds;
     std::vector<std::vector<double>> times(entrants_.size());
     for (uint64_t round = 0; round < total && !over(); ++round) {
       progress("final", round, total);
-      if (burst()) hooks_.clock.sleep_s(protocol_.rest_s);
+      rest();
       std::vector<size_t> in;
       for (size_t i : who)
         if (!entrants_[i].rejected) in.push_back(i);
@@ -546,16 +550,23 @@ Result<Standings> measure(GpuExecutor& gpu, const Workload& workload, const std:
   return Contest(gpu, workload, contenders, protocol, hooks).play();
 }
 
-const char* to_string(Protocol::Mode mode) { return mode == Protocol::Mode::kBurst ? "burst" : "steady"; }
+const char* to_string(Protocol::Mode mode) {
+  switch (mode) {
+    case Protocol::Mode::kSteady: return "steady";
+    case Protocol::Mode::kBurst: return "burst";
+    case Protocol::Mode::kQuick: return "quick";
+  }
+  return "";
+}
 
 Result<Protocol::Mode> parse_mode(const std::string& name) {
-  if (name == "steady") return Protocol::Mode::kSteady;
-  if (name == "burst") return Protocol::Mode::kBurst;
-  const char* nearest = name.starts_with("b") || name.starts_with("B") ? "burst" : "steady";
+  for (const auto mode : {Protocol::Mode::kSteady, Protocol::Mode::kBurst, Protocol::Mode::kQuick})
+    if (name == to_string(mode)) return mode;
+  const std::string near = nearest(name, {"steady", "burst", "quick"});
   return Error{Exit::kUsage,
-               fmt::format("'{}' is not a mode of measurement; there are steady and burst", name),
+               fmt::format("'{}' is not a mode of measurement; there are steady, burst and quick", name),
                {},
-               {fmt::format("did you mean '{}'?", nearest)}};
+               {near.empty() ? std::string("steady is the default") : fmt::format("did you mean '{}'?", near)}};
 }
 
 BenchClock BenchClock::real() {

@@ -1,7 +1,7 @@
 // The measurement protocol: times kernels against each other on one GPU so that the ranking is reproducible.
 // docs/measurement.md gives the reasons for each rule.
 //   screen    each contender once, alone, with a time-out: a fault or a hang costs only that contender
-//   warm up   until the GPU has its clock under load (steady), or not at all (burst)
+//   warm up   until the GPU has its clock under load (steady), or not at all (burst, quick)
 //   rounds    A B C, B C A, ...: one sample each per round, cold and hot separately, until each contender
 //             has settled, is clearly behind, or the time is up
 //   final     the best few once more, in pairs against the leader; contenders not distinguishable from the leader
@@ -24,23 +24,25 @@
 namespace roofgen {
 
 struct Protocol {
-  enum class Mode { kSteady, kBurst };
+  /// Steady: the clock of a busy GPU. Burst: few samples, with rests. Quick: as few, without rests, where the times
+  /// matter less than their wait, as for a check of results.
+  enum class Mode { kSteady, kBurst, kQuick };
   Mode mode = Mode::kSteady;
   bool cold = true, hot = true;  ///< timed modes; cold times decide the ranking if available
   double warmup_s = 3;           ///< steady only
   double rest_s = 1;             ///< burst only: pause between the rounds of a contender
   uint64_t min_samples = 10;
-  uint64_t max_samples = 300;  ///< burst: at most 10
+  uint64_t max_samples = 300;  ///< burst, quick: at most 10
   double settled = 0.005;      ///< relative half width of the median's confidence interval
   double seconds_each = 2;     ///< per contender and mode
   double short_ns = 5000;      ///< if the fastest kernel is below this, all kernels below four times this value run as
                                ///< graphs of many repetitions
   size_t finalists = 5;
-  uint64_t final_rounds = 40;  ///< burst: at most 10
+  uint64_t final_rounds = 40;  ///< burst, quick: at most 10
   double slow_clock = 0.75;    ///< samples below this fraction of the default clock are discarded
   uint64_t seed = 0;
 };
-const char* to_string(Protocol::Mode mode);                  ///< "steady", "burst"
+const char* to_string(Protocol::Mode mode);                  ///< "steady", "burst", "quick"
 Result<Protocol::Mode> parse_mode(const std::string& name);  ///< Exit::kUsage with the nearest name
 
 /// A buffer of the timed problem. All contenders share it. Samples rotate over several copies, so that no sample finds

@@ -280,6 +280,17 @@ TEST(Measure, BurstRestsAndTakesTenAtMost) {
   EXPECT_EQ(sleeps[0]->seconds, 1);
 }
 
+TEST(Measure, QuickTakesTenAtMostWithoutRests) {
+  Bench b;
+  b.script.noise = 0.05;
+  b.protocol.mode = Protocol::Mode::kQuick, b.protocol.warmup_s = 3, b.protocol.hot = false;
+  b.add("a", 20'000);
+  Standings s = b.must();
+  EXPECT_EQ(s.outcomes[0].measurement->cold->samples, 10u);
+  EXPECT_EQ(b.gpu->calls_of(Kind::kShot).size(), 2u + 1 + 10);
+  EXPECT_TRUE(b.gpu->calls_of(Kind::kSleep).empty());
+}
+
 TEST(Measure, SteadyWarmsUpFirst) {
   Bench b;
   b.protocol.warmup_s = 0.5;
@@ -571,7 +582,7 @@ TEST(Measure, TheSameSeedsGiveTheSameSamples) {
 }
 
 TEST(Measure, Modes) {
-  EXPECT_STREQ(to_string(*parse_mode("burst")), "burst");
+  for (const char* name : {"steady", "burst", "quick"}) EXPECT_STREQ(to_string(*parse_mode(name)), name);
   auto bad = parse_mode("bursts");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().exit, Exit::kUsage);

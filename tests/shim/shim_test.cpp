@@ -92,6 +92,23 @@ TEST(Shim, TuneCompletesAndLabelsNothingAsMeasured) {
   EXPECT_EQ(text.out.find("time: measured"), std::string::npos) << text.out;
 }
 
+/// Variants share temporaries by name; the parts of eight splits are larger than those of six.
+TEST(Shim, EachVariantFindsItsTemporariesLargeEnough) {
+  const Home home;
+  const Outcome run = home.run(
+      "tune attention --L 16 --kv-len 1024 --d 32 --batch 1 --heads 8 --evals 1 --executor cuda --check gpu "
+      "--protocol quick --variant split6,split8,merged6,merged8 --json",
+      kEnvironment + " ROOFGEN_SIM_DEVICE=rtx-a4000");
+  if (run.exit == 3 && run.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << run.err;
+  ASSERT_EQ(run.exit, 0) << run.err;
+  std::set<std::string> verified;
+  const Json result = Json::parse(run.out);
+  for (const Json& v : result.at("variants"))
+    if (v.at("verified") == true) verified.insert(v.at("name"));
+  for (const char* name : {"split6", "split8", "merged6", "merged8"}) EXPECT_TRUE(verified.count(name)) << name;
+  EXPECT_EQ(result.at("rejected").at("gpu fault"), 0);
+}
+
 TEST(Shim, RefusesFlagsThatNeedAGpu) {
   const Home home;
   for (const char* flag : {"--record r", "--counters", "--sanitize"}) {

@@ -287,6 +287,12 @@ class VisitTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder().glob("*.json")), ["a.ok.json", "visit.json"])
         self.assertEqual(self.result("visit")["visits"][0]["stopped"], "refused")
 
+    def test_a_command_that_timed_nothing_is_a_failure(self):
+        self.visit([step("a", "untimed", "ok")], code=1)
+        self.assertEqual(self.calls(), ["untimed", "ok"])
+        self.assertEqual((self.result("a.untimed")["status"], self.result("a.untimed")["result"]), ("failed", None))
+        self.assertEqual(self.result("a.ok")["status"], "ok")
+
     def test_several_documents_are_one_result(self):
         several = step("a", judge="json", command=["roofgen", "tune", "several"])
         self.visit([several, step("p", judge="json", command=["absent", "--json", "-"])], code=1)

@@ -525,7 +525,13 @@ class GpuTiming {
     use(prepare);
     std::vector<BenchBuffer> out;
     const auto add = [&](const Buffer& b) {
-      if (used.erase(b.name) == 0) return;
+      if (used.count(b.name) == 0) return;
+      const auto named = [&](const BenchBuffer& other) { return other.name == b.name; };
+      // Variants share their temporaries by name, and each has its own size: the parts of four splits, of two.
+      if (const auto same = std::ranges::find_if(out, named); same != out.end()) {
+        same->bytes = std::max(same->bytes, b.bytes);
+        return;
+      }
       Fill fill = nullptr;
       if (b.has_contents())  // appending twice writes the same keys
         fill = [op = &run_.context.op, problem = run_.problem, name = b.name](uint64_t offset,
