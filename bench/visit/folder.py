@@ -40,7 +40,8 @@ class Folder:
         self.work = self.path / ".work"
         self.work.mkdir(parents=True, exist_ok=True)
         # Results must mean the same on every machine and must not tell about the users of this one.
-        self._names = {str(self.path): "{results}", str(root): "{roofgen}", os.path.expanduser("~"): "{home}"}
+        self._names = {str(self.path): "{results}", str(root): "{roofgen}", str(root.parent): "{roofgen}/..",
+                       os.path.expanduser("~"): "{home}"}
         self._lock = open(self.work / "lock", "w", encoding="utf-8")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
