@@ -55,9 +55,9 @@ const Mutant kMutants[] = {
      {{kGemm, "__syncthreads();               // ... for all warps, and this tile may be overwritten", ""}},
      true},
     {"staging_barrier_missing",
-     {{kEpilogue, "__syncthreads();  // all warps have read their tiles; shared memory becomes the staging area", ""}},
+     {{kEpilogue, "sync_warps();  // all warps have read their tiles; shared memory becomes the staging area", ""}},
      true},
-    {"staging_not_synchronised", {{kEpilogue, "    __syncwarp();\n    const int row", "    const int row"}}, true},
+    {"staging_not_synchronised", {{kEpilogue, "    __syncwarp();\n    const int col", "    const int col"}}, true},
     {"stage_overwritten_early", {{kGemm, "load_tile(free_stage);", "load_tile(read_stage);"}}, true},
     {"swizzle_mismatch",
      {{kCopy, "to = Layout::offset(row, byte / 16) + byte % 16;",
@@ -78,10 +78,7 @@ const Mutant kMutants[] = {
        "m = min(m_first + 1, M - 1);\n        [[maybe_unused]] FormulaElement e[2] = {"}},
      false,
      {150, 136, 424, DType::kBf16, kFormula}},
-    {"one_row_too_few",
-     {{kEpilogue, "cols * static_cast<long long>(sizeof(Out)), M - row,",
-       "cols * static_cast<long long>(sizeof(Out)), M - row - 1,"}},
-     false},
+    {"one_row_too_few", {{kEpilogue, "M - row, min(cols - col,", "M - row - 1, min(cols - col,"}}, false},
     {"one_piece_too_few", {{kEpilogue, "M - row, min(cols - col,", "M - row, min(cols - col - 8,"}}, false},
     {"one_row_too_many", {{kEpilogue, "M - row, min(cols - col,", "M + 1 - row, min(cols - col,"}}, true},
     {"last_column_not_written",
@@ -117,7 +114,7 @@ const Mutant kMutants[] = {
      kPlain},
     {"row_total_barrier_missing",
      {{kEpilogue,
-       "    __syncthreads();\n#pragma unroll\n    for (int i = 0; i < MT; ++i)\n#pragma unroll\n      for (int h = 0; "
+       "    sync_warps();\n#pragma unroll\n    for (int i = 0; i < MT; ++i)\n#pragma unroll\n      for (int h = 0; "
        "h < 2; ++h) {\n        float total",
        "#pragma unroll\n    for (int i = 0; i < MT; ++i)\n#pragma unroll\n      for (int h = 0; h < 2; ++h) {\n        "
        "float total"}},
