@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ struct CompileOutcome {
   double seconds = 0;
   std::string log = {};  ///< NVRTC's complete log
 };
+
+/// The advisory by which ptxas says that it dropped `setmaxnreg` or made wgmma wait for each other: the machine code is
+/// then another kernel than its template describes. Nothing: there is none.
+std::optional<std::string> undone_by_ptxas(const Binary& binary);
 
 class Compiler {
  public:

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string_view>
+
+#include "runtime/compiler.h"
 
 namespace roofgen {
 namespace {
@@ -206,6 +209,16 @@ int most_threads(int registers) {
   constexpr int kSchedulers = 4, kRegisters = 16384, kUnit = 256, kWarp = 32, kMostThreads = 1024;
   const int of_warp = std::max(1, (registers * kWarp + kUnit - 1) / kUnit) * kUnit;
   return std::min(kMostThreads, kRegisters / of_warp * kSchedulers * kWarp);
+}
+
+std::optional<std::string> undone_by_ptxas(const Binary& binary) {
+  // Codes that ptxas 13.0 was seen to print: setmaxnreg ignored; wgmma serialised for lack of registers, for
+  // accumulators that are not in registers, or for accumulators read or written in flight; a wait added before wgmma.
+  constexpr std::string_view kCodes[] = {"(C7508)", "(C7510)", "(C7511)", "(C7514)", "(C7515)", "(C7517)"};
+  for (const std::string& advisory : binary.advisories)
+    for (const std::string_view code : kCodes)
+      if (contains(advisory, code)) return advisory;
+  return std::nullopt;
 }
 
 std::string stable_log(std::string_view log) {

@@ -31,7 +31,7 @@ Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& 
   };
   ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
   if (!failure.empty()) return Error{Exit::kFailed, failure};
-  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map)};
+  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map), stage.target};
 }
 
 }  // namespace roofgen::test

@@ -38,6 +38,9 @@ struct StageRun {
 /// Skips the calling test and returns false when this machine has no NVRTC.
 bool have_nvrtc();
 
+/// The kernels of the variant, without a run.
+Result<std::vector<Binary>> compile(const Request& request);
+
 /// Runs the stages in order and stops after a stage with findings. Infrastructure failures are Errors; a wrong kernel
 /// yields findings or a failed comparison.
 Result<std::vector<StageRun>> run(const Request& request);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/compiler.h"
 #include "tests/runtime/kernels.h"
 
 namespace roofgen::log_test {
@@ -45,6 +46,18 @@ TEST(PtxasLog, KeepsAdvisoriesVerbatim) {
   ASSERT_EQ(report.advisories.size(), 2u);
   EXPECT_NE(report.advisories[0].find("spilled to local memory"), std::string::npos);
   EXPECT_NE(report.advisories[1].find("(C7508)"), std::string::npos);
+}
+
+TEST(PtxasLog, KnowsTheAdvisoriesThatUndoWarpgroupCode) {
+  Binary binary;
+  binary.advisories = {"ptxas warning : Registers are spilled to local memory in function 'kern'",
+                       "ptxas info    : (C7600) Something else"};
+  EXPECT_FALSE(undone_by_ptxas(binary));
+  for (const char* code : {"(C7508)", "(C7510)", "(C7511)", "(C7514)", "(C7515)", "(C7517)"}) {
+    binary.advisories.push_back(std::string("ptxas info    : ") + code + " Potential Performance Loss: ...");
+    EXPECT_EQ(undone_by_ptxas(binary), binary.advisories.back());
+    binary.advisories.pop_back();
+  }
 }
 
 TEST(PtxasLog, CountsFunctionsThatWereNotInlined) {

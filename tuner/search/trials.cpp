@@ -160,6 +160,7 @@ class TrialRun {
     }
     task.compiled = true;
     Binary& b = task.candidate.binary = std::move(*outcome.binary);
+    if (const auto why = undone_by_ptxas(b)) return reject(task, "compile", *why);
     const auto threads = task.launch.block.count();
     // The model cannot judge a spill. Where candidates are timed, their times do.
     if (b.spill_bytes > 0 && run_.place() != Place::kGpu)
