@@ -52,18 +52,19 @@ void pack(Packer& to, const Dim3& d) { to.put(d.x).put(d.y).put(d.z); }
 void unpack(Unpacker& from, Dim3& d) { from.get(d.x).get(d.y).get(d.z); }
 
 void pack(Packer& to, const TensorMap& map) {
-  to.put(static_cast<int>(map.dtype));
+  to.put(std::string_view(to_string(map.dtype)));
   pack_list(to, map.dims);
   pack_list(to, map.stride_bytes);
   pack_list(to, map.box);
   to.put(map.swizzle_bytes).put(map.nan_fill).put(map.l2_promotion_bytes);
 }
 void unpack(Unpacker& from, TensorMap& map) {
-  int dtype = 0;
+  std::string dtype;
   from.get(dtype);
-  map.dtype = dtype == static_cast<int>(DType::kFp16)   ? DType::kFp16
-              : dtype == static_cast<int>(DType::kFp32) ? DType::kFp32
-                                                        : DType::kBf16;
+  if (const std::optional<DType> known = parse_dtype(dtype))
+    map.dtype = *known;
+  else
+    from.spoil();
   unpack_list(from, map.dims);
   unpack_list(from, map.stride_bytes);
   unpack_list(from, map.box);

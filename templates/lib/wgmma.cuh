@@ -27,6 +27,13 @@ __device__ __forceinline__ void hold(int (&d)[N][4]) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) asm volatile("" : "+r"(d[j][e])::"memory");
 }
+template <int N>
+__device__ __forceinline__ void hold(unsigned (&d)[N][4]) {
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) asm volatile("" : "+r"(d[j][e])::"memory");
+}
 
 /// Descriptor of an operand in shared memory that TMA has written with a swizzle of 128 bytes, and whose tiles begin at
 /// multiples of 1024 bytes (PTX ISA, Matrix Descriptor). Rows of 128 bytes along k: `stride` is the distance of 8 rows,

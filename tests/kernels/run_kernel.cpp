@@ -22,17 +22,8 @@ Result<Compiler*> compiler() {
   return made->get();
 }
 
-/// A variant with a schedule and a binary for each stage.
-struct Prepared {
-  const Op* op = nullptr;
-  expr::Map scope;
-  Variant variant;
-  std::vector<Legal> legal;
-  std::vector<Binary> binaries;
-};
-
 /// Compiled binaries by source: partitions of attention share parts.
-Result<std::vector<Binary>> compile_all(const std::vector<Program>& programs) {
+Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
   static std::map<std::string, Binary> known;
   ROOFGEN_TRY(Compiler * nvrtc, compiler());
   std::vector<const Program*> fresh;
@@ -59,35 +50,6 @@ Result<void> allow_instance(Variant& variant, const std::string& name) {
   variant.instances->values.assign(1, std::move(number));
   ROOFGEN_TRY(variant.instances->when, expr::Expr::parse("true"));
   return {};
-}
-
-Result<Prepared> prepare(const Request& request) {
-  const DataFiles files;
-  Prepared out;
-  out.op = request.op;
-  if (!out.op) {
-    ROOFGEN_TRY(out.op, find_op(request.problem.op));
-  }
-  ROOFGEN_TRY(out.scope, problem_scope(*out.op, request.problem, kDevice));
-  ROOFGEN_TRY(std::vector<Variant> variants, out.op->variants(files, request.problem));
-  for (Variant& v : variants) ROOFGEN_CHECK(allow_instance(v, request.variant));
-  ROOFGEN_TRY(variants, expand(std::move(variants), out.scope));
-  const auto named = [&](const Variant& v) { return v.name == request.variant; };
-  const auto variant = std::find_if(variants.begin(), variants.end(), named);
-  if (variant == variants.end()) return Error{Exit::kFailed, "no variant " + request.variant};
-  out.variant = std::move(*variant);
-
-  std::vector<Program> programs;
-  for (const Stage& stage : out.variant.stages) {
-    const auto pins = request.pins.find(stage.name);
-    ROOFGEN_TRY(Legal one,
-                legal_schedule(out.variant, stage, out.scope, pins == request.pins.end() ? Pins{} : pins->second));
-    out.legal.push_back(std::move(one));
-    ROOFGEN_TRY(Program program, render(files, stage, out.legal.back(), request.edits));
-    programs.push_back(std::move(program));
-  }
-  ROOFGEN_TRY(out.binaries, compile_all(programs));
-  return out;
 }
 
 /// Reads device memory as numbers.
@@ -129,6 +91,42 @@ Result<std::string> left_in_zeroed(Executor& executor, const std::vector<Buffer>
   return std::string();
 }
 
+/// A request's variant, with a schedule and the machine code for each stage.
+struct Prepared {
+  const Op* op;
+  expr::Map scope;
+  Variant variant;
+  std::vector<Legal> legal;
+  std::vector<Binary> binaries;
+};
+
+Result<Prepared> prepare(const Request& request) {
+  const DataFiles files;
+  const Op* op = request.op;
+  if (!op) {
+    ROOFGEN_TRY(op, find_op(request.problem.op));
+  }
+  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, kDevice));
+  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
+  for (Variant& v : variants) ROOFGEN_CHECK(allow_instance(v, request.variant));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+  const auto variant =
+      std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.name == request.variant; });
+  if (variant == variants.end()) return Error{Exit::kFailed, "no variant " + request.variant};
+
+  std::vector<Legal> legal;
+  std::vector<Program> programs;
+  for (const Stage& stage : variant->stages) {
+    const auto pins = request.pins.find(stage.name);
+    ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
+    legal.push_back(std::move(one));
+    ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));
+    programs.push_back(std::move(program));
+  }
+  ROOFGEN_TRY(std::vector<Binary> binaries, compile(programs));
+  return Prepared{op, std::move(scope), std::move(*variant), std::move(legal), std::move(binaries)};
+}
+
 }  // namespace
 
 bool have_nvrtc() { return nvrtc_info().found; }
@@ -137,24 +135,29 @@ Problem attention(std::map<std::string, int64_t> dims, std::map<std::string, boo
   return *(*find_op("attention"))->complete({"attention", std::move(dims), dtype, std::move(flags), {}});
 }
 
-Result<std::vector<Binary>> compile(const Request& request) {
-  ROOFGEN_TRY(Prepared prepared, prepare(request));
-  return std::move(prepared.binaries);
+Result<std::vector<Compiled>> compile(const Request& request) {
+  ROOFGEN_TRY(Prepared made, prepare(request));
+  std::vector<Compiled> out;
+  for (size_t i = 0; i < made.legal.size(); ++i) out.push_back({std::move(made.legal[i]), std::move(made.binaries[i])});
+  return out;
 }
 
 Result<std::vector<StageRun>> run(const Request& request) {
-  ROOFGEN_TRY(const Prepared prepared, prepare(request));
-  const auto& [op, scope, variant, legal, binaries] = prepared;
+  ROOFGEN_TRY(const Prepared made, prepare(request));
+  const Op* const op = made.op;
+  const Variant& variant = made.variant;
+  const std::vector<Legal>& legal = made.legal;
+  const std::vector<Binary>& binaries = made.binaries;
 
   ROOFGEN_TRY(std::unique_ptr<Executor> executor, make_sim_executor());
   std::vector<Buffer> buffers = op->buffers(request.problem);
-  ROOFGEN_TRY(std::vector<Buffer> temporary, temporaries(variant, scope));
+  ROOFGEN_TRY(std::vector<Buffer> temporary, temporaries(variant, made.scope));
   buffers.insert(buffers.end(), temporary.begin(), temporary.end());
   std::map<std::string, DevicePtr> at;
   for (const Buffer& b : buffers) {
     Fill fill;
     if (b.has_contents())
-      fill = [op = op, &request, name = b.name](uint64_t offset, std::span<std::byte> out) {
+      fill = [op, &request, name = b.name](uint64_t offset, std::span<std::byte> out) {
         op->fill(request.problem, request.pattern, name, offset, out);
       };
     ROOFGEN_TRY(at[b.name], executor->allocate(b.bytes, b.name, fill));

@@ -35,11 +35,17 @@ struct StageRun {
   std::map<std::string, std::vector<std::byte>> bytes;  ///< of each output after this stage
 };
 
+/// A stage's schedule and its machine code.
+struct Compiled {
+  Legal legal;
+  Binary binary;
+};
+
 /// Skips the calling test and returns false when this machine has no NVRTC.
 bool have_nvrtc();
 
-/// The kernels of the variant, without a run.
-Result<std::vector<Binary>> compile(const Request& request);
+/// Compiles the stages, and runs none.
+Result<std::vector<Compiled>> compile(const Request& request);
 
 /// Runs the stages in order and stops after a stage with findings. Infrastructure failures are Errors; a wrong kernel
 /// yields findings or a failed comparison.

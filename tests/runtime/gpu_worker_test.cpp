@@ -368,6 +368,25 @@ TEST_F(GpuWorker, ReportsWhyAWorkerCannotStart) {
   EXPECT_EQ(make().error().message, "opening the GPU: the GPU worker sent nonsense");
 }
 
+TEST(GpuWire, TensorMapsKeepTheirFormat) {
+  for (const DType dtype :
+       {DType::kBf16, DType::kFp16, DType::kFp32, DType::kTf32, DType::kFp8, DType::kInt8, DType::kInt32}) {
+    auto map = std::make_shared<TensorMap>();
+    map->dtype = dtype;
+    Shot shot;
+    shot.steps = {{{1}, fill_launch({256}, 1, 8)}};
+    shot.steps[0].launch.args[0].map = map;
+    wire::Packer packer;
+    wire::pack(packer, std::vector<Shot>{shot});
+    const std::string whole = packer.take();
+    wire::Unpacker in(whole);
+    std::vector<Shot> out;
+    wire::unpack(in, out);
+    ASSERT_TRUE(in.done());
+    EXPECT_EQ(out.at(0).steps.at(0).launch.args.at(0).map->dtype, dtype) << to_string(dtype);
+  }
+}
+
 TEST(GpuWire, TruncatedMessagesAreRejected) {
   Shot shot;
   auto map = std::make_shared<TensorMap>();

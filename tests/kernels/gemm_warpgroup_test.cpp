@@ -5,7 +5,7 @@
 #include "runtime/sass/disassembler.h"
 #include "tests/kernels/gemm_support.h"
 
-namespace roofgen::test::warpgroup_code_test {
+namespace roofgen::test::gemm_warpgroup_test {
 namespace {
 
 struct Case {
@@ -31,8 +31,8 @@ class WarpgroupCode : public testing::TestWithParam<Case> {
   static Result<Binary> binary() {
     const Case& c = GetParam();
     ROOFGEN_TRY(const Problem problem, gemm(c.problem));
-    ROOFGEN_TRY(std::vector<Binary> all, compile({problem, "warpgroup", {{"gemm", c.pins}}, {}, {}}));
-    return std::move(all.at(0));
+    ROOFGEN_TRY(std::vector<Compiled> all, compile({problem, "warpgroup", {{"gemm", c.pins}}, {}, {}}));
+    return std::move(all.at(0).binary);
   }
 };
 
@@ -86,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace roofgen::test::warpgroup_code_test
+}  // namespace roofgen::test::gemm_warpgroup_test

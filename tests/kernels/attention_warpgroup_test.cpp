@@ -1,0 +1,145 @@
+// The warpgroup kernel of attention as machine code, against the published design (FlashAttention-3): registers, no
+// spill, no advisory of ptxas, the products of a step back to back, and the softmax under the product with V.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/sass/cubin.h"
+#include "runtime/sass/disassembler.h"
+#include "tests/kernels/run_kernel.h"
+
+namespace roofgen::test::attention_warpgroup_test {
+namespace {
+
+struct Case {
+  std::string name;
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, bool> flags = {};
+  Pins pins = {};
+  DType dtype = DType::kBf16;
+  int registers = 168;        ///< at the start, of 65536 by the threads
+  std::string kept = "0xf0";  ///< operand of USETMAXREG of the warpgroups that multiply: 240
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+ParamValue n(int64_t x) { return x; }
+
+/// Stretches of machine code between waits of warpgroup products.
+struct Stretch {
+  int64_t scores = 0, values = 0;                  ///< HGMMA whose A is in shared memory, and in registers
+  int64_t longest_scores = 0, longest_values = 0;  ///< of one product, without another warpgroup instruction inside
+  int64_t exps = 0;                                ///< MUFU.EX2 behind the last HGMMA, before the wait that ends it
+  std::string ended_by;                            ///< operands of the wait
+};
+
+/// Text of the code, cut at its waits.
+std::vector<Stretch> stretches(const std::vector<sass::Text>& code) {
+  std::vector<Stretch> out(1);
+  int64_t scores = 0, values = 0;
+  for (const sass::Text& t : code) {
+    Stretch& s = out.back();
+    if (t.opcode.starts_with("HGMMA")) {
+      const bool from_shared = t.operands.find("gdesc") < t.operands.find(',', t.operands.find(',') + 1);
+      (from_shared ? s.scores : s.values) += 1;
+      (from_shared ? scores : values) += 1;
+      s.longest_scores = std::max(s.longest_scores, scores);
+      s.longest_values = std::max(s.longest_values, values);
+    } else if (t.opcode.starts_with("WARPGROUP.ARRIVE")) {
+      scores = values = 0;
+    } else if (t.opcode.starts_with("WARPGROUP.DEPBAR")) {
+      s.ended_by = t.operands;
+      out.emplace_back();
+      scores = values = 0;
+    } else if (t.opcode.starts_with("MUFU.EX2")) {
+      ++s.exps;
+    }
+  }
+  return out;
+}
+
+class MachineCode : public testing::TestWithParam<Case> {};
+
+TEST_P(MachineCode, IsThePublishedDesign) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Case& c = GetParam();
+  Request request;
+  request.problem = attention(c.dims, c.flags, c.dtype);
+  request.variant = "warpgroup";
+  request.pins["attention"] = c.pins;
+  const auto compiled = compile(request);
+  ASSERT_TRUE(compiled) << to_string(compiled.error());
+  ASSERT_EQ(compiled->size(), 1u);
+  const auto& [legal, binary] = compiled->front();
+  SCOPED_TRACE(to_string(legal.schedule));
+  EXPECT_EQ(binary.arch, "sm_90a");
+  EXPECT_EQ(binary.advisories, std::vector<std::string>{});
+  EXPECT_EQ(binary.spill_bytes, 0);
+  EXPECT_EQ(binary.stack_bytes, 0);
+  EXPECT_EQ(binary.registers, c.registers);
+
+  if (sass::nvdisasm_path().empty()) GTEST_SKIP() << "no nvdisasm on this machine";
+  const auto cubin = sass::read_cubin(binary.cubin);
+  ASSERT_TRUE(cubin) << to_string(cubin.error());
+  ASSERT_EQ(cubin->kernels.size(), 1u);
+  const auto texts = sass::disassemble(binary.arch, {cubin->kernels[0].code});
+  ASSERT_TRUE(texts) << to_string(texts.error());
+  const std::vector<sass::Text>& code = texts->front();
+
+  const auto has = [&](const std::string& opcode, const std::string& operand) {
+    return std::any_of(code.begin(), code.end(), [&](const sass::Text& t) {
+      return t.opcode.starts_with(opcode) && t.operands.find(operand) != std::string::npos;
+    });
+  };
+  if (!c.kept.empty()) {
+    EXPECT_TRUE(has("USETMAXREG.TRY_ALLOC", c.kept));
+  }
+  EXPECT_TRUE(has("UTMALDG.4D", ""));
+  EXPECT_TRUE(has("UTMASTG.4D", ""));
+
+  const int64_t d = c.dims.at("d"), keys = *legal.scope.at("BN").as<int64_t>();
+  const bool overlap = *legal.scope.at("overlap").as<bool>(), masked = *legal.scope.at("may_mask").as<bool>();
+  const int64_t of_scores = d / 16, of_values = keys / 16;
+  const std::vector<Stretch> parts = stretches(code);
+  int64_t steps = 0, hidden = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Stretch& s = parts[i];
+    // All instructions of a product follow each other without a wait or another start.
+    EXPECT_TRUE(s.scores == 0 || s.longest_scores == of_scores) << i;
+    EXPECT_TRUE(s.values == 0 || s.longest_values == of_values) << i;
+    steps += s.scores == of_scores && s.values == of_values;
+    // Two waits: for S, then, behind the softmax, for O.
+    if (s.ended_by.find("0x0") != std::string::npos && i > 0 &&
+        parts[i - 1].ended_by.find("0x1") != std::string::npos) {
+      EXPECT_GE(s.exps, keys / 2 * 9 / 10) << i;
+      ++hidden;
+    }
+  }
+  EXPECT_EQ(steps, !overlap ? 0 : masked ? 2 : 1);
+  EXPECT_EQ(hidden, steps);
+}
+
+const std::map<std::string, bool> kCausal{{"causal", true}}, kLse{{"lse", true}};
+
+INSTANTIATE_TEST_SUITE_P(
+    Attention, MachineCode,
+    testing::Values(Case{"d64", {{"L", 4096}, {"d", 64}}, {}, {}, DType::kBf16, 128, "0xa0"},
+                    Case{"d64_causal", {{"L", 4096}, {"d", 64}}, kCausal, {}, DType::kBf16, 128, "0xa0"},
+                    Case{"d96_causal", {{"L", 4096}, {"d", 96}}, kCausal}, Case{"d128", {{"L", 4096}, {"d", 128}}},
+                    Case{"d128_causal", {{"L", 4096}, {"d", 128}}, kCausal},
+                    Case{"d128_fp16_lse", {{"L", 4096}, {"d", 128}}, kLse, {}, DType::kFp16},
+                    Case{"d128_lazy", {{"L", 4096}, {"d", 128}}, kLse, {{"rescale", std::string("lazy")}}},
+                    Case{"d128_in_order", {{"L", 4096}, {"d", 128}}, kCausal, {{"overlap", false}}},
+                    Case{"d128_no_turns", {{"L", 4096}, {"d", 128}}, kCausal, {{"pingpong", false}}},
+                    Case{"d128_one_group",
+                         {{"L", 4096}, {"d", 128}},
+                         {},
+                         {{"groups", n(1)}, {"pingpong", false}},
+                         DType::kBf16,
+                         255,
+                         ""},
+                    Case{"d192", {{"L", 4096}, {"d", 192}}}, Case{"d256", {{"L", 4096}, {"d", 256}}},
+                    Case{"d256_causal", {{"L", 4096}, {"d", 256}}, kCausal}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test::attention_warpgroup_test
