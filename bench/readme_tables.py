@@ -126,6 +126,8 @@ def peer_ratios(results):
 
 def rate(problem, time_us, match):
     """In the unit of the published figure."""
+    if problem["op"] == "gemm":
+        return f"{2 * problem['M'] * problem['N'] * problem['K'] / time_us / 1e6:.0f} TFLOP/s"
     if problem["op"] != "attention":
         return ""
     if "gb_s" in match:
