@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/sim/wgmma.h"
+
 namespace roofgen::sim {
 namespace {
 
@@ -35,8 +37,10 @@ void Checker::on(const CtaBegin& e) {
   n_warps_ = e.warps;
   exited_ = 0;
   bulk_sources_.clear();
-  bulk_targets_.clear();
-  shadow_.reset(e.shared_bytes, e.warps);
+  const uint32_t engines = e.kernel.has_wgmma ? e.warps / kWarpgroup : 0;
+  batches_.assign(e.kernel.has_wgmma ? e.warps : 0, {});
+  last_product_.assign(engines, 0);
+  shadow_.reset(e.shared_bytes, e.warps, engines);
   log_.reset(e.shared_bytes, e.warps);
   lines_.reset();
   notes_.clear();
@@ -62,7 +66,6 @@ void Checker::hand_in(std::vector<Finding>& all) {
   notes_.clear();
 }
 
-/// " at k.cu:7": the place of the other access.
 std::string Checker::at(std::optional<uint32_t> pc) const {
   if (!pc) return "";
   const Where& source = state_.kernel.sources[*pc];
@@ -121,6 +124,14 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
                          outcome.other, at(place));
     });
   };
+  if (outcome.verdict == Verdict::kWriteAfterRead && outcome.other >= n_warps_)
+    return report(e.site, "async-pending", e.lane_of(i), [&] {
+      const uint32_t group = outcome.other - n_warps_;
+      return fmt::format(
+          "warp {} writes {} while a wgmma of warps {}-{} (their last is{}) may still read them: no wgmma.wait_group is "
+          "known to cover it",
+          e.site.warp, where(), kWarpgroup * group, kWarpgroup * group + 3, at(last_product_[group]));
+    });
   switch (outcome.verdict) {
     case Verdict::kUninitialised:
       return report_unwritten(e.site, e.lane_of(i), address,
@@ -141,7 +152,7 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
 /// change too.
 bool Checker::at_once(const SharedAccess& e) {
   if (e.strong || e.pieces || e.rank || e.holes || e.bytes < 4 || e.mask == 0) return false;
-  if (e.op == Op::kWrite && !(bulk_sources_.empty() && bulk_targets_.empty())) return false;
+  if (e.op == Op::kWrite && !bulk_sources_.empty()) return false;
   const uint32_t warp = e.site.warp, bytes = e.bytes, n = 32 - static_cast<uint32_t>(__builtin_clz(e.mask));
   if (e.mask != ~0u >> (32 - n)) return false;
   const auto all = [&](auto chunk, auto words) {
@@ -191,7 +202,7 @@ bool Checker::at_once_in_order(const SharedAccess& e) {
 
 /// Targets of cp.async. The elements that are in order; nothing has changed for the others.
 uint32_t Checker::issue_at_once(const SharedAccess& e) {
-  if (e.bytes != 16 || !bulk_sources_.empty() || !bulk_targets_.empty() || log_.accessed(e.site.warp)) return 0;
+  if (e.bytes != 16 || !bulk_sources_.empty() || log_.accessed(e.site.warp)) return 0;
   uint32_t done = 0;
   for (uint32_t m = e.mask; m; m &= m - 1) {
     const uint32_t at = e.offset[first_lane(m)];
@@ -300,7 +311,6 @@ void Checker::on(const SharedAccess& e) {
                            describe(state_, kSharedBase + at));
       });
     }
-    bulk_targets_.erase(at / 16);
     const uint32_t written = shadow_.written(at, bytes);
     const Outcome outcome =
         e.op == Op::kCopyIn ? shadow_.async_issue(warp, at, bytes) : shadow_.write(warp, at, bytes, e.strong);
@@ -538,24 +548,58 @@ void Checker::on(const AsyncLand& e) {
     shadow_.async_land(e.warp, at, e.bytes);
     log_.land(e.warp, lanes ? std::optional(first_lane(lanes)) : std::nullopt, at, e.bytes);
     lanes &= lanes - 1;
-    if (!e.lanes) bulk_targets_.insert(at / 16);
+    if (!e.lanes) shadow_.set_by_copy(at);
   }
+}
+
+/// Bulk copies and products read through the asynchronous proxy.
+void Checker::check_proxy(const Site& site, uint32_t lane, uint32_t offset, const char* reader) {
+  const std::optional<uint32_t> writer = shadow_.writer_without_proxy_fence(offset);
+  if (!writer) return;
+  report(site, "race", lane, [&] {
+    return fmt::format("{} reads 16 bytes at {} written by warp {}{} with no fence.proxy.async between", reader,
+                       describe(state_, kSharedBase + offset), *writer, at(log_.place_of_write(*writer, offset)));
+  });
+}
+
+void Checker::on(const WgmmaIssue& e) {
+  const uint32_t engine = n_warps_ + e.first / kWarpgroup;
+  Access access{e.site};
+  access.bytes = 16;
+  shadow_.start_engine(engine, e.first, kWarpgroup);
+  shadow_.record_races(true);
+  for (const uint32_t at : e.offsets) {
+    const Outcome o = shadow_.read_chunk(engine, at / 16);
+    if (!o.ok()) report(access, 0, kSharedBase + at, o, log_.place_of_write(o.other, at));
+    check_proxy(e.site, 0, at, "wgmma");
+  }
+  shadow_.record_races(false);
+  last_product_[e.first / kWarpgroup] = e.site.pc;
+}
+
+void Checker::on(const WgmmaCommit& e) {
+  batches_[e.site.warp].push_back(shadow_.now());
+  shadow_.advance();
+  require_stamps(0);
+}
+
+void Checker::on(const WgmmaWait& e) {
+  std::vector<uint32_t>& batches = batches_[e.site.warp];
+  if (batches.size() <= e.pending) return;
+  const size_t done = batches.size() - e.pending;
+  shadow_.see(e.site.warp, n_warps_ + e.site.warp / kWarpgroup, batches[done - 1]);
+  batches.erase(batches.begin(), batches.begin() + static_cast<ptrdiff_t>(done));
 }
 
 void Checker::on(const BulkSource& e) {
   for (const uint32_t at : e.offsets) {
     if (!e.begins) {
       if (--bulk_sources_[at / 16] == 0) bulk_sources_.erase(at / 16);
+      shadow_.read_chunk(e.site.warp, at / 16);  // up to now
       continue;
     }
     ++bulk_sources_[at / 16];
-    const std::optional<uint32_t> writer =
-        bulk_targets_.count(at / 16) ? std::nullopt : shadow_.writer_without_proxy_fence(at);
-    if (writer)
-      report(e.site, "race", e.lane, [&] {
-        return fmt::format("a bulk copy reads 16 bytes at {} written by warp {}{} with no fence.proxy.async between",
-                           describe(state_, kSharedBase + at), *writer, this->at(log_.place_of_write(*writer, at)));
-      });
+    check_proxy(e.site, e.lane, at, "a bulk copy");
   }
 }
 

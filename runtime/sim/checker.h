@@ -34,6 +34,9 @@ class Checker {
   void on(const LocalAccess& e);
   void on(const AsyncLand& e);
   void on(const BulkSource& e);
+  void on(const WgmmaIssue& e);
+  void on(const WgmmaCommit& e);
+  void on(const WgmmaWait& e);
   void on(const BarrierArrive& e);
   void on(const BarrierRelease& e);
   void on(const LanesExit& e) { exited_ |= static_cast<uint32_t>(e.dead == ~0u) << e.site.warp; }
@@ -63,6 +66,8 @@ class Checker {
   /// The notes of the CTA become findings of the launch.
   void hand_in(std::vector<Finding>& all);
 
+  /// " at k.cu:7": the place of another instruction.
+  std::string at(std::optional<uint32_t> pc) const;
   /// Elements of the last request that read bytes which nothing had written.
   uint32_t unwritten() const { return unwritten_; }
   /// A lane's value depends on such bytes, and decides something or leaves the registers.
@@ -86,7 +91,6 @@ class Checker {
   uint32_t in_order(const DeviceAccess& e, What what);
   void check_others(const DeviceAccess& e, uint32_t i, What what);
   Finding* noted(uint32_t pc, const char* kind);
-  std::string at(std::optional<uint32_t> pc) const;
   template <class F>
   void report_unwritten(const Site& site, uint32_t lane, uint64_t address, F&& message);
   void strike(uint64_t address, uint32_t bytes, uint32_t writer);
@@ -95,6 +99,7 @@ class Checker {
   void report_lanes(const E& e, uint32_t i, WordLog::Other other, uint64_t address, const std::byte* there);
   bool at_once_in_order(const SharedAccess& e);
   uint32_t issue_at_once(const SharedAccess& e);
+  void check_proxy(const Site& site, uint32_t lane, uint32_t offset, const char* reader);
   void check_variable(const SharedAccess& e);
   void check_read_only(const DeviceAccess& e);
   static bool is_one_value(const SharedAccess& e);
@@ -113,9 +118,11 @@ class Checker {
   std::vector<Checker*> cluster_;
   uint64_t cta_ = 0;
   uint32_t n_warps_ = 0;
-  /// Bulk copies that may still read each chunk of shared memory, and chunks that a bulk copy has filled.
+  /// Bulk copies that may still read each chunk of shared memory.
   std::unordered_map<uint32_t, uint32_t> bulk_sources_;
-  std::unordered_set<uint32_t> bulk_targets_;
+  /// By warp: stamps of its batches of products that it has not waited for; by warpgroup: its last product.
+  std::vector<std::vector<uint32_t>> batches_;
+  std::vector<uint32_t> last_product_;
   uint32_t exited_ = 0;     ///< warps
   uint32_t unwritten_ = 0;  ///< elements
   SharedShadow shadow_;

@@ -141,6 +141,11 @@ struct Kernel {
   /// Registers that are not proven to be assigned before each use, by their place: their names, else empty. No other
   /// register has their row.
   std::vector<std::string> unassigned;
+  bool has_wgmma = false;
+  /// By Operand::reg: a number for each register that a wgmma may read or write asynchronously; 0: none.
+  std::vector<uint32_t> watched;
+  std::vector<std::string> watched_names;  ///< by that number
+  uint32_t registers_per_thread = 0;       ///< when the kernel begins, as its directives fix them; 0: they do not
 };
 
 }  // namespace roofgen::sim

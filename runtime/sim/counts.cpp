@@ -140,6 +140,13 @@ void Counter::on(const AsyncWait& e) {
   counts_.async_distance += e.distance;
 }
 
+/// Shared memory delivers 128 bytes at a time; the layouts of matrices have no conflicts.
+void Counter::on(const WgmmaIssue& e) {
+  Requests& r = requests_[e.site.pc];
+  r.wavefronts += e.offsets.size() / 8;
+  r.ideal_wavefronts += e.offsets.size() / 8;
+}
+
 void Counter::add_lanes(const DeviceAccess& e) {
   const bool write = e.op != Op::kRead;
   uint64_t lines[32];
@@ -225,7 +232,7 @@ Counts Counter::finish() const {
     if (in.flags & kFlagPart) continue;
     c.warp_instructions += executed_[i];
     c.*kCountOfClass[static_cast<size_t>(in.cls)] += executed_[i];
-    if (in.cls == Class::kMma) c.mma_flops += executed_[i] * 2 * 16 * 8 * in.sub;
+    if (in.cls == Class::kMma) c.mma_flops += executed_[i] * 2 * 16 * 8 * in.count * in.sub;
   }
   for (const Requests& r : requests_) {
     c.smem_wavefronts += r.wavefronts;

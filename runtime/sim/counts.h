@@ -87,6 +87,7 @@ class Counter {
   void on(const DeviceAccess& e);
   void on(const BulkRequest& e) { add_row(e.site.pc, e.first, e.bytes, e.write); }
   void on(const AsyncWait& e);
+  void on(const WgmmaIssue& e);
 
   /// Adds the counts of another counter of the same kernel.
   void add(const Counter& other);

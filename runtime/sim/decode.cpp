@@ -26,8 +26,7 @@ void Decoder::unknown_opcode() const {
                                                 {"sured", "surfaces"},
                                                 {"suq", "surfaces"},
                                                 {"istypep", "textures and surfaces"},
-                                                {"wgmma", "warp group matrix instructions"},
-                                                {"tcgen05", "the tensor cores of sm_100"},
+                                                 {"tcgen05", "the tensor cores of sm_100"},
                                                 {"alloca", "stacks of any size"},
                                                 {"stacksave", "stacks of any size"},
                                                 {"stackrestore", "stacks of any size"}};
@@ -73,6 +72,7 @@ bool Decoder::lane_instruction(const PtxStmt& stmt) {
   const std::optional<uint32_t> narrowed =
       stmt.name.starts_with("cvt.") ? low_half(stmt.operands[1], entry->signature.src[0]) : std::nullopt;
   Inst& in = emit_lane(*entry, stmt.name);
+  if (stmt.name.starts_with("mov.")) in.flags |= kFlagCopy;
   derives_.resize(kernel_.code.size());
   derives_.back() = derivation(stmt.name);
   if (narrowed) {
@@ -193,7 +193,7 @@ void Decoder::instruction(const PtxStmt& stmt) {
            carry_instruction(stmt, base))
     ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
-           !cluster_instruction(stmt, base, m) && !lane_instruction(stmt))
+           !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
   guarded_ = nullptr;
 }
@@ -274,6 +274,7 @@ void Decoder::run() {
   emit(Kind::kExit, Class::kControl).flags |= kFlagPart;  // falling off the end returns
   resolve_branches();
   mark_copies();
+  watch_products();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
   find_shared_variables(kernel_, derives_, variable_of_constant_);
   first_reads_of_cas();
@@ -288,6 +289,7 @@ Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& functio
   std::copy_n(function.maxntid, 3, kernel.max_threads);
   std::copy_n(function.reqntid, 3, kernel.required_threads);
   std::copy_n(function.reqnctapercluster, 3, kernel.required_cluster);
+  kernel.registers_per_thread = function.registers_per_thread();
   try {
     Decoder(module, function, opcodes, global_address, kernel).run();
   } catch (const DecodeError& e) {

@@ -149,6 +149,12 @@ class Decoder {
   // decode_wmma.cpp
   void wmma(const PtxStmt& stmt, Modifiers& m);
 
+  // decode_wgmma.cpp
+  bool warpgroup_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+  void need_sm_90a(const PtxStmt& stmt) const;
+  void wgmma(const PtxStmt& stmt, Modifiers& m);
+  void watch_products();
+
   // decode_bulk.cpp
   void bulk_copy(const PtxStmt& stmt, Modifiers& m);
 

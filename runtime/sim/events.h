@@ -141,6 +141,29 @@ struct BulkSource {
   bool begins;
 };
 
+// ---- products of warpgroups ---------------------------------------------------------------------------
+
+/// Four warps, from `first` on, begin a product; the site is that of the last one. It reads pieces of 16 bytes of shared
+/// memory until they have waited for its batch.
+struct WgmmaIssue {
+  Site site;
+  uint32_t first;
+  std::span<const uint32_t> offsets;
+};
+/// A warp closes a batch of products, or waits until at most `pending` of its batches are under way.
+struct WgmmaCommit {
+  Site site;
+};
+struct WgmmaWait {
+  Site site;
+  uint32_t pending;
+};
+/// A warpgroup gets another number of registers per thread (setmaxnreg); the site is that of its last warp.
+struct RegistersSet {
+  Site site;
+  uint32_t registers;
+};
+
 // ---- synchronisation -----------------------------------------------------------------------------------
 
 inline constexpr uint32_t kClusterBarrierId = 16;  ///< past the barriers of the CTA
@@ -197,6 +220,10 @@ class Listener {
   virtual void on(const AsyncWait&) {}
   virtual void on(const AsyncLand&) {}
   virtual void on(const BulkSource&) {}
+  virtual void on(const WgmmaIssue&) {}
+  virtual void on(const WgmmaCommit&) {}
+  virtual void on(const WgmmaWait&) {}
+  virtual void on(const RegistersSet&) {}
   virtual void on(const BarrierArrive&) {}
   virtual void on(const BarrierWait&) {}
   virtual void on(const BarrierRelease&) {}

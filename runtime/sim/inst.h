@@ -56,6 +56,11 @@ enum class Kind : uint8_t {
   kBulkCopy,
   kWmmaLoad,
   kWmmaStore,
+  kWgmma,
+  kWgmmaFence,
+  kWgmmaCommit,
+  kWgmmaWait,
+  kSetRegisters,  ///< setmaxnreg: imm registers per thread, sub 1: more than before
   kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
@@ -88,6 +93,15 @@ inline constexpr uint8_t kMbarrierExpects = 2;     ///< an arrival expects bytes
 inline constexpr uint8_t kMbarrierNoIncrease = 4;  ///< copies: the arrival counts
 enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
 enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot, kElect };
+
+/// Types of the multiplicands of wgmma: Inst::type has that of A, and that of B in its upper half.
+enum class Multiplicand : uint8_t { kF16, kBf16, kTf32, kE4m3, kE5m2, kS8, kU8 };
+/// What the products of wgmma are added to.
+enum class WgmmaSum : uint8_t { kF32, kF16, kS32 };
+/// Bits of a wgmma's `imm`, beside its WgmmaSum in the lowest two: the product is subtracted; A or B is contiguous in m
+/// or n; A is in registers, the last four entries of the list; there is no scale-d but `false`.
+inline constexpr int64_t kWgmmaSumMask = 3, kWgmmaNegative = 4, kWgmmaTurnedA = 8, kWgmmaTurnedB = 16,
+                         kWgmmaRegistersA = 32, kWgmmaReplaces = 64;
 
 /// Accounting class of an instruction (struct Counts of pipeline.h).
 enum class Class : uint8_t {
@@ -138,6 +152,9 @@ inline constexpr uint8_t kFlagWide = 128;  ///< loads: destination rows are 64-b
                                            ///< its rows are 64-bit
 inline constexpr uint8_t kFlagReduces = 128;  ///< atomics: `red`, whose read acquires nothing
 
+inline constexpr uint16_t kFlagWatched = 256;  ///< reads or writes a register of Kernel::watched
+inline constexpr uint16_t kFlagCopy = 512;     ///< lane-wise: moves one register as it is
+
 struct Inst {
   LaneFn lane = nullptr;
   int64_t imm = 0;                      ///< address displacement, number of the rule (MadeOf), ...
@@ -156,7 +173,7 @@ struct Inst {
       0;  ///< bytes per element of a memory access; of a lane-wise instruction's sources, if its rule needs it
   uint8_t count = 1;  ///< vector elements or matrices
   uint8_t space = 0;  ///< enum Space
-  uint8_t flags = 0;
+  uint16_t flags = 0;
   uint8_t type = 0;                       ///< element type tag of atomics and reductions
   MemoryScope scope = MemoryScope::kSys;  ///< of strong accesses and fences
 };
@@ -218,6 +235,16 @@ struct RowTable {
                     const LaneOrder& order);
 };
 
+/// Products of wgmma, a warp's 16 rows at a time. Matrices are in float, in blocks of 8 rows (of A) or columns (of B):
+/// of each k the 8 elements one after the other, of columns the even ones before the odd ones.
+struct WgmmaTable {
+  /// Decodes 8 pieces of 16 bytes: rows with elements along k; or, `turned`, of 8 values of k, with 8 rows each.
+  void (*decode)(Multiplicand type, bool turned, bool columns, const void* const piece[8], float* out);
+  /// sums = a b, or sums + a b if it `keeps` them. `sums`: the warp's registers, a row of 32 lanes each.
+  void (*multiply)(WgmmaSum type, uint32_t* const* sums, const float* a, const float* b, uint32_t n, uint32_t k,
+                   bool keeps);
+};
+
 /// The lane functions compiled for one host instruction set.
 struct LaneTable {
   const char* isa;
@@ -225,6 +252,7 @@ struct LaneTable {
   uint32_t count;
   Transpose8x8 transpose;
   RowTable rows;
+  WgmmaTable wgmma;
 };
 
 }  // namespace roofgen::sim

@@ -168,6 +168,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
     if ((in.flags | w.follow) & kFlagTracked) [[unlikely]]
       follow(w, in);
     uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
+    if (in.flags & kFlagWatched && mask && in.kind != Kind::kWgmma) [[unlikely]]
+      watch(w, in, mask);
     if constexpr (kListened) state_.listener->on(Issue{site(w), w.active, mask});
     if (!mask) {
       ++w.pc;
@@ -252,6 +254,23 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kAssert: assertion(w, in, mask);
         case Kind::kWmmaLoad: wmma_load(w, in, mask), ++w.pc; break;
         case Kind::kWmmaStore: wmma_store(w, in, mask), ++w.pc; break;
+        case Kind::kWgmma: wgmma(w, in, mask); break;
+        case Kind::kWgmmaFence:
+          require_full(w, in, mask, "partial-warp", "wgmma.fence");
+          ++w.fences, ++w.pc;
+          break;
+        case Kind::kWgmmaCommit:
+          require_full(w, in, mask, "partial-warp", "wgmma.commit_group");
+          ++w.batches;
+          emit(WgmmaCommit{site(w)});
+          ++w.pc;
+          break;
+        case Kind::kWgmmaWait:
+          require_full(w, in, mask, "partial-warp", "wgmma.wait_group");
+          wgmma_wait(w, in);
+          ++w.pc;
+          break;
+        case Kind::kSetRegisters: set_registers(w, in, mask); break;
         case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
         case Kind::kClusterBarrier: cluster_barrier(w, in, mask); break;
         case Kind::kClusterRank: cluster_rank(w, in, mask), ++w.pc; break;

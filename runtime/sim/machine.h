@@ -26,6 +26,8 @@ namespace roofgen::sim {
 inline constexpr int kReady = -1;
 inline constexpr int kAtClusterBarrier = kClusterBarrierId;
 inline constexpr int kWaitsForPhase = 100;  ///< of an mbarrier, beyond the numbers of all barriers
+inline constexpr int kAtWarpgroup = 101;        ///< for the other warps of its group
+inline constexpr int kWaitsForRegisters = 102;  ///< that another group gives back
 inline constexpr int kWaitsForLanes = -2;   ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
@@ -70,6 +72,13 @@ struct BulkRead {
   std::vector<uint32_t> from;
 };
 
+/// What products of a warpgroup do with a register, by number of their batch, from 1; 0: nothing.
+struct ProductUse {
+  uint32_t written_by = 0, read_by = 0;
+  uint32_t pc = 0;       ///< of the product
+  uint32_t changed = 0;  ///< 1 + the warp's fences when something else wrote it
+};
+
 struct TensorView;
 
 struct Warp {
@@ -93,6 +102,8 @@ struct Warp {
   size_t copies_begin = 0;
   std::vector<BulkRead> bulk_reads;
   uint32_t bulk_committed[kWarpSize] = {};
+  uint32_t fences = 0, batches = 0, batches_done = 0;  ///< of products: fences, batches that are closed and waited for
+  std::vector<ProductUse> uses;                        ///< by Kernel::watched
   bool impatient = false;  ///< its next wait for a phase ends at once
   bool finished() const { return dead == ~0u; }
 };
@@ -341,6 +352,20 @@ class Machine {
   void wmma_load(Warp& w, const Inst& in, uint32_t mask);
   void wmma_store(Warp& w, const Inst& in, uint32_t mask);
 
+  // machine_wgmma.cpp
+  bool warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const char* name);
+  void release_warpgroup(Warp& w);
+  void watch(Warp& w, const Inst& in, uint32_t mask);
+  static uint32_t sums_of(const Inst& in) {
+    return in.count * ((in.imm & kWgmmaSumMask) == static_cast<int64_t>(WgmmaSum::kF16) ? 2u : 4u);
+  }
+  void use_registers(Warp& w, const Site& at);
+  void wgmma_wait(Warp& w, const Inst& in);
+  uint64_t descriptor(const Warp& w, uint32_t place, const char* name) const;
+  void read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blocks, float* out);
+  void wgmma(Warp& w, const Inst& in, uint32_t mask);
+  void set_registers(Warp& w, const Inst& in, uint32_t mask);
+
   // machine_bulk.cpp
   void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
   TensorView tensor_map(const Warp& w, uint64_t address, uint32_t lane);
@@ -409,6 +434,9 @@ class Machine {
   std::unordered_map<uint64_t, uint8_t> partly_undefined_;
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
+  std::vector<uint32_t> wgmma_reads_;     ///< offsets of the pieces that the current product reads
+  std::vector<uint32_t> group_registers_;  ///< per thread of each warpgroup; 0: not known
+  uint32_t free_registers_ = 0;            ///< of the CTA
   uint32_t vain_waits_ = 0;  ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
   std::vector<Buffer*> row_buffer_;  ///< per instruction: where its last row was

@@ -135,6 +135,8 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   }
   ended_ = false;
   bulk_copies_.clear();
+  group_registers_.assign((n_warps_ + 3) / 4, kernel_.registers_per_thread);
+  free_registers_ = 0;
   last_buffer_ = nullptr;
   std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
   // The reserved part starts as zeros: cooperative groups do not initialise their barriers there.
@@ -165,6 +167,8 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
     w.impatient = false;
+    w.fences = w.batches = w.batches_done = 0;
+    w.uses.assign(kernel_.watched_names.size(), {});
     w.copies.clear();
     w.copies_begin = 0;
     w.bulk_reads.clear();
@@ -192,6 +196,14 @@ Finding Machine::deadlock() const {
   const Warp* at = nullptr;
   uint32_t sleeping = 0, sleeper_pc = 0, sleeper_lane = 0;
   const Warp* sleeper = nullptr;
+  for (const Warp& w : warps_)
+    for (const Fragment& f : w.parked)
+      if (f.barrier == kAtWarpgroup)
+        for (uint32_t i = w.index / 4 * 4; i < w.index / 4 * 4 + 4; ++i)
+          if (warps_[i].finished())
+            return finding("partial-warp",
+                           fmt::format("warp {} waits for the 4 warps of its group, but warp {} has ended", w.index, i),
+                           w, f.pc, 0);
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
       if (f.barrier == kWaitsForPhase) {

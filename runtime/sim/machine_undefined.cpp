@@ -61,8 +61,11 @@ void Machine::follow(Warp& w, const Inst& in) {
     if (o.field == Operand::kGuard) need(w, o.place, w.active);
   const uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
   if (in.kind == Kind::kLane) return follow_lanes(w, in, mask);
+  // A product replaces its sums where scale-d is false.
+  const bool replaces = in.kind == Kind::kWgmma && (in.imm & kWgmmaReplaces || !(w.regs.preds[in.c] & mask));
   for (const Operand& o : operands) {
     if (o.is_def || o.field == Operand::kGuard) continue;
+    if (replaces && o.field == Operand::kList && o.entry < sums_of(in)) continue;
     const bool shuffled = in.kind == Kind::kShuffle && o.field == Operand::kA;
     const bool stored = in.kind == Kind::kStore && o.field == Operand::kList;
     if (shuffled || (stored && w.follow)) continue;  // holes_in() looks at what is stored

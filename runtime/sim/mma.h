@@ -106,12 +106,9 @@ struct U8Words {
   static FN f32x8 expand(u32x8 w, int j) { return __builtin_convertvector((s32x8)(w >> (8 * j) & 0xffu), f32x8); }
 };
 
-/// Rows n of four words (k pairs) become four vectors over n.
-FN void transpose_words(const u32* rows, u32x8 out[4]) {
-  u32x8 r[4], t[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    r[i] = concat<u32x8>(load_vector<u32x4>(rows + 4 * i), load_vector<u32x4>(rows + 4 * i + 16));
+/// Eight rows of four words, row i and row i + 4 in one vector, become four vectors over the rows.
+FN void transpose_pairs(const u32x8 r[4], u32x8 out[4]) {
+  u32x8 t[4];
   t[0] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
   t[1] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
   t[2] = ROOFGEN_SHUFFLE(u32x8, u32x8, r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -120,6 +117,14 @@ FN void transpose_words(const u32* rows, u32x8 out[4]) {
   out[1] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[0], t[2], 2, 3, 10, 11, 6, 7, 14, 15);
   out[2] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[1], t[3], 0, 1, 8, 9, 4, 5, 12, 13);
   out[3] = ROOFGEN_SHUFFLE(u32x8, u32x8, t[1], t[3], 2, 3, 10, 11, 6, 7, 14, 15);
+}
+/// Rows n of four words (k pairs) become four vectors over n.
+FN void transpose_words(const u32* rows, u32x8 out[4]) {
+  u32x8 r[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    r[i] = concat<u32x8>(load_vector<u32x4>(rows + 4 * i), load_vector<u32x4>(rows + 4 * i + 16));
+  transpose_pairs(r, out);
 }
 
 #if defined(__FMA__)

@@ -71,7 +71,11 @@ struct PtxFunction {
   uint32_t maxntid[3] = {0, 0, 0};
   uint32_t reqntid[3] = {0, 0, 0};
   uint32_t reqnctapercluster[3] = {0, 0, 0};
+  uint32_t minnctapersm = 0, maxnreg = 0;
   std::vector<PtxStmt> body;
+
+  /// With which the kernel begins if it changes them (setmaxnreg): ptxas gives it as many as the directives allow.
+  uint32_t registers_per_thread() const;
 };
 
 /// A `.loc`: the source line the following instructions come from.

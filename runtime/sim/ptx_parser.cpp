@@ -172,6 +172,14 @@ std::vector<PtxVar> Parser::parameters() {
   return list;
 }
 
+uint32_t PtxFunction::registers_per_thread() const {
+  constexpr uint32_t kOfMultiprocessor = 65536, kMost = 256;
+  const uint32_t* block = reqntid[0] ? reqntid : maxntid;
+  const uint64_t threads = (uint64_t{block[0]} * block[1] * block[2] + 31) / 32 * 32 * minnctapersm;
+  if (maxnreg) return (maxnreg + 7) / 8 * 8;
+  return threads ? static_cast<uint32_t>(std::min<uint64_t>(kOfMultiprocessor / threads / 8 * 8, kMost)) : 0;
+}
+
 void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
   PtxFunction& f = m.functions.emplace_back();
   f.is_entry = is_entry;
@@ -192,8 +200,9 @@ void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
     } else if (is(".explicitcluster")) {
       advance();
     } else if (is(".minnctapersm") || is(".maxnreg") || is(".maxnctapersm") || is(".maxclusterrank")) {
+      uint32_t unused = 0, &value = is(".minnctapersm") ? f.minnctapersm : is(".maxnreg") ? f.maxnreg : unused;
       advance();
-      need_integer("directive value", 65535);
+      value = static_cast<uint32_t>(need_integer("directive value", 65535));
     } else if (is(".noreturn")) {
       advance();
     } else if (is(".pragma")) {

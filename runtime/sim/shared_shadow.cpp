@@ -5,14 +5,17 @@
 
 namespace roofgen::sim {
 
-void SharedShadow::reset(uint32_t bytes, uint32_t warps) {
+void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
   chunks_.assign((bytes + 15) / 16, Chunk{});
   if (!words_.empty()) words_.resize(chunks_.size() * 4);
   parts_.clear();
   free_parts_.clear();
   many_.clear();
   phases_.clear();
+  free_many_.clear();
   warps_ = warps;
+  readers_ = warps + engines;
+  engines_ = engines ? ((1u << engines) - 1) << warps : 0;
   records_races_ = false;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
@@ -31,8 +34,17 @@ void SharedShadow::refresh_floor(uint32_t warp) {
   floor_[warp] = floor;
 }
 
+void SharedShadow::start_engine(uint32_t engine, uint32_t first_warp, uint32_t n) {
+  uint32_t* seen = seen_[engine];
+  for (uint32_t v = 0; v < readers_; ++v) {
+    seen[v] = kMaxStamp;
+    for (uint32_t w = first_warp; w < first_warp + n; ++w) seen[v] = std::min(seen[v], v == w ? now_ : seen_[w][v]);
+  }
+  floor_[engine] = *std::min_element(seen, seen + warps_);
+}
+
 void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
-  for (uint32_t v = 0; v < warps_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
+  for (uint32_t v = 0; v < readers_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
   offered_[id][warp] = std::max(offered_[id][warp], now_);
   if (!waits) advance();  // the arrival does not cover the next accesses of the warp
 }
@@ -40,7 +52,7 @@ void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
 void SharedShadow::release(uint32_t id, uint32_t waiters) {
   for (uint32_t w = 0; w < warps_; ++w) {
     if (!(waiters >> w & 1)) continue;
-    for (uint32_t v = 0; v < warps_; ++v) seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
+    for (uint32_t v = 0; v < readers_; ++v) seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
     refresh_floor(w);
   }
   settled_ = *std::min_element(floor_, floor_ + warps_);
@@ -50,7 +62,7 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
 
 void SharedShadow::signal(uint32_t offset, uint32_t warp, bool advances) {
   Phases& p = phases_[offset];
-  for (uint32_t v = 0; v < warps_; ++v) p.current[v] = std::max(p.current[v], seen_[warp][v]);
+  for (uint32_t v = 0; v < readers_; ++v) p.current[v] = std::max(p.current[v], seen_[warp][v]);
   p.current[warp] = std::max(p.current[warp], now_);
   if (advances) advance();
 }
@@ -62,10 +74,10 @@ void SharedShadow::fence(uint32_t warp) {
 }
 
 void SharedShadow::proxy_fence(uint32_t warp) {
-  for (uint32_t v = 0; v < warps_; ++v) proxied_[v] = std::max(proxied_[v], v == warp ? now_ : seen_[warp][v]);
+  for (uint32_t v = 0; v < readers_; ++v) proxied_[v] = std::max(proxied_[v], v == warp ? now_ : seen_[warp][v]);
 }
 
-std::optional<uint32_t> SharedShadow::writer_without_proxy_fence(uint32_t offset) const {
+std::optional<uint32_t> SharedShadow::unfenced_writer(uint32_t offset) const {
   const Chunk& c = chunks_[offset >> 4];
   const bool words = c.record.read_stamp == kWords, bytes = c.record.read_stamp == kBytes;
   const Record* r = words ? &words_[offset >> 2] : bytes ? parts_[c.record.writer].record : &c.record;
@@ -76,12 +88,12 @@ std::optional<uint32_t> SharedShadow::writer_without_proxy_fence(uint32_t offset
 
 void SharedShadow::signal_fenced(uint32_t offset, uint32_t warp) {
   Phases& p = phases_[offset];
-  for (uint32_t v = 0; v < warps_; ++v) p.current[v] = std::max(p.current[v], fenced_[warp][v]);
+  for (uint32_t v = 0; v < readers_; ++v) p.current[v] = std::max(p.current[v], fenced_[warp][v]);
 }
 
 void SharedShadow::complete(uint32_t offset) {
   Phases& p = phases_[offset];
-  for (uint32_t v = 0; v < warps_; ++v) {
+  for (uint32_t v = 0; v < readers_; ++v) {
     p.completed[v] = std::max(p.completed[v], p.current[v]);
     p.current[v] = 0;
   }
@@ -89,7 +101,7 @@ void SharedShadow::complete(uint32_t offset) {
 
 void SharedShadow::observe(uint32_t offset, uint32_t warp) {
   const Phases& p = phases_[offset];
-  for (uint32_t v = 0; v < warps_; ++v)
+  for (uint32_t v = 0; v < readers_; ++v)
     if (v != warp) seen_[warp][v] = std::max(seen_[warp][v], p.completed[v]);
   refresh_floor(warp);
 }
@@ -100,7 +112,7 @@ void SharedShadow::row_of(uint32_t warp, uint32_t* stamps) const {
 }
 
 void SharedShadow::learn(uint32_t warp, const uint32_t* stamps) {
-  for (uint32_t v = 0; v < warps_; ++v)
+  for (uint32_t v = 0; v < readers_; ++v)
     if (v != warp) seen_[warp][v] = std::max(seen_[warp][v], stamps[v]);
   refresh_floor(warp);
 }
@@ -162,18 +174,18 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
     // Readers this warp has already seen need no memory: who races with them races with this read
     // too, or is ordered after both.
     uint32_t unseen = 0;
-    if (r.read_stamp > floor_[warp])
-      for (uint32_t v = 0; v < warps_; ++v)
+    if (r.read_stamp > floor_[warp] || r.readers & engines_)
+      for (uint32_t v = 0; v < readers_; ++v)
         if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) unseen |= 1u << v;
     if (!unseen) {
       r.readers = me;
       r.read_stamp = now_;
       return o;
     }
-    ManyStamps& m = many_.emplace_back();
-    m.readers = unseen;
-    for (uint32_t v = 0; v < warps_; ++v) m.stamp[v] = r.read_stamp;
-    r.readers = static_cast<uint32_t>(many_.size() - 1);
+    const uint32_t index = new_many();
+    many_[index].readers = unseen;
+    std::fill_n(many_[index].stamp, readers_, r.read_stamp);
+    r.readers = index;
     r.read_stamp = kManyStamps;
   }
   ManyStamps& m = many_[r.readers];
@@ -186,23 +198,35 @@ SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool 
   Outcome o = both_strong ? Outcome{} : check_writer(r, warp, Verdict::kWriteAfterWrite);
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
-    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+    for (uint32_t v = 0; v < readers_ && o.ok(); ++v)
       if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
-  } else if (r.read_stamp > floor_[warp]) {
-    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+  } else if (r.read_stamp > floor_[warp] || r.readers & engines_) {
+    for (uint32_t v = 0; v < readers_ && o.ok(); ++v)
       if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
   }
   if (!o.ok() && !records_races_) return o;
+  if (r.read_stamp == kManyStamps) free_many_.push_back(r.readers);
   r.writer = warp << 27 | now_;
   r.readers = r.read_stamp = 0;
   return o;
 }
 
+uint32_t SharedShadow::new_many() {
+  if (free_many_.empty()) {
+    many_.emplace_back();
+    return static_cast<uint32_t>(many_.size() - 1);
+  }
+  const uint32_t index = free_many_.back();
+  free_many_.pop_back();
+  return index;
+}
+
 /// Two records must not share one entry of many_.
 SharedShadow::Record SharedShadow::own_copy(const Record& r) {
   if (r.read_stamp != kManyStamps) return r;
-  many_.push_back(ManyStamps(many_[r.readers]));
-  return {r.writer, static_cast<uint32_t>(many_.size() - 1), kManyStamps};
+  const uint32_t index = new_many();
+  many_[index] = many_[r.readers];
+  return {r.writer, index, kManyStamps};
 }
 
 void SharedShadow::split(Chunk& c, bool bytes) {
@@ -268,7 +292,7 @@ bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_
     if (c.record.read_stamp == kWords && (c.valid & ~uint32_t{c.pending} & bytes) == bytes) {
       Record& r = words[offset[i] >> 2];
       const bool more = r.read_stamp == now;
-      if (((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (more || r.read_stamp <= floor)) {
+      if (((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (more || (r.read_stamp <= floor && !(r.readers & engines_)))) {
         r.readers = (more ? r.readers : 0) | me;
         r.read_stamp = now;
         continue;
@@ -287,6 +311,7 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   const Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
   if (!o.ok() && !records_races_) return o;
   c.valid |= mask;
+  c.by_copy = false;
   c.strong = static_cast<uint16_t>(strong ? c.strong | mask : c.strong & ~mask);
   if (bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
     if (c.record.read_stamp == kBytes) free_parts_.push_back(c.record.writer);

@@ -6,8 +6,12 @@
 // waiting. `seen[w][v]` is the latest stamp of warp v whose accesses are ordered before the next access of
 // warp w. Two accesses of different warps, one of them a write, race when the later one
 // has not seen the stamp of the earlier one. Precise: no order is assumed that no barrier gives.
+//
+// An engine is a reader beside the warps, numbered behind them: the asynchronous products of a warpgroup. It knows what
+// all of its warps have seen; a warp that waits for a product has seen the engine's reads up to that product's stamp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -34,7 +38,13 @@ class SharedShadow {
   };
 
   /// Begins a CTA with `bytes` of unwritten shared memory and `warps` warps.
-  void reset(uint32_t bytes, uint32_t warps);
+  void reset(uint32_t bytes, uint32_t warps, uint32_t engines = 0);
+  /// The engine's next reads happen after what all of these warps have seen.
+  void start_engine(uint32_t engine, uint32_t first_warp, uint32_t n);
+  /// The warp has seen the engine's reads up to this stamp.
+  void see(uint32_t warp, uint32_t engine, uint32_t stamp) {
+    seen_[warp][engine] = std::max(seen_[warp][engine], stamp);
+  }
 
   /// Whether accesses that race are recorded too, so that the CTA can go on after them. Otherwise an access that races
   /// changes nothing.
@@ -64,6 +74,7 @@ class SharedShadow {
     if (c.pending || !may_write_quickly(c.record, warp)) return false;
     c.valid = c.pending = 0xffff;
     c.strong = 0;
+    c.by_copy = false;
     c.record = {warp << 27 | now_, 0, 0};
     return true;
   }
@@ -90,6 +101,7 @@ class SharedShadow {
       c.valid = 0xffff;
       c.pending = pending;
       c.strong = 0;
+      c.by_copy = false;
       c.record = {warp << 27 | now_, 0, 0};
       return {};
     }
@@ -117,6 +129,7 @@ class SharedShadow {
         (n == 1 || may_write_quickly(words_[word + 1], warp))) {
       c.valid |= static_cast<uint16_t>(bytes);
       c.strong &= static_cast<uint16_t>(~bytes);
+      c.by_copy = false;
       for (uint32_t i = 0; i < n; ++i) words_[word + i] = {warp << 27 | now_, 0, 0};
       return {};
     }
@@ -137,8 +150,15 @@ class SharedShadow {
   void fence(uint32_t warp);
   /// fence.proxy.async: what the warp has done and seen is visible to bulk copies.
   void proxy_fence(uint32_t warp);
-  /// The last writer of a chunk, if no such fence covers its write.
-  std::optional<uint32_t> writer_without_proxy_fence(uint32_t offset) const;
+  /// The last writer of a chunk, if no such fence covers its write; none of one that a bulk copy has filled.
+  std::optional<uint32_t> writer_without_proxy_fence(uint32_t offset) const {
+    const Chunk& c = chunks_[offset >> 4];
+    if (c.by_copy || (c.record.read_stamp < kBytes && (c.record.writer & kStampMask) <= proxied_[c.record.writer >> 27]))
+      return std::nullopt;
+    return unfenced_writer(offset);
+  }
+  /// A bulk copy has filled a chunk.
+  void set_by_copy(uint32_t offset) { chunks_[offset >> 4].by_copy = true; }
   /// Begins a new stamp. At the last stamp nothing changes, and races may be missed until the next barrier reports it.
   void advance() { now_ += now_ < kMaxStamp; }
   bool has_fenced(uint32_t warp) const { return fenced_[warp][warp] > 0; }
@@ -187,6 +207,7 @@ class SharedShadow {
     Record record;
     uint16_t valid = 0, pending = 0;  ///< per byte
     uint16_t strong = 0;              ///< per byte: the last write was
+    bool by_copy = false;             ///< a bulk copy was the last to write
   };
   struct Parts {
     Record record[16];
@@ -196,6 +217,7 @@ class SharedShadow {
     uint32_t stamp[kMaxWarps];
   };
 
+  std::optional<uint32_t> unfenced_writer(uint32_t offset) const;
   Outcome async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   void async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   Outcome read_record(Record& r, uint32_t warp);
@@ -208,7 +230,7 @@ class SharedShadow {
       r.readers |= me;
       return true;
     }
-    if (r.read_stamp > floor) return false;
+    if (r.read_stamp > floor || r.readers & engines_) return false;
     r.readers = me;
     r.read_stamp = now_;
     return true;
@@ -216,7 +238,7 @@ class SharedShadow {
   bool may_write_quickly(const Record& r, uint32_t warp) const {
     const uint32_t floor = floor_[warp];
     return ((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) &&
-           (r.read_stamp <= floor || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
+           ((r.read_stamp <= floor && !(r.readers & engines_)) || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
   }
   /// What split does for words, in the common case.
   void split_quickly(Chunk& c, uint32_t word) {
@@ -228,6 +250,7 @@ class SharedShadow {
   /// Records of its own for each word of the chunk, or for each byte.
   void split(Chunk& c, bool bytes);
   Record own_copy(const Record& r);
+  uint32_t new_many();
   template <class F>
   Outcome each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f);
   void refresh_floor(uint32_t warp);
@@ -237,11 +260,13 @@ class SharedShadow {
   std::vector<Parts> parts_;
   std::vector<uint32_t> free_parts_;
   std::vector<ManyStamps> many_;
+  std::vector<uint32_t> free_many_;
   bool records_races_ = false;
-  uint32_t warps_ = 0;
+  uint32_t warps_ = 0, readers_ = 0;  ///< readers: warps and engines
+  uint32_t engines_ = 0;              ///< a mask
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
-  uint32_t floor_[kMaxWarps];  ///< min over the others of seen_[w]
+  uint32_t floor_[kMaxWarps];  ///< min over the other warps of seen_[w]
   uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
   uint32_t fenced_[kMaxWarps][kMaxWarps];  ///< what seen_ was at the last fence, and the warp's own stamp

@@ -1,0 +1,247 @@
+// Products of warpgroups (wgmma) and their registers. The four warps of a group meet at each product, which is computed
+// at once. What it reads and writes counts as in use until a wgmma.wait_group covers its batch: registers by the records
+// below, shared memory by the checks (SharedShadow, "engines").
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/sim/machine.h"
+#include "runtime/sim/wgmma.h"
+
+namespace roofgen::sim {
+
+std::string MatrixDescriptor::fault(uint64_t bits, uint32_t along) const {
+  constexpr uint64_t kFields = 0xc00e'3fff'3fff'3fff;
+  if (bits & ~kFields) return fmt::format("its reserved bits {:#x} are set", bits & ~kFields);
+  if (span == 16) return base ? "it has a base offset, but no swizzle" : "";
+  const uint32_t column = address % span, row = address % (8 * span) / span;
+  if (column + std::min(along, span) > span)
+    return fmt::format("{} bytes from byte {} of a row go past the {} bytes of the swizzle", std::min(along, span),
+                       column, span);
+  if (row && !base)
+    return fmt::format("it begins in row {} of 8 of the swizzle's pattern, but its base offset is 0", row);
+  return "";
+}
+
+// ---- the warps of a group ------------------------------------------------------------------------------
+
+/// False: the warp waits for the others of its group. The last one goes on for all, and all then continue behind the
+/// instruction.
+bool Machine::warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const char* name) {
+  require_full(w, in, mask, "partial-warp", name);
+  const uint32_t first = w.index / kWarpgroup * kWarpgroup;
+  if (first + kWarpgroup > n_warps_)
+    throw Fault{"partial-warp",
+                fmt::format("{} needs the 4 warps of a group, but the CTA ends with warp {}", name, n_warps_ - 1), 0};
+  const auto here = [](const Warp& v) {
+    return std::find_if(v.parked.begin(), v.parked.end(), [](const Fragment& f) { return f.barrier == kAtWarpgroup; });
+  };
+  bool all = true;
+  for (uint32_t i = first; i < first + kWarpgroup; ++i) {
+    const Warp& v = warps_[i];
+    if (i == w.index) continue;
+    const auto f = here(v);
+    if (f == v.parked.end()) {
+      if (v.finished())
+        throw Fault{"partial-warp", fmt::format("{} needs the 4 warps of a group, but warp {} has ended", name, i), 0};
+      all = false;
+    } else if (f->pc != w.pc) {
+      throw Fault{"partial-warp",
+                  fmt::format("the warps of a group execute different instructions: warp {} waits{}", i,
+                              checker_.at(f->pc)),
+                  0};
+    }
+  }
+  if (all) return true;
+  w.parked.push_back({w.pc, w.active, kAtWarpgroup});
+  w.active = 0;
+  choose(w);
+  return false;
+}
+
+void Machine::release_warpgroup(Warp& w) {
+  const uint32_t first = w.index / kWarpgroup * kWarpgroup;
+  for (uint32_t i = first; i < first + kWarpgroup; ++i)
+    for (Fragment& f : warps_[i].parked)
+      if (f.barrier == kAtWarpgroup) f.barrier = kReady, ++f.pc;
+  ++w.pc;
+}
+
+// ---- registers -----------------------------------------------------------------------------------------
+
+/// An instruction that is no product reads or writes registers of products.
+void Machine::watch(Warp& w, const Inst& in, uint32_t mask) {
+  const bool copies = in.flags & kFlagCopy;
+  ProductUse source;
+  for (const Operand& o : operands_of(in)) {
+    if (o.is_pred || o.is_def || !kernel_.watched[o.reg]) continue;
+    ProductUse& use = w.uses[kernel_.watched[o.reg]];
+    if (copies) source = use;
+    if (copies || use.written_by <= w.batches_done) continue;
+    checker_.report(site(w), "async-pending", first_lane(mask), [&] {
+      return fmt::format("warp {} reads register {} while the wgmma{} may still compute it: no wgmma.wait_group covers it",
+                         w.index, kernel_.watched_names[kernel_.watched[o.reg]], checker_.at(use.pc));
+    });
+    use.written_by = 0;
+  }
+  for (const Operand& o : operands_of(in)) {
+    if (o.is_pred || !o.is_def || !kernel_.watched[o.reg]) continue;
+    ProductUse& use = w.uses[kernel_.watched[o.reg]];
+    const bool sums = use.written_by > w.batches_done && !(copies && source.written_by == use.written_by);
+    if (sums || use.read_by > w.batches_done)
+      checker_.report(site(w), "async-pending", first_lane(mask), [&] {
+        return fmt::format(
+            "warp {} writes register {} while the wgmma{} may still {} it: no wgmma.wait_group covers it", w.index,
+            kernel_.watched_names[kernel_.watched[o.reg]], checker_.at(use.pc), sums ? "compute" : "read");
+      });
+    use = copies ? source : ProductUse{};
+    use.read_by = 0;
+    if (!copies) use.changed = w.fences + 1;
+  }
+}
+
+/// A product begins to use the registers of a warp.
+void Machine::use_registers(Warp& w, const Site& at) {
+  const Inst& in = at.inst;
+  const bool keeps = w.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces);
+  if (w.fences == 0)
+    checker_.report(at, "race", 0, [] { return "wgmma without a wgmma.fence before it"; });
+  const uint32_t batch = w.batches + 1;
+  for (const Operand& o : operands_of(in)) {
+    if (o.field != Operand::kList || o.is_def) continue;  // sums are read and written
+    ProductUse& use = w.uses[kernel_.watched[o.reg]];
+    const bool sum = o.entry < sums_of(in);
+    const auto name = [&] { return kernel_.watched_names[kernel_.watched[o.reg]]; };
+    const Inst* before = use.written_by > w.batches_done ? &kernel_.code[use.pc] : nullptr;
+    const bool same = sum && before && before->count == in.count && (before->imm & kWgmmaSumMask) == (in.imm & kWgmmaSumMask);
+    if ((before && !same) || (sum && use.read_by > w.batches_done))
+      checker_.report(at, "async-pending", 0, [&] {
+        return fmt::format("warp {}: wgmma uses register {} while the {}one{} may still {} it", w.index, name(),
+                           before && sum ? "differently shaped " : "", checker_.at(use.pc),
+                           before ? "compute" : "read");
+      });
+    if (use.changed == w.fences + 1 && (keeps || !sum))
+      checker_.report(at, "race", 0, [&] {
+        return fmt::format("warp {} has written register {} of this wgmma with no wgmma.fence after it", w.index, name());
+      });
+    use.pc = at.pc;
+    use.changed = 0;
+    (sum ? use.written_by : use.read_by) = batch;
+  }
+}
+
+void Machine::wgmma_wait(Warp& w, const Inst& in) {
+  const auto pending = static_cast<uint32_t>(in.imm);
+  if (w.batches > pending) w.batches_done = std::max(w.batches_done, w.batches - pending);
+  emit(WgmmaWait{site(w), pending});
+}
+
+// ---- products ------------------------------------------------------------------------------------------
+
+/// The descriptor in the warps' registers, all the same.
+uint64_t Machine::descriptor(const Warp& w, uint32_t place, const char* name) const {
+  const uint32_t first = w.index / kWarpgroup * kWarpgroup;
+  const uint64_t value = wide_row(warps_[first], place)[0];
+  for (uint32_t i = first; i < first + kWarpgroup; ++i)
+    for (uint32_t l = 0; l < kWarpSize; ++l)
+      if (wide_row(warps_[i], place)[l] != value)
+        throw Fault{"bad-descriptor",
+                    fmt::format("lane {} of warp {} has another descriptor of {} than lane 0 of warp {}", l, i, name,
+                                first),
+                    l};
+  return value;
+}
+
+/// Decodes a matrix of `blocks` blocks of 8 rows (of A) or columns (of B) in shared memory, and lists its pieces.
+void Machine::read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blocks, float* out) {
+  const char* name = is_a ? "A" : "B";
+  const uint64_t bits = descriptor(w, is_a ? in.a : in.b, name);
+  const bool turned = in.imm & (is_a ? kWgmmaTurnedA : kWgmmaTurnedB);
+  const auto type = static_cast<Multiplicand>(is_a ? in.type & 15 : in.type >> 4);
+  const MatrixDescriptor at = MatrixDescriptor::of(bits);
+  if (const std::string why = at.fault(bits, turned ? blocks * 16 : 32); !why.empty())
+    throw Fault{"bad-descriptor", fmt::format("the descriptor {:#x} of {}: {}", bits, name, why), 0};
+  for (uint32_t block = 0; block < blocks; ++block)
+    for (uint32_t step = 0; step < 2; ++step) {
+      const void* pieces[8];
+      for (uint32_t row = 0; row < 8; ++row) {
+        const uint32_t place = at.place(turned, block, step, row), offset = place - static_cast<uint32_t>(kSharedBase);
+        if (offset + 16 > shared_bytes_ || offset >= shared_bytes_)
+          throw Fault{"out-of-bounds",
+                      fmt::format("{} of wgmma has 16 bytes at {}, and the CTA's {} bytes of shared memory end at {:#x}",
+                                  name, text(place), shared_bytes_, kSharedBase + shared_bytes_),
+                      0};
+        pieces[row] = shared_.data() + offset;
+        wgmma_reads_.push_back(offset);
+      }
+      lanes_.wgmma.decode(type, turned, !is_a, pieces, out + (block * in.sub + step * (in.sub / 2)) * 8);
+    }
+}
+
+void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
+  if (!warpgroup_together(w, in, mask, "wgmma")) return;
+  const uint32_t first = w.index / kWarpgroup * kWarpgroup, n = 8u * in.count, k = in.sub;
+  const bool registers = in.imm & kWgmmaRegistersA;
+  for (uint32_t i = first; i < first + kWarpgroup; ++i) {
+    if (const uint32_t keep = warps_[i].regs.preds[in.c]; keep != 0 && keep != ~0u)
+      throw Fault{"partial-warp", fmt::format("the lanes of warp {} have different scale-d of a wgmma", i),
+                  first_lane(~keep)};
+    use_registers(warps_[i], Site{in, w.pc, i});
+  }
+  alignas(64) float a[kWgmmaRows * 32], b[256 * 32];
+  wgmma_reads_.clear();
+  if (registers)
+    for (uint32_t i = 0; i < kWarpgroup; ++i)
+      for (uint32_t r = 0; r < 4; ++r) {
+        // A register of A is 8 rows of 16 bytes, a row to four lanes.
+        const uint32_t* from = row(warps_[first + i], kernel_.lists[in.list + sums_of(in) + r]);
+        const void* pieces[8];
+        for (uint32_t g = 0; g < 8; ++g) pieces[g] = from + 4 * g;
+        lanes_.wgmma.decode(static_cast<Multiplicand>(in.type & 15), false, false, pieces,
+                            a + ((2 * i + r % 2) * k + r / 2 * (k / 2)) * 8);
+      }
+  else
+    read_matrix(w, in, true, kWgmmaRows / 8, a);
+  read_matrix(w, in, false, in.count, b);
+  if (in.imm & kWgmmaNegative)
+    for (uint32_t i = 0; i < kWgmmaRows * k; ++i) a[i] = -a[i];
+  emit(WgmmaIssue{site(w), first, {wgmma_reads_.data(), wgmma_reads_.size()}});
+  for (uint32_t i = 0; i < kWarpgroup; ++i) {
+    const Warp& v = warps_[first + i];
+    uint32_t* sums[128];
+    for (uint32_t r = 0; r < sums_of(in); ++r) sums[r] = row(v, kernel_.lists[in.list + r]);
+    lanes_.wgmma.multiply(static_cast<WgmmaSum>(in.imm & kWgmmaSumMask), sums, a + 16 * i * k, b, n, k,
+                          v.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces));
+  }
+  release_warpgroup(w);
+}
+
+// ---- setmaxnreg ----------------------------------------------------------------------------------------
+
+/// Without a number of registers at the start (Kernel::registers_per_thread) nothing limits them here.
+void Machine::set_registers(Warp& w, const Inst& in, uint32_t mask) {
+  if (!warpgroup_together(w, in, mask, "setmaxnreg")) return;
+  uint32_t& now = group_registers_[w.index / kWarpgroup];
+  const auto asked = static_cast<uint32_t>(in.imm);
+  if (now && (in.sub ? asked < now : asked > now))
+    throw Fault{"bad-registers",
+                fmt::format("setmaxnreg.{} to {} registers, but the warps have {}", in.sub ? "inc" : "dec", asked, now),
+                0};
+  constexpr uint32_t kThreads = kWarpgroup * kWarpSize;
+  if (now && in.sub && (asked - now) * kThreads > free_registers_) {
+    // The warp waits with its group until another group gives registers back.
+    w.parked.push_back({w.pc, w.active, kWaitsForRegisters});
+    w.active = 0;
+    return choose(w);
+  }
+  if (now) free_registers_ -= (asked - now) * kThreads;  // unsigned: adds what a group gives back
+  emit(RegistersSet{site(w), asked});
+  if (now) now = asked;
+  for (Warp& v : warps_)
+    for (Fragment& f : v.parked)
+      if (f.barrier == kWaitsForRegisters) f.barrier = kReady;
+  release_warpgroup(w);
+}
+
+}  // namespace roofgen::sim
