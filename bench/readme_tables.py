@@ -86,7 +86,8 @@ def attention_flops(p):
 def problem_key(p):
     """Equal for the documents of `roofgen tune` and bench/peers on the same problem; the latter nests the sizes."""
     flat = {**p, **p.get("dims", {}), **p.get("flags", {})}
-    sizes = tuple(flat.get(name) for name in ("op", "dtype", "L", "kv_len", "d", "batch", "heads", "kv_heads"))
+    names = ("op", "dtype", "L", "kv_len", "d", "batch", "heads", "kv_heads", "M", "N", "K", "rows", "cols")
+    sizes = tuple(flat.get(name) for name in names)
     return sizes + (bool(flat.get("causal")), bool(flat.get("lse")))
 
 
