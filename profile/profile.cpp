@@ -68,6 +68,8 @@ constexpr Advice kAdvice[] = {
     {Stall::kAtomic, "atomic operations on one address",
      "fewer atomic operations: sums within the CTA first, or more addresses"},
     {Stall::kCopies, "asynchronous copies", "more stages, so that copies begin earlier"},
+    {Stall::kProducts, "warpgroup products", "more products in flight: another warpgroup, or a later wait"},
+    {Stall::kPhase, "mbarriers", "more stages, so that copies begin earlier"},
     {Stall::kBarrier, "barriers", "fewer barriers, or more CTAs on an SM, so that others run meanwhile"},
     {Stall::kBranch, "branches", "fewer branches: unrolling, or predication"},
     {Stall::kFetch, "instruction cache", "less unrolling, so that the loop fits in the instruction cache"},

@@ -35,6 +35,11 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
     for (unsigned lane = 0; lane < 32; ++lane)
       if (!(known >> lane & 1)) at[lane] = (kLocalLines << 6) + (uint64_t{index} << 20) + lane * i.bytes;
   };
+  // The memory of another CTA of the cluster stands for this one's.
+  const auto shared_addresses = [&](const Operand& m) {
+    addresses(w, m, at, known);
+    for (uint64_t& a : at) a &= kSharedOffset;
+  };
   const auto shared_access = [&](Access& a, uint32_t lanes, uint32_t bytes) {
     Pattern& p = patterns[index];
     std::array<uint32_t, 32> offsets;
@@ -56,7 +61,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       const Operand* m = memory_operand(0);
       if (!m) return;
       Access& a = new_access();
-      addresses(w, *m, at, known);
+      shared_addresses(*m);
       make_up(mask);
       shared_access(a, mask, i.bytes);
       if (action == Action::kAtoms) {
@@ -73,7 +78,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       const Operand* m = memory_operand(0);
       if (!m) return;
       Access& a = new_access();
-      addresses(w, *m, at, known);
+      shared_addresses(*m);
       const uint32_t rows = i.matrices >= 4 ? kEveryLane : (1u << 8 * i.matrices) - 1;
       make_up(rows);
       shared_access(a, rows, 16);
@@ -84,7 +89,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       const Operand *to = memory_operand(0), *from = memory_operand(1);
       if (!to || !from) return;
       Access& a = new_access();
-      addresses(w, *to, at, known);
+      shared_addresses(*to);
       make_up(mask);
       shared_access(a, mask, i.bytes);
       uint32_t reads = mask;
@@ -157,16 +162,22 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       if (action == Action::kLdl) return load(w, i, at, known, mask);
       return store(w, i, at, known, mask);
     }
+    case Action::kSyncs:
+    case Action::kArrives:
+    case Action::kTensorLoad:
+    case Action::kTensorStore:
+    case Action::kBulkCopy: synchronize(w, i, index, mask); break;
     default: break;
   }
   if (!steers[index]) return;
 
   // The values of unknown lanes are never used.
   const auto forget_results = [&] {
-    const unsigned words = i.opcode->pipe == Pipe::kTensor ? 4
-                           : i.opcode->pipe == Pipe::kFp64 ? 2
-                           : action == Action::kLdsm       ? i.matrices
-                                                           : std::max(1u, i.bytes / 4u);
+    const unsigned words = i.matrix_n                        ? i.matrix_n / 2u
+                           : i.opcode->pipe == Pipe::kTensor ? 4
+                           : i.opcode->pipe == Pipe::kFp64   ? 2
+                           : action == Action::kLdsm         ? i.matrices
+                                                             : std::max(1u, i.bytes / 4u);
     for (size_t k = 0; k < i.results; ++k) {
       const Operand& o = i.operands[k];
       if (o.kind == Kind::kPredicate || o.kind == Kind::kUniformPredicate)
@@ -661,8 +672,13 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
           case Special::kGtMask: d.v[l] = ~((2u << l) - 1); break;
           case Special::kGeMask: d.v[l] = ~((1u << l) - 1); break;
           case Special::kSharedWindowHigh: d.v[l] = static_cast<uint32_t>(kSharedWindow >> 32); break;
-          case Special::kZero:
-          case Special::kClusterCta: d.v[l] = 0; break;
+          case Special::kZero: d.v[l] = 0; break;
+          case Special::kClusterCta: {
+            const Dim3& of = launch.cluster;
+            d.v[l] = cta_x % of.x + of.x * (cta_y % of.y + of.y * (cta_z % of.z));
+            operand_axes |= static_cast<uint8_t>((of.x > 1 ? 1 : 0) | (of.y > 1 ? 2 : 0) | (of.z > 1 ? 4 : 0));
+            break;
+          }
           default: d.known = 0;
         }
       }
@@ -690,6 +706,12 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
         write(w, i.operands[0], d, mask, word);
       }
       return;
+    }
+    case Action::kElect: return put_flag(0, mask & (0 - mask), ~0u);
+    case Action::kSetMaxReg: return put_flag(0, ~0u, ~0u);
+    case Action::kSyncs: {
+      if (i.spelling.find(".PHASECHK") == std::string::npos) break;
+      return put_flag(0, ~0u, ~0u);
     }
     case Action::kP2r: {
       uint32_t bits = 0;

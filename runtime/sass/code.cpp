@@ -36,6 +36,7 @@ Result<Code> read_rest(const CodeRequest& request, std::string_view& bytes) {
     if (k.name == request.kernel) {
       out.first_param = k.first_param;
       out.param_bytes = k.param_bytes;
+      out.param_offsets = k.param_offsets;
       bytes = k.code;
       return out;
     }

@@ -17,6 +17,7 @@ struct Code {
   std::string arch;  ///< "sm_90"
   Cubin cubin;
   uint32_t first_param = 0, param_bytes = 0;
+  std::vector<uint32_t> param_offsets;  ///< of each parameter, from first_param on
   std::vector<Instruction> instructions;
   std::vector<std::string> unknown;  ///< mnemonics that are not in the opcode table, each once
   size_t bytes() const { return instructions.size() * 16; }

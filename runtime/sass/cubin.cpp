@@ -17,7 +17,10 @@ constexpr uint16_t kMachineCuda = 190;  // EM_CUDA
 // Attributes of .nv.info.<kernel>: a format byte, a kind byte, 16 bits of value or of size (binary utilities of the
 // CUDA toolkit name them EIFMT_* and EIATTR_*; nvdisasm prints both).
 constexpr uint8_t kFormatSized = 0x04;
+constexpr uint8_t kParameter = 0x17;  // index in 32 bits, ordinal and offset in 16 bits each, flags
 constexpr uint8_t kParamBank = 0x0a;  // symbol, then offset and size in 16 bits each
+
+constexpr size_t kMostParameters = 4096;
 
 std::string_view view(llvm::StringRef text) { return {text.data(), text.size()}; }
 
@@ -38,6 +41,12 @@ void read_param_bank(std::string_view info, CubinKernel& kernel) {
     if (byte(at) == kFormatSized && byte(at + 1) == kParamBank && size >= 8) {
       kernel.first_param = half(at + 8);
       kernel.param_bytes = half(at + 10);
+    }
+    if (byte(at) == kFormatSized && byte(at + 1) == kParameter && size >= 12) {
+      const size_t ordinal = half(at + 8);
+      if (ordinal >= kMostParameters) return;
+      if (kernel.param_offsets.size() <= ordinal) kernel.param_offsets.resize(ordinal + 1);
+      kernel.param_offsets[ordinal] = half(at + 10);
     }
     at += 4 + size;
   }

@@ -33,6 +33,7 @@ struct CubinKernel {
   std::string_view code;     ///< 16 bytes an instruction; a view of the CUBIN
   uint32_t first_param = 0;  ///< byte of constant bank 0 where the parameters begin
   uint32_t param_bytes = 0;
+  std::vector<uint32_t> param_offsets;    ///< of each parameter, from first_param on
   std::map<int, std::string> banks = {};  ///< constants of this kernel, by bank
 };
 

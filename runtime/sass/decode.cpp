@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <unordered_map>
 
@@ -97,6 +98,18 @@ uint32_t matrix_shape(std::string_view word) {
       {"88128", 8 * 8 * 128}, {"168128", 16 * 8 * 128}, {"168256", 16 * 8 * 256}};
   const auto it = shapes.find(word);
   return it == shapes.end() ? 0 : it->second;
+}
+
+/// The words of "64x256x16", the shape of a warpgroup's product; false: another text.
+bool read_product_shape(std::string_view word, std::array<uint32_t, 3>& shape) {
+  const char *at = word.data(), *const end = at + word.size();
+  for (size_t k = 0; k < shape.size(); ++k) {
+    if (k && (at == end || *at++ != 'x')) return false;
+    const auto [next, error] = std::from_chars(at, end, shape[k]);
+    if (error != std::errc() || shape[k] > 256) return false;
+    at = next;
+  }
+  return at == end;
 }
 
 Special special_of(std::string_view name) {
@@ -315,6 +328,12 @@ void read_modifiers(std::string_view spelling, Instruction& out) {
     if (word == "4" && (out.opcode->action == Action::kLdsm || out.opcode->action == Action::kStsm)) out.matrices = 4;
     if (word == "2" && out.opcode->action == Action::kStsm) out.matrices = 2;
     if (out.opcode->pipe == Pipe::kTensor && out.matrix_flops == 0) out.matrix_flops = 2 * matrix_shape(word);
+    if (std::array<uint32_t, 3> shape{}; out.opcode->action == Action::kProduct && read_product_shape(word, shape)) {
+      out.matrix_flops = 2 * shape[0] * shape[1] * shape[2] / 4;
+      out.matrix_n = static_cast<uint16_t>(shape[1]);
+    }
+    if (word.size() == 2 && word[1] == 'D' && word[0] >= '1' && word[0] <= '5')
+      out.matrix_rank = static_cast<uint8_t>(word[0] - '0');
   }
   if (out.opcode->name == "F2F" || out.opcode->name == "I2F") out.bytes = result_bytes;
   if (out.opcode->name == "F2I") out.bytes = out.has(kU64 | kS64) ? 8 : 4;

@@ -104,7 +104,18 @@ enum class Action : uint8_t {
   kEndCollective,
   kBar,
   kB2r,
-  kDepbar
+  kDepbar,
+  kProduct,  ///< of a warpgroup, asynchronous
+  kWarpgroup,
+  kElect,
+  kSetMaxReg,
+  kSyncs,  ///< operations on mbarriers
+  kArrives,
+  kTensorLoad,
+  kTensorStore,
+  kBulkCopy,
+  kClusterArrive,
+  kClusterWait
 };
 
 inline constexpr int8_t kLeading = -1;
@@ -254,7 +265,9 @@ struct Instruction {
   uint64_t modifiers = 0;
   uint16_t bytes = 4;         ///< of a memory access, for each lane; of a result otherwise
   uint8_t matrices = 1;       ///< of ldmatrix and stmatrix
-  uint32_t matrix_flops = 0;  ///< of the whole warp, for tensor instructions
+  uint32_t matrix_flops = 0;  ///< of the whole warp, for tensor instructions; a quarter of a warpgroup's
+  uint16_t matrix_n = 0;      ///< columns of a warpgroup's product
+  uint8_t matrix_rank = 0;    ///< coordinates of a tensor copy
   uint32_t target = ~0u;      ///< index of the instruction that a branch goes to
   Control control;
   bool known = true;  ///< the mnemonic is in the table

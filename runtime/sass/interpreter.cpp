@@ -41,8 +41,7 @@ void Interpreter::State::constant(const Operand& o, const Lanes& index, uint32_t
     for (unsigned lane = 0; lane < 32; ++lane)
       if (!word_at(index.v[lane], out.v[lane])) out.known &= ~(1u << lane);
   }
-  if (o.bank == 0 && static_cast<uint32_t>(o.value) >= 0x30 && static_cast<uint32_t>(o.value) < code.first_param)
-    out.known = 0;
+  if (o.bank == 0 && !is_set(static_cast<uint32_t>(o.value) + 4 * word)) out.known = 0;
   if (o.bank == 4)
     for (const uint32_t slot : unknown_slots)
       if (static_cast<uint32_t>(o.value) / 8 * 8 == slot) out.known = 0;
@@ -223,7 +222,7 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
     }
     const bool in_shared = is_shared || in_shared_window(a);
     if (in_shared) {
-      if (!is_shared) a -= kSharedWindow;
+      if (!is_shared) a = (a - kSharedWindow) & kSharedOffset;
       if (a + i.bytes <= shared.size()) {
         there = true;
         for (uint32_t b = 0; b < i.bytes; ++b) there = there && shared_known[a + b];
@@ -275,7 +274,7 @@ void Interpreter::State::store(WarpState& w, const Instruction& i, const uint64_
         write_global(a, size, value.known >> lane & 1 ? bytes : nullptr);
         continue;
       }
-      if (i.opcode->action == Action::kStg) a -= kSharedWindow;
+      if (i.opcode->action == Action::kStg) a = (a - kSharedWindow) & kSharedOffset;
       if (a + size > shared.size()) continue;
       std::memcpy(shared.data() + a, &value.v[lane], size);
       std::memset(shared_known.data() + a, value.known >> lane & 1, size);

@@ -19,6 +19,10 @@ namespace roofgen::sass {
 /// The window of shared memory in generic addresses; that of device memory lies far above.
 inline constexpr uint64_t kSharedWindow = uint64_t{0x7f} << 32, kLocalWindow = uint64_t{0x7e} << 32;
 inline constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
+/// That of the kernel's parameters, in which tensor maps lie.
+inline constexpr uint64_t kParameterWindow = uint64_t{0x7d} << 32;
+/// An address in shared memory of a cluster has the CTA's rank in the byte above.
+inline constexpr uint32_t kSharedOffset = 0xffffff;
 inline constexpr uint32_t kEveryLane = ~0u;
 inline constexpr size_t kConvergenceBarriers = 16;
 inline constexpr uint32_t kNowhere = ~0u;
@@ -82,6 +86,7 @@ struct CtaBarrier {
 struct Interpreter::State {
   State(const Code& c, StreamLaunch l) : code(c), launch(std::move(l)), patterns(c.instructions.size()) {
     find_steering();
+    place_parameters();
     bank0.resize(std::max<size_t>(size_t{c.first_param} + launch.params.size(), 0x160) + 16);
     const auto put = [&](size_t at, uint32_t value) { std::memcpy(bank0.data() + at, &value, sizeof value); };
     // Constant bank 0 of a launch: block and grid at 0, the stack pointer at 0x28 (as the code of every kernel reads
@@ -92,6 +97,15 @@ struct Interpreter::State {
     put(0x18, static_cast<uint32_t>(kSharedWindow)), put(0x1c, static_cast<uint32_t>(kSharedWindow >> 32));
     put(0x20, static_cast<uint32_t>(kLocalWindow)), put(0x24, static_cast<uint32_t>(kLocalWindow >> 32));
     put(0x28, 0x00fffdc0);
+    // Of sm_90, as the code of its kernels reads them: whether there are clusters, the reciprocal of their width, their
+    // number on x, and the address of the parameters.
+    if (code.first_param == kHopperParameters) {
+      put(0x140, launch.cluster.count() > 1);
+      const float reciprocal = 1.0f / static_cast<float>(launch.cluster.x);
+      std::memcpy(bank0.data() + 0x150, &reciprocal, sizeof reciprocal);
+      put(0x15c, launch.grid.x / launch.cluster.x);
+      put(0x198, static_cast<uint32_t>(kParameterWindow)), put(0x19c, static_cast<uint32_t>(kParameterWindow >> 32));
+    }
     std::memcpy(bank0.data() + code.first_param, launch.params.data(), launch.params.size());
     for (const auto& [bank, bytes] : code.cubin.banks) banks[bank] = bytes;
     for (const CubinKernel& k : code.cubin.kernels)
@@ -113,6 +127,14 @@ struct Interpreter::State {
       if (!address || v.offset + v.bytes > bank.size() || !launch.read) continue;
       launch.read(address, std::as_writable_bytes(std::span(bank.data() + v.offset, v.bytes)));
     }
+  }
+
+  static constexpr uint32_t kHopperParameters = 0x210;
+  /// Whether the constructor has set the word of constant bank 0 in front of the parameters.
+  bool is_set(uint32_t offset) const {
+    if (offset < 0x30 || offset >= code.first_param) return true;
+    return code.first_param == kHopperParameters &&
+           (offset == 0x140 || offset == 0x150 || offset == 0x15c || offset == 0x198 || offset == 0x19c);
   }
 
   const Code& code;
@@ -151,6 +173,20 @@ struct Interpreter::State {
   uint64_t steps_left = 0, most_of_warp = ~uint64_t{0};
   uint64_t cta_number = 0;
 
+  /// Tensor maps are aligned by their address in constant memory, which depends on the architecture.
+  void place_parameters() {
+    if (launch.param_places.empty() || launch.param_places.size() != code.param_offsets.size()) return;
+    std::vector<std::byte> placed(code.param_bytes);
+    for (size_t k = 0; k < launch.param_places.size(); ++k) {
+      const auto [from, bytes] = launch.param_places[k];
+      const size_t to = code.param_offsets[k];
+      if (placed.size() < to + bytes) placed.resize(to + bytes);
+      std::copy_n(launch.params.begin() + static_cast<ptrdiff_t>(from), bytes,
+                  placed.begin() + static_cast<ptrdiff_t>(to));
+    }
+    launch.params = std::move(placed);
+  }
+
   Result<CtaStream> run(uint64_t cta);
   Result<CtaStream> run_once(uint64_t cta);
   void find_steering();
@@ -176,6 +212,10 @@ struct Interpreter::State {
   bool read_global(uint64_t address, uint32_t bytes, std::byte* out);
   void write_global(uint64_t address, uint32_t bytes, const std::byte* from);
   void request(WarpState& w, Access& a, const uint64_t at[32], uint32_t mask, uint32_t bytes);
+  void synchronize(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+  void add_row(WarpState& w, Access& a, uint64_t address, uint64_t bytes);
+  uint32_t request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5]);
+  bool read_initial_bytes(uint64_t address, std::span<std::byte> out);
   void doubt(uint32_t index, bool is_branch) {
     Doubt& d = doubts[index];
     d.index = index, d.is_branch = is_branch, ++d.count;

@@ -10,6 +10,8 @@ namespace {
 // Registers, uniform registers, predicates, uniform predicates, convergence barriers.
 constexpr size_t kUniformAt = 256, kPredicateAt = 320, kUniformPredicateAt = 328, kBits = 336;
 using Registers = std::bitset<kBits>;
+/// Of a tensor copy: addresses in shared memory, and at most five coordinates.
+constexpr int kTensorRegisters = 7;
 
 /// Number of 32-bit registers that an operand of the instruction covers.
 int width(const Instruction& i, size_t operand) {
@@ -74,7 +76,12 @@ bool is_memory(Action a) {
     case Action::kStsm:
     case Action::kAtomg:
     case Action::kAtoms:
-    case Action::kRed: return true;
+    case Action::kRed:
+    case Action::kSyncs:
+    case Action::kArrives:
+    case Action::kTensorLoad:
+    case Action::kTensorStore:
+    case Action::kBulkCopy: return true;
     default: return false;
   }
 }
@@ -101,6 +108,10 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
     }
   }
   if (i.opcode->pipe == Pipe::kBranch || i.opcode->pipe == Pipe::kBarrier) e.roots |= e.sources;
+  // Counts, bytes and parities; of a tensor copy also the registers behind its first one: barrier and coordinates.
+  if (a == Action::kSyncs || a == Action::kBulkCopy || a == Action::kTensorLoad) e.roots |= e.sources;
+  if ((a == Action::kTensorLoad || a == Action::kTensorStore) && i.count > 0)
+    add(e.roots, kUniformAt, i.operands[0].uniform, kTensorRegisters, kUniformZero);
   // LD and ST have generic addresses.
   e.loads_shared = a == Action::kLds || a == Action::kAtoms || i.opcode->name == "LD";
   e.loads_device = a == Action::kLdg;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "roofgen/pipeline.h"
@@ -34,14 +35,36 @@ struct Access {
   uint8_t tags = 0;  ///< look-ups of lines: a half or a quarter of the warp makes its own for 8 or 16 bytes a lane
 };
 
+/// One operation on an mbarrier, or a copy that the tensor copy engine makes. Barriers are named by their offset in
+/// shared memory: an arrival at the barrier of another CTA of the cluster stands for that CTA's arrival at this one's.
+struct Sync {
+  enum class Kind : uint8_t {
+    kInit,    ///< `count` arrivals complete a phase
+    kArrive,  ///< of `count` threads, which expect `bytes` more
+    kWait,    ///< until the phase of `parity` is complete
+    kLoad,    ///< of `bytes` to shared memory; its end counts at the barrier
+    kStore    ///< of `bytes` from shared memory
+  };
+  Kind kind = Kind::kArrive;
+  static constexpr uint8_t kOfArrival = 2;
+  uint8_t parity = 0;         ///< of a wait; kOfArrival: of the phase of the warp's last arrival at the barrier
+  uint8_t ctas = 1;           ///< that receive a load
+  bool is_remote = false;     ///< an arrival that may be at another CTA's barrier
+  bool after_copies = false;  ///< an arrival once the warp's asynchronous copies have ended
+  uint32_t barrier = 0, count = 0, bytes = 0;
+  uint32_t access = ~0u;  ///< of a copy: its lines of device memory, in WarpStream::accesses
+};
+
 /// One executed warp instruction.
 struct Step {
   static constexpr uint32_t kNoAccess = ~0u;
   static constexpr uint32_t kSkipped = ~0u - 1;  ///< a barrier whose guard is false
-  static constexpr uint32_t kFirstBarrier = 15u << 28;
+  static constexpr uint32_t kFirstSync = 14u << 28, kFirstBarrier = 15u << 28;
   uint32_t index;               ///< in Code::instructions
-  uint32_t access = kNoAccess;  ///< in WarpStream::accesses; of a barrier of the CTA: its number and its warps
-  bool has_access() const { return access < kFirstBarrier; }
+  uint32_t access = kNoAccess;  ///< in WarpStream::accesses or syncs; of a barrier of the CTA: its number and its warps
+  bool has_access() const { return access < kFirstSync; }
+  bool is_sync() const { return access >= kFirstSync && access < kFirstBarrier; }
+  uint32_t sync() const { return access - kFirstSync; }
   /// `warps`: that have to arrive.
   static constexpr uint32_t barrier(uint32_t number, uint32_t warps) { return kFirstBarrier + number * 256 + warps; }
   bool is_barrier() const { return access >= kFirstBarrier && access < kSkipped; }
@@ -52,7 +75,13 @@ struct Step {
 struct WarpStream {
   std::vector<Step> steps;
   std::vector<Access> accesses;
+  std::vector<Sync> syncs;
   std::vector<LineRequest> lines;
+  /// The lines of device memory that a step asks for; null: none.
+  const Access* access_of(const Step& step) const {
+    const uint32_t at = step.has_access() ? step.access : step.is_sync() ? syncs[step.sync()].access : ~0u;
+    return at == ~0u ? nullptr : &accesses[at];
+  }
   uint64_t lane_instructions = 0;  ///< sum of the active lanes, guards included
   uint64_t fp32_lanes = 0;         ///< of them, FP32 additions, multiplications and fused multiply-adds
   uint64_t fma_lanes = 0;          ///< of those, fused multiply-adds
@@ -80,8 +109,11 @@ using TakenShare = std::function<std::optional<double>(uint32_t index)>;
 
 struct StreamLaunch {
   Dim3 grid, block;
+  Dim3 cluster = {};  ///< CTAs of a cluster
   uint32_t dynamic_smem = 0;
   std::vector<std::byte> params;  ///< as they lie in constant bank 0
+  /// Begin and size of each parameter in `params`; with them, the parameters go where the code has them.
+  std::vector<std::pair<uint32_t, uint32_t>> param_places = {};
   /// Device address of a variable of the module; 0: unknown.
   std::function<uint64_t(const std::string&)> variable = {};
   ReadMemory read = {};

@@ -121,7 +121,6 @@ Result<sass::TakenShare> KernelTimer::shares_of(const KernelLaunch& k, const sas
 
 Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
   if (!unavailable_.empty()) return Error{Exit::kUnavailable, unavailable_};
-  if (k.launch->cluster.count() > 1) return Error{Exit::kUnavailable, "the models of one SM know no clusters"};
   if (auto known = recall(k, model)) return std::move(*known);
   const Code code = code_of(*k.binary);
   if (!*code) return code->error();

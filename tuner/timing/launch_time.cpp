@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/sim/tensor_map.h"
 #include "tuner/timing/placement.h"
 
 namespace roofgen::timing {
@@ -121,13 +122,7 @@ class LaunchModel::Estimate {
     const auto all = static_cast<uint64_t>(out_.simulated_ctas);
     const CtaStream* typical = &streams_.at(linear(typical_));
     SmLoad load = load_;
-    // A kernel that keeps the tensor units busy lowers the clock.
-    Interval round = interval(m_, *r_.code, load);
-    if (m_.tensor_share * round.tensor_cycles > kPowerLimited * round.cycles && m_.power_limited_hz < m_.clock_hz) {
-      m_ = at_clock(m_, m_.power_limited_hz);
-      round = interval(m_, *r_.code, load);
-    }
-    out_.clock_hz = m_.clock_hz;
+    const Interval round = interval(m_, *r_.code, load);
     // The mean CTA of the grid does as much more or less than the round's as its loads and its instructions say.
     StreamCounts of_round;
     for (int k = 0; k < load.resident; ++k) {
@@ -146,7 +141,13 @@ class LaunchModel::Estimate {
     out_.counts.l2_read_sectors = l2_per_cta * out_.ctas;
     out_.counts.dram_read_bytes = std::min(l2_per_cta, dram_sectors_per_cta_) * 32 * out_.ctas;
     out_.counts.dram_write_bytes = load.write_back * out_.counts.l2_write_sectors * 32;
-    const Interval again = interval(m_, *r_.code, load);
+    // A kernel that keeps the tensor units busy lowers the clock.
+    Interval again = interval(m_, *r_.code, load);
+    if (again.tensor_cycles > kPowerLimited * again.cycles && m_.power_limited_hz < m_.clock_hz) {
+      m_ = at_clock(m_, m_.power_limited_hz);
+      again = interval(m_, *r_.code, load);
+    }
+    out_.clock_hz = m_.clock_hz;
     const double rate_of_interval =
         again.cycles / std::max(1.0, of_round.warp_instructions) * out_.counts.warp_instructions / out_.ctas;
 
@@ -168,6 +169,8 @@ class LaunchModel::Estimate {
     load.l2_miss = l2_of_all > 0 ? std::min(1.0, dram_sectors_per_cta_ / l2_of_all) : 0;
     load.trace_spans = r_.trace_spans;
     out_.sm = simulate_sm(m_, *r_.code, load);
+    for (uint64_t k = 0; k < std::min<uint64_t>(out_.sm.broken_waits, 1); ++k)
+      out_.doubts.push_back({0, out_.sm.broken_waits, false, {}});
     // Further rounds take as long as the full rounds between the first and the last, but DRAM has to serve them: what
     // only the first round misses in L1 took a part of it from the reads that all rounds have.
     std::vector<double> ends;
@@ -217,8 +220,9 @@ class LaunchModel::Estimate {
       for (const sass::Step& s : w.steps) {
         const sass::Instruction& i = r_.code->instructions[s.index];
         c.pipe_instructions[static_cast<size_t>(i.opcode->pipe)] += 1;
-        if (!s.has_access()) continue;
-        const sass::Access& a = w.accesses[s.access];
+        const sass::Access* access = w.access_of(s);
+        if (!access) continue;
+        const sass::Access& a = *access;
         const Action what = i.opcode->action;
         double sectors = 0;
         for (uint32_t k = 0; k < a.lines; ++k)
@@ -229,20 +233,28 @@ class LaunchModel::Estimate {
         else
           c.shared_store_wavefronts += a.wavefronts;
         if (!a.lines) continue;
-        if (what == Action::kLdg || what == Action::kLdgsts) ++c.global_load_requests, c.global_load_sectors += sectors;
-        if (what == Action::kStg || what == Action::kRed || what == Action::kAtomg)
+        const bool is_tile = s.is_sync(), is_load = is_tile && w.syncs[s.sync()].kind == sass::Sync::Kind::kLoad;
+        if (is_load) c.tile_sectors += sectors;
+        if (what == Action::kLdg || what == Action::kLdgsts || is_load)
+          ++c.global_load_requests, c.global_load_sectors += sectors;
+        if (what == Action::kStg || what == Action::kRed || what == Action::kAtomg || (is_tile && !is_load))
           ++c.global_store_requests, c.l2_write_sectors += sectors;
       }
     }
     return c;
   }
 
-  static constexpr double StreamCounts::*kCounted[] = {
-      &StreamCounts::warp_instructions,      &StreamCounts::thread_instructions,
-      &StreamCounts::fp32_operations,        &StreamCounts::fp32_thread_instructions,
-      &StreamCounts::shared_load_wavefronts, &StreamCounts::shared_store_wavefronts,
-      &StreamCounts::global_load_requests,   &StreamCounts::global_store_requests,
-      &StreamCounts::global_load_sectors,    &StreamCounts::l2_write_sectors};
+  static constexpr double StreamCounts::*kCounted[] = {&StreamCounts::warp_instructions,
+                                                       &StreamCounts::thread_instructions,
+                                                       &StreamCounts::fp32_operations,
+                                                       &StreamCounts::fp32_thread_instructions,
+                                                       &StreamCounts::shared_load_wavefronts,
+                                                       &StreamCounts::shared_store_wavefronts,
+                                                       &StreamCounts::global_load_requests,
+                                                       &StreamCounts::global_store_requests,
+                                                       &StreamCounts::global_load_sectors,
+                                                       &StreamCounts::l2_write_sectors,
+                                                       &StreamCounts::tile_sectors};
 
   /// Calls `f` with every count that grows with the CTAs, of each of the given sums.
   template <class F, class... Sums>
@@ -454,10 +466,12 @@ class LaunchModel::Estimate {
   void for_each_read(F f, const CtaStream& cta) const {
     for (const sass::WarpStream& w : cta.warps)
       for (const sass::Step& s : w.steps) {
-        if (!s.has_access()) continue;
+        const sass::Access* access = w.access_of(s);
+        if (!access) continue;
         const Action what = r_.code->instructions[s.index].opcode->action;
-        if (what != Action::kLdg && what != Action::kLdgsts && what != Action::kAtomg) continue;
-        const sass::Access& a = w.accesses[s.access];
+        const bool is_load = s.is_sync() && w.syncs[s.sync()].kind == sass::Sync::Kind::kLoad;
+        if (what != Action::kLdg && what != Action::kLdgsts && what != Action::kAtomg && !is_load) continue;
+        const sass::Access& a = *access;
         for (uint32_t l = 0; l < a.lines; ++l) f(s.index, w.lines[a.first_line + l]);
       }
   }
@@ -623,7 +637,9 @@ class LaunchModel::Estimate {
         {"SFU", xu * per_cta / m_.schedulers / chip},
         {"shared memory", (c.shared_load_wavefronts + c.shared_store_wavefronts) * m_.cycles_per_wavefront / chip},
         {"issue", c.warp_instructions / m_.schedulers / chip},
-        {"L2", 32 * (c.l2_read_sectors + c.l2_write_sectors) / (m_.l2_total_bytes_per_cycle * m_.clock_hz)},
+        {"L2", (32 * (c.l2_read_sectors - c.tile_sectors + c.l2_write_sectors) / m_.l2_total_bytes_per_cycle +
+                32 * c.tile_sectors / m_.copy_l2_bytes_per_cycle) /
+                   m_.clock_hz},
         {"DRAM", (c.dram_read_bytes + c.dram_write_bytes) / (m_.dram_bytes_per_cycle * m_.clock_hz)}};
     for (const auto& [name, seconds] : roofs)
       if (seconds > out_.roofline_s) out_.roofline_s = seconds, out_.roof = name;
@@ -658,6 +674,27 @@ Result<LaunchTime> LaunchModel::time(const Machine& machine) { return estimate_-
 
 size_t LaunchModel::stream_bytes() const { return estimate_->stream_bytes(); }
 
+namespace {
+
+/// A tensor map in the form that the simulator and the interpreter read.
+std::array<std::byte, sim::kTensorMapBytes> encoded(const TensorMap& map, uint64_t address) {
+  sim::TensorView view;
+  view.address = address;
+  view.rank = static_cast<uint32_t>(map.dims.size());
+  view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
+  view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
+  for (uint32_t d = 0; d < view.rank; ++d) {
+    view.dims[d] = map.dims[d];
+    view.box[d] = map.box[d];
+    if (d) view.strides[d] = map.stride_bytes[d - 1];
+  }
+  std::array<std::byte, sim::kTensorMapBytes> out{};
+  view.encode(out.data());
+  return out;
+}
+
+}  // namespace
+
 sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read) {
   // Far above any offset in a buffer, far below the range of local memory (kLocalLines).
   constexpr uint64_t kFirstBuffer = uint64_t{0x7} << 40, kApart = uint64_t{1} << 38;
@@ -665,15 +702,19 @@ sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read) {
   out.grid = launch.grid;
   out.block = launch.block;
   out.dynamic_smem = launch.smem_bytes;
+  out.cluster = launch.cluster;
   std::vector<std::string> buffers;
   const auto pass = [&](const void* from, size_t bytes, size_t align) {
     out.params.resize((out.params.size() + align - 1) / align * align);
     const auto* begin = static_cast<const std::byte*>(from);
+    out.param_places.emplace_back(out.params.size(), bytes);
     out.params.insert(out.params.end(), begin, begin + bytes);
   };
   for (const Arg& a : launch.args) {
     if (a.map) {
-      const std::array<std::byte, 128> descriptor{};
+      const uint64_t address = kFirstBuffer + buffers.size() * kApart;
+      buffers.push_back(a.name);
+      const std::array<std::byte, sim::kTensorMapBytes> descriptor = encoded(*a.map, address);
       pass(descriptor.data(), descriptor.size(), 64);
     } else if (a.is_buffer) {
       const uint64_t address = kFirstBuffer + buffers.size() * kApart;

@@ -64,6 +64,17 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.tensor_tf32 = cell("mma_sync_flops_per_clk_tf32", 0) / m.schedulers;
   m.tensor_int8 = cell("mma_sync_flops_per_clk_int8", 0) / m.schedulers;
   m.tensor_fp64 = cell("mma_sync_flops_per_clk_fp64", 0) / m.schedulers;
+  m.product_f16 = cell("wgmma_flops_per_clk_fp16", 0) / m.schedulers;
+  m.product_tf32 = cell("wgmma_flops_per_clk_tf32", 0) / m.schedulers;
+  m.product_fp8 = cell("wgmma_flops_per_clk_fp8", 0) / m.schedulers;
+  m.product_int8 = cell("wgmma_flops_per_clk_int8", 0) / m.schedulers;
+  m.product_tail = cell("wgmma_latency", 0);
+  m.product_queue = static_cast<int>(cell("wgmma_queue", 1));
+  m.shared_bytes_per_cycle = cell("smem_bytes_per_clk", 128);
+  m.copy_start = cell("copy_latency", 0);
+  m.phase_cycles = cell("phase_latency", 0);
+  m.cluster_cycles = cell("cluster_latency", 0);
+  m.register_cycles = cell("setmaxnreg_latency", 0);
   m.cycles_per_wavefront = d.at("smem_wavefront_cycles");
   m.shared_least = d.at("smem_instruction_cycles");
   m.memory_queue = static_cast<int>(d.at("memory_queue"));
@@ -83,6 +94,7 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
     if (kib * 1024 <= d.at("smem_per_sm") && (arch != 75 || kib >= 32)) m.carve_outs.push_back(kib * 1024);
   m.l2_bytes_per_cycle = cell("l2_bytes_per_clk_sm", 64);
   m.l2_total_bytes_per_cycle = 1e9 * d.at("l2_sustained_gb_s") / m.clock_hz;
+  m.copy_l2_bytes_per_cycle = cell("copy_l2_bytes_per_clk", m.l2_total_bytes_per_cycle);
   m.dram_bytes_per_cycle = 1e9 * d.at("dram_sustained_gb_s") / m.clock_hz;
   m.l2_bytes = d.at("l2_bytes");
   return m;

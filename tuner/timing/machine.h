@@ -33,6 +33,18 @@ struct Machine {
   double barrier_cycles = 20;  ///< from the last arrival to the release
   double new_cta_cycles = 0;   ///< from the end of a CTA to the first instruction of the next in its place
 
+  /// Units of sm_90 that work asynchronously.
+  double product_f16 = 0, product_tf32 = 0, product_fp8 = 0, product_int8 = 0;  ///< as tensor_f16, of warpgroups
+  double product_tail = 0;              ///< cycles from the last product of a group to the end of the wait for it
+  int product_queue = 1;                ///< products of one scheduler that have been issued but not begun
+  double shared_bytes_per_cycle = 128;  ///< of shared memory, for operands of products and for tensor copies
+  double copy_start = 0;                ///< from the issue of a tensor copy to its first request
+  double copy_l2_bytes_per_cycle = 0;   ///< of the whole L2, for tensor copies
+  double copy_bytes_per_cycle = 128;    ///< that one SM's copy engine requests
+  double phase_cycles = 0;              ///< from an arrival at an mbarrier to the end of the wait of another warp
+  double cluster_cycles = 0;            ///< the same between two CTAs, and of the barrier of a cluster
+  double register_cycles = 0;           ///< of setmaxnreg
+
   double instruction_bytes = 0;  ///< of the instruction cache
   double fetch_latency = 0;      ///< of a line of code that it lacks
   double fetch_cycles = 32;      ///< from one such line to the next

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
+#include <queue>
 
 #include "tuner/timing/instruction_cache.h"
 #include "tuner/timing/l1_cache.h"
@@ -16,6 +18,10 @@ using sass::Instruction;
 using sass::Pipe;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+/// What a warp waits for besides a barrier of its CTA, whose numbers are below 16 (Warp::waits_at).
+constexpr int kAtPhase = 16, kAtProducts = 17, kAtCluster = 18;
+/// Bytes of a tensor copy that are requested and stored together.
+constexpr uint32_t kPieceBytes = 1024;
 
 /// The static facts of an instruction that the loop below needs.
 struct Facts {
@@ -25,9 +31,26 @@ struct Facts {
   Stall cause = Stall::kFixed;  ///< of a wait for its result
   bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
        bypasses_l1 = false, arrives_only = false, atomic = false;
-  int8_t depbar = -1;  ///< scoreboard of a DEPBAR.LE
+  bool is_product = false, ends_group = false;  ///< of a warpgroup; with it, its group is complete
+  float operand_cycles = 0;                     ///< of shared memory, for one warp's part of a product
+  int8_t groups_left = -1;                      ///< of a WARPGROUP.DEPBAR
+  int8_t depbar = -1;                           ///< scoreboard of a DEPBAR.LE
   uint8_t depbar_left = 0;
 };
+
+/// Whether a product is the last one of its group: "gsb0" behind its operands.
+bool has_group(const Instruction& i) {
+  return i.count > 0 && i.operands[i.count - 1u].kind == sass::Operand::Kind::kOther;
+}
+
+/// Bytes of shared memory that one warp's quarter of a product reads: of B, which the four warps of the warpgroup
+/// share, and of A, whose rows are its own, unless they are in registers.
+double operand_bytes(const Instruction& i) {
+  if (!i.matrix_n) return 0;
+  const double k_bytes = 32;  // of a row, in every format
+  const bool a_in_registers = i.sources() > 0 && i.source(0).kind == sass::Operand::Kind::kRegister;
+  return k_bytes * (i.matrix_n + (a_in_registers ? 0 : 64)) / 4;
+}
 
 std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
   std::vector<Facts> out;
@@ -42,6 +65,18 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
     f.stall = static_cast<float>(std::max<int>(1, i.control.stall));
     f.interval = static_cast<float>(m.interval[f.pipe]);
     if (i.opcode->pipe == Pipe::kTensor) f.interval = static_cast<float>(tensor_cycles(m, i));
+    if (f.action == Action::kProduct) {
+      f.is_product = true;
+      f.ends_group = has_group(i);
+      f.operand_cycles = static_cast<float>(operand_bytes(i) / m.shared_bytes_per_cycle);
+    }
+    if (f.action == Action::kWarpgroup && i.spelling.find("DEPBAR") != std::string::npos) {
+      f.groups_left = 0;
+      for (size_t k = 0; k < i.count; ++k)
+        if (i.operands[k].kind == sass::Operand::Kind::kImmediate)
+          f.groups_left = static_cast<int8_t>(i.operands[k].value);
+    }
+    if (f.action == Action::kSetMaxReg) f.stall = std::max(f.stall, static_cast<float>(m.register_cycles));
     if (i.has(sass::kWide | sass::kHi) && i.opcode->action == Action::kImad) f.interval *= 2;
     if (i.opcode->pipe == Pipe::kXu) {
       const bool special = f.action == Action::kS2r;
@@ -107,11 +142,24 @@ struct Warp {
   double copies_done = 0;  ///< of those since the last commit
   uint32_t copies_producer = ~0u;
   std::deque<std::pair<double, uint32_t>> groups;  ///< committed groups of copies
+  /// Products that have not ended, by group; the last group is open until a product completes it.
+  std::deque<int> products;
+  bool group_is_open = false;
+  size_t cluster_waits = 0;
+  uint32_t waits_for = 0, phase = 0;     ///< at an mbarrier: which, and the number of the phase; groups left: waits_for
+  std::map<uint32_t, uint32_t> arrived;  ///< by mbarrier: the phase of its last arrival
 };
 
 /// A barrier of a CTA, by the warps that have arrived and those that have to.
 struct Barrier {
   size_t arrived = 0, wanted = 0;
+};
+
+/// An mbarrier: its phase is complete with all arrivals, all expected bytes and the end of all copies that count at it.
+struct Phases {
+  uint32_t expected = 0, complete = 0;
+  int64_t pending = 0, bytes = 0;
+  int copies = 0;
 };
 
 struct Cta {
@@ -120,6 +168,28 @@ struct Cta {
   double begin = 0;
   std::vector<int> warps;
   std::array<Barrier, 16> barriers;
+  std::map<uint32_t, Phases> phases;
+  size_t at_cluster = 0;        ///< arrivals of warps at the cluster's barrier
+  double cluster_released = 0;  ///< the last time that all were there
+};
+
+/// A copy to shared memory in the tensor copy engine.
+struct Copy {
+  int cta = 0;
+  uint32_t barrier = 0, bytes = 0, sectors = 0, ctas = 1, index = 0;
+  uint32_t requested = 0, stored = 0;  ///< bytes
+};
+
+/// What happens at a time that is known: the next product of a scheduler begins, one ends, the copy engine makes its
+/// next request, a piece of a copy arrives, an arrival at an mbarrier gets there.
+struct Event {
+  enum class Kind : uint8_t { kProduct, kProductEnd, kRequest, kPiece, kArrival };
+  double time = 0;
+  Kind kind = Kind::kProduct;
+  int which = 0;  ///< scheduler, warp, copy or CTA
+  uint32_t barrier = 0, count = 0, bytes = 0;
+  uint64_t order = 0;
+  bool operator<(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
 };
 
 class Sm {
@@ -146,7 +216,16 @@ class Sm {
       Scheduler* first = &schedulers_[0];
       for (Scheduler& s : schedulers_)
         if (s.next < first->next) first = &s;
-      if (first->next == kNever) break;  // a deadlock: the interpreter has reported it
+      if (!events_.empty() && events_.top().time <= first->next) {
+        const Event event = events_.top();
+        events_.pop();
+        happen(event);
+        continue;
+      }
+      if (first->next == kNever) {
+        if (!break_wait()) break;  // a deadlock at barriers: the interpreter has reported it
+        continue;
+      }
       step(*first);
     }
     // The kernel ends when its last stores have arrived.
@@ -159,11 +238,193 @@ class Sm {
   struct Scheduler {
     std::vector<int> warps;  ///< resident, oldest first
     int last = -1;
-    double next = 0;
+    double next = 0, last_issue = -1;
     std::array<double, static_cast<size_t>(Pipe::kCount)> pipe_free{};
     std::vector<double> queue;  ///< service times of the last memory instructions
     size_t queue_at = 0;
+    std::deque<std::pair<int, uint32_t>> products;  ///< warp and instruction; issued, not begun
   };
+
+  // ---- Asynchronous units -------------------------------------------------------------------------
+
+  void at(double time, Event::Kind kind, int which, uint32_t barrier = 0, uint32_t count = 0, uint32_t bytes = 0) {
+    events_.push({time, kind, which, barrier, count, bytes, event_order_++});
+    now_ = std::max(now_, time);
+  }
+
+  void happen(const Event& e) {
+    switch (e.kind) {
+      case Event::Kind::kProduct: return begin_product(e.which, e.time);
+      case Event::Kind::kProductEnd: return end_product(e.which, e.time);
+      case Event::Kind::kRequest: return request_piece(e.time);
+      case Event::Kind::kPiece: return store_piece(e.which, e.bytes, e.time);
+      case Event::Kind::kArrival: return arrive(e.which, e.barrier, e.count, e.bytes, e.time);
+    }
+  }
+
+  void wake(Warp& w, double time, Stall why) {
+    w.waits_at = -1;
+    w.ready = std::max(w.ready, time);
+    w.why = why;
+    w.producer = w.last_index;
+    Scheduler& s = schedulers_[static_cast<size_t>(w.scheduler)];
+    s.next = std::min(s.next, w.ready);
+  }
+
+  void issue_product(Scheduler& s, int id, const Facts& f, uint32_t index, double now) {
+    Warp& w = warps_[static_cast<size_t>(id)];
+    if (!w.group_is_open) w.products.push_back(0);
+    ++w.products.back();
+    w.group_is_open = !f.ends_group;
+    s.products.emplace_back(id, index);
+    if (s.products.size() == 1)
+      at(std::max(now, s.pipe_free[f.pipe]), Event::Kind::kProduct, static_cast<int>(&s - schedulers_.data()));
+  }
+
+  /// The unit multiplies as fast as shared memory delivers the operands.
+  void begin_product(int scheduler, double time) {
+    Scheduler& s = schedulers_[static_cast<size_t>(scheduler)];
+    const auto [warp, index] = s.products.front();
+    s.products.pop_front();
+    const Facts& f = facts_[index];
+    const double read = use(lsu_free_, time, f.operand_cycles, out_.shared_cycles) + f.operand_cycles;
+    out_.instructions[index].shared += f.operand_cycles;
+    const double end = std::max(time + f.interval, read);
+    s.pipe_free[f.pipe] = end;
+    at(end + m_.product_tail, Event::Kind::kProductEnd, warp);
+    if (!s.products.empty()) at(end, Event::Kind::kProduct, scheduler);
+    s.next = std::min(s.next, std::max(time, last_time_of(s)));  // the queue has room
+  }
+
+  double last_time_of(const Scheduler& s) const { return s.last_issue + 1; }
+
+  void end_product(int id, double time) {
+    Warp& w = warps_[static_cast<size_t>(id)];
+    if (w.products.empty()) return;
+    if (--w.products.front() == 0 && (w.products.size() > 1 || !w.group_is_open)) w.products.pop_front();
+    if (w.waits_at == kAtProducts && w.products.size() <= w.waits_for) wake(w, time, Stall::kProducts);
+  }
+
+  void start_copy(const Warp& w, const sass::Sync& sync, uint32_t sectors, uint32_t index, double now) {
+    ctas_[static_cast<size_t>(w.cta)].phases[sync.barrier].copies++;
+    copies_.push_back({w.cta, sync.barrier, std::max(sync.bytes, 1u), sectors, sync.ctas, index, 0, 0});
+    waiting_copies_.push_back(static_cast<int>(copies_.size()) - 1);
+    if (waiting_copies_.size() == 1) at(std::max(now + m_.copy_start, copies_free_), Event::Kind::kRequest, 0);
+  }
+
+  /// The copy engine serves copies in their order.
+  void request_piece(double time) {
+    const int id = waiting_copies_.front();
+    Copy& c = copies_[static_cast<size_t>(id)];
+    const uint32_t bytes = std::min(kPieceBytes, c.bytes - c.requested);
+    const double sectors = static_cast<double>(c.sectors) * bytes / c.bytes;
+    const double l2_before = out_.l2_cycles, dram_before = out_.dram_cycles;
+    const double arrives = tile_from_l2(time, sectors, c.ctas);
+    out_.instructions[c.index].l2 += out_.l2_cycles - l2_before;
+    out_.instructions[c.index].dram += out_.dram_cycles - dram_before;
+    at(arrives, Event::Kind::kPiece, id, 0, 0, bytes);
+    c.requested += bytes;
+    copies_free_ = time + bytes * c.ctas / m_.copy_bytes_per_cycle;
+    if (c.requested == c.bytes) waiting_copies_.pop_front();
+    if (!waiting_copies_.empty()) at(copies_free_, Event::Kind::kRequest, 0);
+  }
+
+  void store_piece(int id, uint32_t bytes, double time) {
+    Copy& c = copies_[static_cast<size_t>(id)];
+    // All CTAs of a cluster load alike: what goes to others from here comes from them, too.
+    const double cycles = bytes * c.ctas / m_.shared_bytes_per_cycle;
+    const double end = use(lsu_free_, time, cycles, out_.shared_cycles) + cycles;
+    out_.instructions[c.index].shared += cycles;
+    c.stored += bytes;
+    if (c.stored < c.bytes) return;
+    Phases& p = ctas_[static_cast<size_t>(c.cta)].phases[c.barrier];
+    --p.copies;
+    p.bytes -= int64_t{c.bytes} * c.ctas;
+    complete_phase(c.cta, c.barrier, end);
+  }
+
+  void arrive(int cta, uint32_t barrier, uint32_t count, uint32_t bytes, double time) {
+    Phases& p = ctas_[static_cast<size_t>(cta)].phases[barrier];
+    p.pending -= count;
+    p.bytes += bytes;
+    complete_phase(cta, barrier, time);
+  }
+
+  void complete_phase(int cta, uint32_t barrier, double time) {
+    Cta& of = ctas_[static_cast<size_t>(cta)];
+    Phases& p = of.phases[barrier];
+    if (p.pending > 0 || p.bytes > 0 || p.copies > 0 || p.expected == 0) return;
+    p.pending += p.expected;
+    p.bytes = 0;
+    ++p.complete;
+    for (const int id : of.warps) {
+      Warp& w = warps_[static_cast<size_t>(id)];
+      if (w.waits_at == kAtPhase && w.waits_for == barrier && p.complete > w.phase)
+        wake(w, time + m_.phase_cycles, Stall::kPhase);
+    }
+  }
+
+  /// An operation on an mbarrier, or a tensor copy.
+  void synchronize(Warp& w, const sass::Step& step, double now) {
+    const sass::Sync& sync = w.stream->syncs[step.sync()];
+    Cta& cta = ctas_[static_cast<size_t>(w.cta)];
+    const sass::Access* a = w.stream->access_of(step);
+    uint32_t sectors = 0;
+    for (uint32_t k = 0; a && k < a->lines; ++k)
+      sectors += static_cast<uint32_t>(__builtin_popcount(w.stream->lines[a->first_line + k].sectors));
+    Phases& p = cta.phases[sync.barrier];
+    switch (sync.kind) {
+      case sass::Sync::Kind::kInit: p.expected = sync.count, p.pending = sync.count; return;
+      case sass::Sync::Kind::kArrive: {
+        w.arrived[sync.barrier] = p.complete;
+        const double time = sync.after_copies ? std::max(now, w.copies_done) : now;
+        if (!sync.is_remote && time <= now) return arrive(w.cta, sync.barrier, sync.count, sync.bytes, now);
+        const double way = sync.is_remote && is_cluster_ ? m_.cluster_cycles - m_.phase_cycles : 0;
+        return at(time + way, Event::Kind::kArrival, w.cta, sync.barrier, sync.count, sync.bytes);
+      }
+      case sass::Sync::Kind::kWait: {
+        const bool of_arrival = sync.parity == sass::Sync::kOfArrival;
+        if (of_arrival ? p.complete > w.arrived[sync.barrier] : (p.complete & 1) != sync.parity) return;
+        w.waits_at = kAtPhase;
+        w.waits_for = sync.barrier;
+        w.phase = p.complete;
+        return;
+      }
+      case sass::Sync::Kind::kLoad: return start_copy(w, sync, sectors, step.index, now);
+      case sass::Sync::Kind::kStore: {
+        const double cycles = sync.bytes / m_.shared_bytes_per_cycle;
+        const double read = use(lsu_free_, now + m_.phase_cycles, cycles, out_.shared_cycles) + cycles;
+        out_.instructions[step.index].shared += cycles;
+        out_.l2_write_sectors += sectors;
+        use(l2_free_, read, sectors * 32 / l2_rate_, out_.l2_cycles);
+        if (load_.write_back > 0) use(dram_free_, read, load_.write_back * sectors * 32 / dram_rate_, out_.dram_cycles);
+        w.copies_done = std::max(w.copies_done, read), w.copies_producer = step.index;
+        return;
+      }
+    }
+  }
+
+  /// Lets the longest wait pass, because nothing will end it. False: there is none.
+  bool break_wait() {
+    for (size_t id = 0; id < warps_.size(); ++id) {
+      Warp& w = warps_[id];
+      if (w.waits_at < kAtPhase) continue;
+      ++out_.broken_waits;
+      wake(w, std::max(now_, w.last_issue + 1), Stall::kPhase);
+      return true;
+    }
+    return false;
+  }
+
+  /// The barrier of a cluster: all CTAs do alike, so that the others arrive when this one does.
+  void arrive_at_cluster(Cta& cta, double now) {
+    if (++cta.at_cluster % cta.warps.size() != 0) return;
+    cta.cluster_released = now + m_.cluster_cycles;
+    for (const int id : cta.warps) {
+      Warp& w = warps_[static_cast<size_t>(id)];
+      if (w.waits_at == kAtCluster) wake(w, now + m_.cluster_cycles, Stall::kBarrier);
+    }
+  }
 
   void start(size_t which, double at) {
     const sass::CtaStream& stream = *load_.ctas[which];
@@ -226,6 +487,7 @@ class Sm {
 
   /// When the warp could issue its next instruction, by the shared units alone.
   double unit_free(const Scheduler& s, const Facts& f) const {
+    if (f.is_product) return s.products.size() < static_cast<size_t>(m_.product_queue) ? 0 : kNever;
     double at = s.pipe_free[f.pipe];
     if (f.is_memory) at = std::max(at, s.queue[s.queue_at]);
     return at;
@@ -262,7 +524,11 @@ class Sm {
     Warp& w = warps_[static_cast<size_t>(id)];
     account(s, w, f, step.index, now);
     if (out_.trace.size() < load_.trace_spans) trace(w, id, step.index, now);
-    s.pipe_free[f.pipe] = now + f.interval;
+    s.last_issue = now;
+    if (f.is_product)
+      issue_product(s, id, f, step.index, now);
+    else
+      s.pipe_free[f.pipe] = now + f.interval;
     out_.pipe_cycles[f.pipe] += f.interval;
     out_.instructions[step.index].pipe += f.interval;
     ++out_.issues;
@@ -303,6 +569,19 @@ class Sm {
         wait_for(w, {w.groups.front().first, w.groups.front().second, Stall::kCopies});
         w.groups.pop_front();
       }
+    }
+    if (step.is_sync()) synchronize(w, step, now);
+    if (f.groups_left >= 0 && w.products.size() > static_cast<size_t>(f.groups_left)) {
+      w.waits_at = kAtProducts;
+      w.waits_for = static_cast<uint32_t>(f.groups_left);
+    }
+    if (f.action == Action::kClusterArrive) arrive_at_cluster(ctas_[static_cast<size_t>(w.cta)], now);
+    if (f.action == Action::kClusterWait) {
+      Cta& cta = ctas_[static_cast<size_t>(w.cta)];
+      if (++w.cluster_waits * cta.warps.size() > cta.at_cluster)
+        w.waits_at = kAtCluster;
+      else if (cta.cluster_released > w.ready)
+        w.ready = cta.cluster_released, w.why = Stall::kBarrier, w.producer = step.index;
     }
     if (step.is_barrier()) {
       Cta& cta = ctas_[static_cast<size_t>(w.cta)];
@@ -432,6 +711,24 @@ class Sm {
     return done;
   }
 
+  /// The same for a part of a tile, which the SM receives once from each of `ctas` that load for each other.
+  double tile_from_l2(double at, double sectors, uint32_t ctas) {
+    out_.l2_read_sectors += static_cast<uint64_t>(std::lround(sectors));
+    const double bytes = 32.0 * sectors;
+    const double share = m_.copy_l2_bytes_per_cycle / std::max(1, load_.active_sms);
+    const double begin =
+        use(l2_free_, at, std::max(bytes / share, bytes * ctas / m_.l2_bytes_per_cycle), out_.l2_cycles);
+    double done = begin + m_.l2_latency;
+    tile_debt_ += load_.l2_miss * sectors;
+    const double whole = std::floor(tile_debt_);
+    if (whole > 0) {
+      tile_debt_ -= whole;
+      out_.dram_read_sectors += whole;
+      done = std::max(done, use(dram_free_, begin, whole * 32 / dram_rate_, out_.dram_cycles) + m_.dram_latency);
+    }
+    return done;
+  }
+
   void trace(const Warp& w, int id, uint32_t index, double now) {
     if (now > w.last_issue + 1) {
       const Stall why = now > w.ready ? Stall::kNotSelected : w.ready > w.own_ready ? w.why : w.own_why;
@@ -477,6 +774,12 @@ class Sm {
   std::vector<double> miss_debt_;
   std::deque<Warp> warps_;
   std::deque<Cta> ctas_;
+  std::priority_queue<Event> events_;
+  std::vector<Copy> copies_;
+  std::deque<int> waiting_copies_;  ///< that the copy engine has not requested to their ends
+  double copies_free_ = 0, tile_debt_ = 0, now_ = 0;
+  uint64_t event_order_ = 0;
+  bool is_cluster_ = true;
   size_t next_cta_ = 0;
   size_t next_scheduler_ = 0;
   int live_ = 0;
@@ -485,10 +788,10 @@ class Sm {
          dram_rate_ = 16;
 };
 
-constexpr const char* kStallNames[] = {
-    "fixed latency", "pipe busy",         "memory queue full", "shared memory", "device memory",
-    "local memory",  "special function",  "atomics",           "copies",        "barrier",
-    "branch",        "instruction fetch", "not selected"};
+constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "memory queue full", "shared memory",
+                                       "device memory", "local memory",      "special function",  "atomics",
+                                       "copies",        "products",          "mbarrier",          "barrier",
+                                       "branch",        "instruction fetch", "not selected"};
 
 }  // namespace
 
@@ -496,11 +799,32 @@ const char* to_string(Stall stall) { return kStallNames[static_cast<size_t>(stal
 
 double tensor_cycles(const Machine& m, const Instruction& i) {
   double rate = m.tensor_f16;
+  if (i.opcode->action == Action::kProduct) {
+    rate = i.spelling.starts_with("QGMMA")                ? m.product_fp8
+           : i.spelling.starts_with("IGMMA")              ? m.product_int8
+           : i.spelling.find("TF32") != std::string::npos ? m.product_tf32
+                                                          : m.product_f16;
+    return rate > 0 && i.matrix_flops ? i.matrix_flops / rate : 8;
+  }
   if (i.spelling.find("TF32") != std::string::npos) rate = m.tensor_tf32;
   if (i.spelling.starts_with("IMMA")) rate = m.tensor_int8;
   if (i.spelling.starts_with("DMMA")) rate = m.tensor_fp64;
   return rate > 0 && i.matrix_flops ? i.matrix_flops / rate : 8;
 }
+
+namespace {
+
+bool loads_tile(const sass::WarpStream& w, const sass::Step& step) {
+  return step.is_sync() && w.syncs[step.sync()].kind == sass::Sync::Kind::kLoad;
+}
+
+double sectors_of(const sass::WarpStream& w, const sass::Access& a) {
+  int sectors = 0;
+  for (uint32_t l = 0; l < a.lines; ++l) sectors += __builtin_popcount(w.lines[a.first_line + l].sectors);
+  return sectors;
+}
+
+}  // namespace
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load) {
   return Sm(machine, code, load).run();
@@ -521,9 +845,12 @@ double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& l
       }
     for (size_t k = 0; k < longest; ++k)
       for (const sass::WarpStream* w : streams) {
-        if (k >= w->steps.size() || !w->steps[k].has_access()) continue;
+        if (k >= w->steps.size()) continue;
+        const sass::Access* access = w->access_of(w->steps[k]);
+        if (!access) continue;
         const Facts& f = facts[w->steps[k].index];
-        const sass::Access& a = w->accesses[w->steps[k].access];
+        const sass::Access& a = *access;
+        if (loads_tile(*w, w->steps[k])) out += sectors_of(*w, a);
         for (uint32_t l = 0; f.reads_device && l < a.lines; ++l) {
           const sass::LineRequest& line = w->lines[a.first_line + l];
           const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
@@ -537,6 +864,8 @@ double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& l
 Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
   const std::vector<Facts> facts = facts_of(m, code);
   std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
+  double highest = 0;  // cycles of the tensor units at their highest rate
+  double tiles = 0;    // sectors of tensor copies
   double atomics = 0, issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
@@ -565,6 +894,14 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
       ++issues;
       pipes[f.pipe] += f.interval;
       if (f.action == Action::kShfl) shared += m.shared_least;
+      highest += f.pipe == static_cast<uint8_t>(Pipe::kTensor) ? f.interval * (f.is_product ? 1 : m.tensor_share) : 0;
+      shared += f.operand_cycles;
+      if (s.is_sync()) {
+        const sass::Sync& sync = w->syncs[s.sync()];
+        const bool moves = sync.kind == sass::Sync::Kind::kLoad || sync.kind == sass::Sync::Kind::kStore;
+        if (moves) shared += sync.bytes * sync.ctas / m.shared_bytes_per_cycle;
+        if (const sass::Access* a = w->access_of(s)) (loads_tile(*w, s) ? tiles : written) += sectors_of(*w, *a);
+      }
       if (!s.has_access()) continue;
       const sass::Access& a = w->accesses[s.access];
       if (f.atomic) atomics += a.same * load.atomic_sharers;
@@ -601,23 +938,31 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
     for (const Accesses& a : accesses) misses.push_back(a.all > 0 ? a.missed / a.all : 0);
     alone.misses = &misses;
     sass::CtaStream one;
-    one.warps.push_back(*one_warp);
-    alone.ctas = {&one};
+    // A warp whose work is that of others' arrivals has no time of its own.
+    const std::vector<sass::WarpStream>& all = load.ctas[0]->warps;
+    if (std::any_of(all.begin(), all.end(), [](const sass::WarpStream& w) { return !w.syncs.empty(); })) {
+      alone.ctas = {load.ctas[0]};
+    } else {
+      one.warps.push_back(*one_warp);
+      alone.ctas = {&one};
+    }
     latency = simulate_sm(m, code, alone).cycles;
   }
-  const double l2_sectors = l2 + local + written + spilled;
-  const double dram_sectors = load.l2_miss * l2 + load.write_back * written + load.local_miss * (local + spilled);
+  const double l2_cycles = (l2 + local + written + spilled) * 32 / l2_rate +
+                           tiles * 32 / std::min(m.l2_bytes_per_cycle, m.copy_l2_bytes_per_cycle * share);
+  const double dram_sectors =
+      load.l2_miss * (l2 + tiles) + load.write_back * written + load.local_miss * (local + spilled);
   const double dram = dram_sectors * 32 / (m.dram_bytes_per_cycle * share);
   double sum = 0;
-  for (const double term : {atomics, latency, issues / m.schedulers, shared + device, l2_sectors * 32 / l2_rate, dram})
+  for (const double term : {atomics, latency, issues / m.schedulers, shared + device, l2_cycles, dram})
     sum += std::pow(term, 4);
   for (const double p : pipes) sum += std::pow(p / m.schedulers, 4);
   Interval out;
   out.cycles = std::pow(sum, 0.25);
-  out.l2_read_sectors = l2;
+  out.l2_read_sectors = l2 + tiles;
   out.alone_cycles = latency;
   out.dram_cycles = dram;
-  out.tensor_cycles = pipes[static_cast<size_t>(Pipe::kTensor)] / m.schedulers;
+  out.tensor_cycles = highest / m.schedulers;
   return out;
 }
 

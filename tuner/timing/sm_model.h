@@ -26,7 +26,9 @@ enum class Stall : uint8_t {
   kSpecial,      ///< waits for a result of the special-function unit or a special register
   kAtomic,       ///< atomic operations on one address of device memory, one after another
   kCopies,       ///< waits for asynchronous copies
-  kBarrier,      ///< waits at a barrier of the CTA
+  kProducts,     ///< waits for products of its warpgroup
+  kPhase,        ///< waits at an mbarrier
+  kBarrier,      ///< waits at a barrier of the CTA, or of the cluster
   kBranch,       ///< waits for its next instruction after a branch
   kFetch,        ///< waits for its next instruction, which the instruction cache lacks
   kNotSelected,  ///< another warp issues
@@ -71,6 +73,8 @@ struct SmTime {
   uint64_t load_sectors = 0, l1_hit_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
   double dram_read_sectors = 0;
   uint64_t instruction_misses = 0;  ///< lines of code that the instruction cache lacked
+  /// Waits that nothing would have ended: the model let them pass. Its time is then no prediction.
+  uint64_t broken_waits = 0;
   StallCycles stalls{};
   std::vector<InstructionTime> instructions;  ///< by index in the code
   std::vector<CtaSpan> ctas;                  ///< in the order of their ends
@@ -99,7 +103,7 @@ struct Interval {
   double l2_read_sectors = 0;  ///< behind L1
   double alone_cycles = 0;     ///< of the longest warp, alone on the SM
   double dram_cycles = 0;      ///< of this SM's share of DRAM
-  double tensor_cycles = 0;    ///< of each tensor unit
+  double tensor_cycles = 0;    ///< of each tensor unit, at its highest rate
 };
 Interval interval(const Machine& machine, const sass::Code& code, const SmLoad& load);
 

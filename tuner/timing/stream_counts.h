@@ -15,6 +15,7 @@ struct StreamCounts {
   double shared_load_wavefronts = 0, shared_store_wavefronts = 0;
   double global_load_requests = 0, global_store_requests = 0;
   double global_load_sectors = 0, l2_read_sectors = 0, l2_write_sectors = 0;
+  double tile_sectors = 0;  ///< of the sectors read from L2, by tensor copies
   double dram_read_bytes = 0, dram_write_bytes = 0;
   std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipe_instructions{};  ///< of warps
 };

@@ -1,0 +1,289 @@
+// Kernels of sm_90a in the event model beside published times, for docs/fidelity.md: the GEMM ladder of fast.cu and
+// FlashAttention-3 at d 128, from kernels written after them (gemm_ladder.cu, attention.cu). No GPU takes part. Prints
+// two Markdown tables.
+//
+//   warpgroups FOLDER [--explain] [--only gemm|attention]      FOLDER: of the two kernels
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "runtime/compiler.h"
+#include "tuner/timing/launch_time.h"
+
+namespace {
+
+using namespace roofgen;
+
+template <class T>
+T need(Result<T> r) {
+  if (r) return std::move(*r);
+  fmt::print(stderr, "warpgroups: {}\n", to_string(r.error()));
+  std::exit(1);
+}
+
+/// Rows of 128 swizzled bytes, of a matrix of 16-bit elements or a stack of such matrices.
+Arg map_of(const char* name, DType dtype, std::vector<uint64_t> dims, std::vector<uint64_t> stride_bytes,
+           uint32_t box_rows) {
+  auto map = std::make_shared<TensorMap>();
+  map->dtype = dtype;
+  map->box.assign(dims.size(), 1);
+  map->box[0] = 64, map->box[1] = box_rows;
+  map->dims = std::move(dims);
+  map->stride_bytes = std::move(stride_bytes);
+  map->swizzle_bytes = 128;
+  Arg out{name, true, 0, 8, {}, {}};
+  out.map = std::move(map);
+  return out;
+}
+
+Arg scalar(const char* name, uint64_t bits) { return {name, false, bits, 4, {}, {}}; }
+
+struct Timed {
+  Binary binary;
+  timing::LaunchTime time;
+};
+
+Timed timed(const std::string& source, const char* entry, const Launch& launch, double buffer_bytes,
+            std::optional<double> dram_bytes, double clock) {
+  static const Device device = need(load_device(DataFiles{}, "h100-sxm"));
+  CompileOptions options;
+  options.arch = "sm_90a";
+  options.jobs = 1;
+  const std::unique_ptr<Compiler> nvrtc = need(make_nvrtc_compiler(options, "", [](const std::string&) {}));
+  Program program;
+  program.entry = entry;
+  program.target = options.arch;
+  program.source = source;
+  Timed out;
+  nvrtc->compile_all({&program}, [&](CompileOutcome outcome) {
+    out.binary = need(std::move(outcome.binary));
+    return true;
+  });
+  const sass::Code code =
+      need(std::move(sass::read_code({{out.binary.cubin, out.binary.entry, out.binary.arch}}).at(0)));
+  timing::LaunchRequest request;
+  request.code = &code;
+  request.launch = timing::stream_launch(launch);
+  request.registers = out.binary.registers;
+  request.smem_bytes = out.binary.static_smem_bytes + launch.smem_bytes;
+  request.buffer_bytes = buffer_bytes;
+  request.dram_bytes = dram_bytes;
+  const timing::Machine machine = need(timing::machine_of(device, clock));
+  out.time = need(timing::launch_time(device, machine, std::move(request)));
+  return out;
+}
+
+double share_of(const timing::LaunchTime& t, double cycles) { return 100 * cycles / t.sm.cycles; }
+double tensor_share(const timing::LaunchTime& t) {
+  return share_of(t, t.sm.pipe_cycles[static_cast<size_t>(sass::Pipe::kTensor)] / 4);
+}
+
+void explain(const timing::LaunchTime& t) {
+  fmt::print(
+      "    {} CTAs on an SM, {:.2f} waves, {} simulated, imbalance {:.2f}; L2 {:.0f} % ({:.2f} from DRAM), DRAM "
+      "{:.0f} %, shared memory {:.0f} %; broken waits {}, doubts {}\n",
+      t.occupancy.ctas_per_sm, t.waves, t.simulated_ctas, t.imbalance, share_of(t, t.sm.l2_cycles), t.l2_miss,
+      share_of(t, t.sm.dram_cycles), share_of(t, t.sm.shared_cycles), t.sm.broken_waits, t.doubts.size());
+  for (size_t k = 0; k < t.sm.stalls.size(); ++k)
+    if (t.sm.stalls[k] > 0.01 * t.sm.warp_cycles)
+      fmt::print("      {} {:.0f} %\n", to_string(static_cast<timing::Stall>(k)),
+                 100 * t.sm.stalls[k] / t.sm.warp_cycles);
+  for (const sass::Doubt& d : t.doubts) fmt::print("      doubt at {} x {}\n", d.index, d.count);
+}
+
+// ---- GEMM ----------------------------------------------------------------------------------------
+
+constexpr int kSize = 4096;
+
+struct Step {
+  const char* name;
+  double published;  ///< TFLOP/s
+  int bm, bn, stages, consumers, producer, all_arrive, persistent, cluster, zero_first, staged;
+};
+
+// pranjalssh/fast.cu (examples/matmul at 38eb642) on an H100, 4096 x 4096 x 4096; its clock is not stated.
+constexpr Step kSteps[] = {
+    {"tensor copies, wgmma, 64 x 64", 317, 64, 64, 1, 1, 0, 0, 0, 1, 1, 0},
+    {"tiles of 128 x 128", 423, 128, 128, 1, 1, 0, 0, 0, 1, 1, 0},
+    {"a producer warpgroup, 5 stages", 498, 128, 128, 5, 1, 1, 1, 0, 1, 1, 0},
+    {"two consumers, 128 x 256", 610, 128, 256, 3, 2, 1, 1, 0, 1, 1, 0},
+    {"persistent, groups of tiles", 660, 128, 256, 3, 2, 1, 1, 1, 1, 1, 0},
+    {"one arrival a warpgroup", 704, 128, 256, 3, 2, 1, 0, 1, 1, 1, 0},
+    {"clusters of 2, multicast of B", 734, 128, 256, 3, 2, 1, 0, 1, 2, 1, 0},
+    {"no zeroing of accumulators", 747, 128, 256, 3, 2, 1, 0, 1, 2, 0, 0},
+    {"asynchronous stores of C", 758, 128, 256, 3, 2, 1, 0, 1, 2, 0, 1},
+};
+
+Timed timed(const Step& s, const std::string& source) {
+  constexpr int kSms = 132;
+  const auto matrix = [](const char* name, int box_rows) {
+    return map_of(name, DType::kBf16, {kSize, kSize}, {2 * kSize}, static_cast<uint32_t>(box_rows));
+  };
+  Launch launch;
+  const int tiles = (kSize / s.bm) * (kSize / s.bn);
+  launch.grid = {static_cast<uint32_t>(s.persistent ? std::min(tiles, kSms) : tiles), 1, 1};
+  launch.block = {static_cast<uint32_t>(128 * (s.consumers + s.producer)), 1, 1};
+  launch.cluster = {static_cast<uint32_t>(s.cluster), 1, 1};
+  launch.smem_bytes = static_cast<uint32_t>(1024 + s.stages * (s.bm + s.bn) * 128 + (s.staged ? s.bm * s.bn * 2 : 0));
+  launch.args = {matrix("a", s.bm),
+                 matrix("b", s.bn / s.cluster),
+                 matrix("c", s.bm / s.consumers),
+                 Arg{"c_direct", true, 0, 8, {}, {}},
+                 scalar("m", kSize),
+                 scalar("n", kSize),
+                 scalar("k", kSize)};
+  const std::string macros = fmt::format(
+      "#define BM {}\n#define BN {}\n#define STAGES {}\n#define CONSUMERS {}\n#define PRODUCER {}\n#define ALL_ARRIVE "
+      "{}\n#define PERSISTENT {}\n#define CLUSTER {}\n#define ZERO_FIRST {}\n#define STAGED {}\n",
+      s.bm, s.bn, s.stages, s.consumers, s.producer, s.all_arrive, s.persistent, s.cluster, s.zero_first, s.staged);
+  return timed(macros + source, "gemm", launch, 3.0 * 2 * kSize * kSize, {}, 0);
+}
+
+void print_gemm(const std::string& source, bool with_reasons) {
+  fmt::print(
+      "| step | published TFLOP/s | event | interval | roofline | published gain | event gain | quotient | "
+      "SM clock | tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  double before = 0, published_before = 0;
+  for (const Step& s : kSteps) {
+    const timing::LaunchTime t = timed(s, source).time;
+    const auto rate = [&](double seconds) { return 2.0 * kSize * kSize * kSize / seconds / 1e12; };
+    const double event = rate(t.event_s);
+    const std::string gains =
+        before > 0 ? fmt::format("{:+.1f} % | {:+.1f} % | {:.2f}", 100 * (s.published / published_before - 1),
+                                 100 * (event / before - 1), event / before / (s.published / published_before))
+                   : "- | - | -";
+    fmt::print("| {} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {} | {:.0f} MHz | {:.0f} % |\n", s.name, s.published, event,
+               rate(t.interval_s), rate(t.roofline_s), gains, t.clock_hz / 1e6, tensor_share(t));
+    if (with_reasons) explain(t);
+    before = event, published_before = s.published;
+  }
+}
+
+// ---- Attention -----------------------------------------------------------------------------------
+
+struct Point {
+  const char* role;
+  int batch, length;
+  bool causal;
+  double us;  ///< published
+  double clock_mhz;
+};
+
+/// The bars of a figure state TFLOP/s, with half the operations under a mask.
+constexpr double us_of(int batch, int length, bool causal, double tflops) {
+  return 4.0 * batch * 16 * length * length * 128 * (causal ? 0.5 : 1) / tflops / 1e6;
+}
+
+// FlashGPU-Sim, tests/baselines/fa3-sass-ccd2-20260914: Nsight Compute's times on an H100 at 1500 MHz. The others are
+// bars of Dao-AILab/flash-attention, assets/flash3_fp16_fwd.png, at a clock that it does not state.
+constexpr Point kPoints[] = {
+    {"fit", 16, 512, false, 71.712, 1500},
+    {"fit", 16, 512, true, 65.312, 1500},
+    {"fit", 64, 512, false, 268.26, 1500},
+    {"fit", 64, 512, true, 244.06, 1500},
+    {"fit", 32, 1024, false, 457.6, 1500},
+    {"fit", 32, 1024, true, 305.12, 1500},
+    {"fit", 16, 2048, false, 842.72, 1500},
+    {"fit", 16, 2048, true, 470.14, 1500},
+    {"fit", 8, 4096, false, 1610.0, 1500},
+    {"fit", 8, 4096, true, 841.18, 1500},
+    {"report", 16, 1024, false, us_of(16, 1024, false, 565), 0},
+    {"report", 16, 1024, true, us_of(16, 1024, true, 423), 0},
+    {"report", 8, 2048, false, us_of(8, 2048, false, 625), 0},
+    {"report", 8, 2048, true, us_of(8, 2048, true, 521), 0},
+    {"report", 4, 4096, false, us_of(4, 4096, false, 638), 0},
+    {"report", 4, 4096, true, us_of(4, 4096, true, 579), 0},
+    {"report", 2, 8192, false, us_of(2, 8192, false, 646), 0},
+    {"report", 2, 8192, true, us_of(2, 8192, true, 602), 0},
+    {"report", 1, 16384, false, us_of(1, 16384, false, 648), 0},
+    {"report", 1, 16384, true, us_of(1, 16384, true, 616), 0},
+};
+
+Timed timed(const Point& p, const std::string& source) {
+  constexpr int kD = 128, kRows = 128, kSms = 132, kStages = 2;
+  const int heads = 16 * p.batch, keys = p.causal ? 128 : 176;
+  const auto stack = [&](const char* name, int box_rows) {
+    const auto rows = static_cast<uint64_t>(p.length);
+    return map_of(name, DType::kFp16, {kD, rows, static_cast<uint64_t>(heads)}, {2 * kD, 2 * kD * rows},
+                  static_cast<uint32_t>(box_rows));
+  };
+  Launch launch;
+  launch.grid = {static_cast<uint32_t>(std::min(kSms, (p.length + kRows - 1) / kRows * heads)), 1, 1};
+  launch.block = {384, 1, 1};
+  launch.smem_bytes = static_cast<uint32_t>(1024 + 2 * kD * (kRows + 2 * kStages * keys));
+  // FlashAttention-3's order: heads in powers of two whose K and V fit in 32 MiB.
+  uint64_t in_l2 = 1;
+  while (2 * in_l2 * static_cast<uint64_t>(p.length) * 4 * kD <= (32u << 20) &&
+         2 * in_l2 <= static_cast<uint64_t>(heads))
+    in_l2 *= 2;
+  const float scale = 1.4426950408889634f / 11.3137085f;
+  uint32_t bits = 0;
+  std::memcpy(&bits, &scale, sizeof bits);
+  launch.args = {stack("q", kRows),
+                 stack("k", keys),
+                 stack("v", keys),
+                 stack("o", kRows / 2),
+                 scalar("length", static_cast<uint64_t>(p.length)),
+                 scalar("heads", static_cast<uint64_t>(heads)),
+                 scalar("heads_in_l2", in_l2),
+                 scalar("scale", bits)};
+  // Its order of tiles is made for L2: each tensor crosses DRAM once.
+  const double bytes = 4.0 * 2 * kD * p.length * heads;
+  return timed(fmt::format("#define KEYS {}\n#define CAUSAL {}\n", keys, p.causal ? 1 : 0) + source, "attention",
+               launch, bytes, bytes, p.clock_mhz);
+}
+
+void print_attention(const std::string& source, bool with_reasons) {
+  fmt::print(
+      "| point | role | published us | event us | interval us | roofline us | event error | interval error | "
+      "SM clock | tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const Point& p : kPoints) {
+    const timing::LaunchTime t = timed(p, source).time;
+    const auto error = [&](double seconds) { return 100 * (seconds * 1e6 / p.us - 1); };
+    fmt::print(
+        "| {} x 16 heads, {}{} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} % | {:+.1f} % | {:.0f} MHz | "
+        "{:.0f} % |\n",
+        p.batch, p.length, p.causal ? " causal" : "", p.role, p.us, 1e6 * t.event_s, 1e6 * t.interval_s,
+        1e6 * t.roofline_s, error(t.event_s), error(t.interval_s), t.clock_hz / 1e6, tensor_share(t));
+    if (with_reasons) explain(t);
+    std::fflush(stdout);
+  }
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    fmt::print(stderr, "warpgroups: cannot read {}\n", path);
+    std::exit(2);
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
+  std::string folder, only;
+  bool with_reasons = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--explain")
+      with_reasons = true;
+    else if (argument == "--only" && i + 1 < argc)
+      only = argv[++i];
+    else if (folder.empty() && !argument.starts_with('-'))
+      folder = argument;
+    else
+      folder.clear(), i = argc;
+  }
+  if (folder.empty() || (!only.empty() && only != "gemm" && only != "attention")) {
+    fmt::print(stderr, "usage: warpgroups FOLDER [--explain] [--only gemm|attention]\n");
+    return 2;
+  }
+  if (only != "attention") print_gemm(text_of(folder + "/gemm_ladder.cu"), with_reasons);
+  if (only.empty()) fmt::print("\n");
+  if (only != "gemm") print_attention(text_of(folder + "/attention.cu"), with_reasons);
+}
