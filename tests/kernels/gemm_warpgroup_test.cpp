@@ -1,8 +1,10 @@
-// Machine code of the warpgroup kernels: what ptxas made of the published design. No run, so no GPU or simulator.
+// The warpgroup kernel of GEMM: its machine code against the published design, its results in the simulator, and
+// mutants with one wrong line, each caught by a finding or by the comparison (docs/mutants.md).
 #include <gtest/gtest.h>
 
 #include "runtime/sass/cubin.h"
 #include "runtime/sass/disassembler.h"
+#include "tests/kernels/expect_caught.h"
 #include "tests/kernels/gemm_support.h"
 
 namespace roofgen::test::gemm_warpgroup_test {
@@ -83,6 +85,125 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gated", {kSide, kSide, kSide, DType::kBf16, "acc", "row", "col", "silu"}, {}, 4, 168},
         Case{"tf32", {kSide, kSide, kSide, DType::kTf32}, {}, 4, 168},
         Case{"int8", {kSide, kSide, kSide, DType::kInt8}, {}, 4, 168}),
+    [](const auto& test) { return test.param.name; });
+
+// ---- Results ---------------------------------------------------------------------------------------
+
+struct Small {
+  std::string name;
+  Gemm problem;
+  Pins pins = {};
+};
+void PrintTo(const Small& c, std::ostream* out) { *out << c.name; }
+
+Pins narrow(std::initializer_list<std::pair<const char*, int64_t>> values) {
+  Pins out = pins(values);
+  out.insert({{"BM", int64_t{64}}, {"BN", int64_t{64}}, {"groups", int64_t{1}}, {"stages", int64_t{2}}});
+  return out;
+}
+Pins pingpong(int64_t groups, int64_t wide) {
+  Pins out = pins({{"BM", 64}, {"BN", 64}, {"groups", groups}, {"stages", 2}, {"wide", wide}});
+  out["pingpong"] = true;
+  return out;
+}
+
+class WarpgroupGemm : public testing::TestWithParam<Small> {};
+
+TEST_P(WarpgroupGemm, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto problem = gemm(GetParam().problem);
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const auto runs = run({*problem, "warpgroup", {{"gemm", GetParam().pins}}, InputPattern::kNormal, {}});
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+}
+
+const DType kBf16 = DType::kBf16;
+INSTANTIATE_TEST_SUITE_P(
+    Gemm, WarpgroupGemm,
+    testing::Values(Small{"default", {200, 320, 200}}, Small{"narrow", {200, 136, 200}, narrow({})},
+                    Small{"fp16", {200, 320, 200, DType::kFp16}},
+                    Small{"a_turned", {200, 320, 200, kBf16, "acc", "col", "col"}},
+                    Small{"b_turned", {200, 320, 200, kBf16, "acc", "row", "row"}},
+                    Small{"both_turned", {200, 320, 200, kBf16, "acc", "col", "row"}},
+                    Small{"two_tiles_of_rows", {200, 136, 200}, pins({{"BM", 256}, {"BN", 64}, {"groups", 2}})},
+                    Small{"three_groups", {200, 200, 200}, pins({{"BM", 192}, {"BN", 96}, {"groups", 3}})},
+                    Small{"columns_no_power_of_two", {130, 320, 200}, pins({{"BN", 160}})},
+                    Small{"strip", {130, 320, 200}, narrow({{"wide", 4}})},
+                    Small{"pingpong", {130, 400, 328}, pingpong(2, 4)},
+                    Small{"pingpong_of_three", {130, 500, 328}, pingpong(3, 8)},
+                    Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
+                    Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
+                    Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
+                    Small{"odd_columns", {70, 137, 200}}, Small{"one_step", {70, 136, 24}}),
+    [](const auto& test) { return test.param.name; });
+
+// ---- Mutants ---------------------------------------------------------------------------------------
+
+struct Mutant {
+  std::string name, file, from, to;
+  Pins pins = narrow({});
+  CaughtBy by = CaughtBy::kFinding;
+};
+void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
+
+class WarpgroupMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(WarpgroupMutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  const auto problem = gemm({130, 400, 328});
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  expect_caught(run({*problem, "warpgroup", {{"gemm", m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
+                1.9);
+}
+
+const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
+                  kBarrier = "lib/barrier.cuh";
+INSTANTIATE_TEST_SUITE_P(
+    Gemm, WarpgroupMutants,
+    testing::Values(
+        Mutant{"tile_not_awaited", kKernel, "barrier_wait(full + 8 * place.stage, place.parity);", ""},
+        Mutant{"wrong_phase", kKernel, "barrier_wait(full + 8 * place.stage, place.parity);",
+               "barrier_wait(full + 8 * place.stage, place.parity ^ 1);"},
+        Mutant{"stage_overwritten", kKernel, "barrier_wait(empty + 8 * place.stage, place.parity ^ 1);", ""},
+        Mutant{"too_few_bytes_expected", kKernel, "barrier_arrive_expect(landed, kStageBytes);",
+               "barrier_arrive_expect(landed, kABytes);"},
+        Mutant{"too_many_bytes_expected", kKernel, "barrier_arrive_expect(landed, kStageBytes);",
+               "barrier_arrive_expect(landed, kStageBytes + 16);"},
+        Mutant{"stage_never_released", kKernel, "if (lane == 0) barrier_arrive(empty + 8 * stage);", ""},
+        Mutant{"released_too_early", kKernel, "if (step > 0) release(reading);", "release(place.stage);"},
+        Mutant{"batch_not_awaited", kKernel, "wgmma_wait<1>();", ""},
+        Mutant{"last_batch_not_awaited", kKernel, "wgmma_wait<0>();", ""},
+        Mutant{"fence_dropped", kKernel, "wgmma_fence();", ""},
+        Mutant{"step_of_a", kKernel, "kAStep = {{ 2048 if a_turned else 32 }}",
+               "kAStep = {{ 2048 if a_turned else 64 }}", narrow({}), CaughtBy::kEither},
+        Mutant{"step_of_b", kKernel, "kBStep = {{ 2048 if b_turned else 32 }}",
+               "kBStep = {{ 2048 if b_turned else 16 }}", narrow({}), CaughtBy::kEither},
+        Mutant{"swizzle_of_64_bytes", kWgmma, "kSwizzle128 = 1ull << 62", "kSwizzle128 = 2ull << 62", narrow({}),
+               CaughtBy::kEither},
+        Mutant{"no_swizzle", kWgmma, "kSwizzle128 = 1ull << 62", "kSwizzle128 = 0ull << 62", narrow({}),
+               CaughtBy::kEither},
+        Mutant{"rows_of_eight_apart", kWgmma, "int stride = 1024", "int stride = 512", narrow({}), CaughtBy::kEither},
+        Mutant{"sum_not_started_from_zero", kKernel, "step > 0 || k > 0);", "true);", narrow({}), CaughtBy::kEither},
+        Mutant{"staging_over_the_ring", kEpilogue,
+               "sync_warps();  // all warps have read their tiles; shared memory becomes the staging area", "",
+               pins({{"BM", 128}, {"BN", 64}, {"groups", 2}, {"stages", 2}})},
+        Mutant{"one_arrival_too_many", kKernel, "barrier_init(empty + 8 * s, kWarps * kCluster);",
+               "barrier_init(empty + 8 * s, kWarps * kCluster + 1);"},
+        Mutant{"ring_one_stage_short", kBarrier, "if (++stage == kStages) stage = 0, parity ^= 1;",
+               "if (++stage == kStages) stage = 0;"},
+        Mutant{"turn_not_awaited", kKernel, "if (tile > 0) named_barrier(kFirstTurn + consumer, 256);", "",
+               pingpong(2, 4), CaughtBy::kEither},
+        Mutant{"turn_not_passed", kKernel,
+               "if (tile + 1 < tiles) named_barrier_arrive(kFirstTurn + (consumer + 1) % kGroups, 256);", "",
+               pingpong(2, 4)},
+        Mutant{"stages_of_the_other_consumer", kKernel, "place.advance(consumer * steps);", "", pingpong(2, 4),
+               CaughtBy::kEither},
+        Mutant{"producer_ends_early", kKernel, "if (++step == steps) step = 0, ++tile, n0 += BN;",
+               "if (++step == steps - 1) step = 0, ++tile, n0 += BN;"},
+        Mutant{"tile_of_another_column", kKernel, "step = 0, ++tile, n0 += BN;", "step = 0, ++tile;",
+               narrow({{"wide", 4}}), CaughtBy::kEither}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
