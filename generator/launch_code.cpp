@@ -72,6 +72,8 @@ class Writer {
       if (code != "1") out_.conditions.push_back(code);
     }
     for (const std::string& size : sizes_) out_.parameters.push_back({"int64_t", size, tuned_size(size)});
+    for (const std::string& stride : strides_)
+      out_.parameters.push_back({"int64_t", stride, scope_.at(stride).str() + " when tuned"});
     drop_unused();
     out_.positive.assign(used_.begin(), used_.end());
     return std::move(out_);
@@ -234,6 +236,8 @@ class Writer {
     if (of_schedule(name)) return std::string();
     if (const auto carrier = carriers_.find(name); carrier != carriers_.end())
       return *used_.insert(carrier->second).first;
+    // The caller's tensors, of which a tensor map needs the strides, may lie in memory otherwise than the tuned ones.
+    if (name.ends_with("_stride") && scope_.count(name)) return *strides_.insert(name).first;
     if (!request_.problem->dims.count(name)) return std::string();
     sizes_.insert(name);
     return *used_.insert(name).first;
@@ -282,6 +286,7 @@ class Writer {
   std::vector<Definition> definitions_;
   std::map<std::string, std::string> carriers_;  ///< name in the problem's scope -> parameter with its value
   std::set<std::string> sizes_;                  ///< sizes that no argument has
+  std::set<std::string> strides_;                ///< strides that no argument has
   std::set<std::string> used_;                   ///< parameters that other values depend on
   std::set<std::string> taken_;
   std::map<std::string, std::string> pointers_;  ///< buffer -> its parameter

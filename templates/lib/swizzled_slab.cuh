@@ -30,3 +30,16 @@ struct SwizzledSlab {
 __device__ __forceinline__ void store_shared_32(unsigned to, unsigned word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
+__device__ __forceinline__ void store_shared_16(unsigned to, uint4 words) {
+  asm volatile("st.shared.v4.b32 [%0], { %1, %2, %3, %4};" ::"r"(to), "r"(words.x), "r"(words.y), "r"(words.z),
+               "r"(words.w)
+               : "memory");
+}
+__device__ __forceinline__ uint4 load_shared_16(unsigned from) {
+  uint4 words;
+  asm volatile("ld.shared.v4.b32 { %0, %1, %2, %3}, [%4];"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "r"(from)
+               : "memory");
+  return words;
+}

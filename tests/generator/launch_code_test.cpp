@@ -36,10 +36,20 @@ expr::Map limits() {
           {"arch", 90}};
 }
 
+/// A number for the sizes of a tensor map, as cuTensorMapEncodeTiled of the program below computes it.
+uint64_t digest(const TensorMap& map) {
+  uint64_t out = map.dims.size();
+  const auto add = [&](uint64_t x) { out = (out ^ x) * 0x100000001b3; };
+  for (uint64_t x : map.dims) add(x);
+  for (uint64_t x : map.stride_bytes) add(x);
+  for (uint64_t x : map.box) add(x);
+  return out;
+}
+
 /// The launch in the output format of the program below.
 std::string text(const Launch& launch) {
   std::string out = fmt::format("{} {} {} {}", launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x);
-  for (const Arg& a : launch.args) out += fmt::format(" {:x}", a.is_buffer ? 0 : a.bits);
+  for (const Arg& a : launch.args) out += fmt::format(" {:x}", a.map ? digest(*a.map) : a.is_buffer ? 0 : a.bits);
   return out;
 }
 
@@ -107,6 +117,15 @@ class Program {
 #include <cuda.h>
 static const int* sizes;
 CUresult cuFuncSetAttribute(CUfunction f, int a, int v) { (void)f; (void)a; (void)v; return CUDA_SUCCESS; }
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, int dtype, cuuint32_t rank, void* address, const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t* steps, int interleave, int swizzle, int promotion, int fill) {
+  uint64_t digest = rank;
+  (void)dtype; (void)address; (void)steps; (void)interleave; (void)swizzle; (void)promotion; (void)fill;
+  for (cuuint32_t i = 0; i < rank; ++i) digest = (digest ^ dims[i]) * 0x100000001b3;
+  for (cuuint32_t i = 0; i + 1 < rank; ++i) digest = (digest ^ strides[i]) * 0x100000001b3;
+  for (cuuint32_t i = 0; i < rank; ++i) digest = (digest ^ box[i]) * 0x100000001b3;
+  memcpy(map, &digest, sizeof digest);
+  return CUDA_SUCCESS;
+}
 CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s, void** args, void** extra) {
   (void)f; (void)by; (void)bz; (void)s; (void)extra;
   printf("%u %u %u %u %u", smem, x, y, z, bx);
@@ -163,7 +182,8 @@ static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
         value = c.type == "float" ? fmt::format("{}f", fmt::format("{:.9e}", f))
                                   : fmt::format("{}", static_cast<int64_t>(launch->args[i].bits));
       }
-      if (p.dims.count(c.name) && value == "0") value = std::to_string(p.dims.at(c.name));
+      if (const auto at = scope.find(c.name); at != scope.end() && value == "0" && at->second.as<int64_t>())
+        value = at->second.str();
       arguments += ", " + value;
     }
     calls_ += fmt::format("  {{ static const int s[] = {{{}0}}; sizes = s; done({}_launch(0, 0{})); }}\n", bytes,

@@ -250,12 +250,13 @@ TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
     for (const Variant& v : *(*find_op("gemm"))->variants(files, *problem)) out.push_back(v.name);
     return out;
   };
-  EXPECT_EQ(names({128, 128, 128}), std::vector<std::string>{"fused"});
-  EXPECT_EQ(names({128, 128, 128, DType::kBf16, "relu(acc)"}), (std::vector<std::string>{"fused", "unfused"}));
+  EXPECT_EQ(names({128, 128, 128}), (std::vector<std::string>{"fused", "warpgroup"}));
+  EXPECT_EQ(names({128, 128, 128, DType::kBf16, "relu(acc)"}),
+            (std::vector<std::string>{"fused", "unfused", "warpgroup"}));
   EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "relu(acc)"}),
-            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused"}));
+            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "warpgroup"}));
   EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "acc", "row", "col", "silu"}),
-            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused"}));
+            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "warpgroup"}));
   auto whole = run_variant({64, 64, 1024, DType::kInt8}, "split_k2");
   ASSERT_FALSE(whole);
   EXPECT_NE(whole.error().message.find("out_dtype != 'int32'"), std::string::npos) << whole.error().message;

@@ -41,7 +41,12 @@ TEST(Emitted, GemmInSlabs) {
 }
 
 TEST(Emitted, GatedGemm) {
-  embed("gemm --M 50 --N 128 --K 64 --gated silu --epilogue 'acc + bias[n]'", "gemm",
+  embed("gemm --M 50 --N 128 --K 64 --variant fused --gated silu --epilogue 'acc + bias[n]'", "gemm",
+        "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
+}
+
+TEST(Emitted, GatedGemmOfWarpgroups) {
+  embed("gemm --M 50 --N 128 --K 64 --variant warpgroup --gated silu --epilogue 'acc + bias[n]'", "gemm",
         "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
 }
 
