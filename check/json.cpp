@@ -31,6 +31,8 @@ const std::map<std::string, const char*>& kinds() {
       {"bad-barrier", "A barrier is used with a wrong number or with two thread counts."},
       {"bad-branch", "An index past the targets of an indexed branch."},
       {"bad-tensor-map", "A tensor copy by bytes that are no tensor map, or one of another number of dimensions."},
+      {"bad-descriptor", "A matrix descriptor of wgmma that no instruction may use, or different ones in a warpgroup."},
+      {"bad-registers", "setmaxnreg to fewer registers than a warpgroup has where it asks for more, or the reverse."},
       {"bad-copy-size", "An asynchronous copy whose source is larger than the copy."},
       {"deadlock", "Every live warp waits at a barrier that cannot complete, or polls memory that none changes."},
       {"instruction-limit", "A CTA executed more warp-instructions than allowed."},

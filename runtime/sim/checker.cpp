@@ -128,7 +128,8 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
     return report(e.site, "async-pending", e.lane_of(i), [&] {
       const uint32_t group = outcome.other - n_warps_;
       return fmt::format(
-          "warp {} writes {} while a wgmma of warps {}-{} (their last is{}) may still read them: no wgmma.wait_group is "
+          "warp {} writes {} while a wgmma of warps {}-{} (their last is{}) may still read them: no wgmma.wait_group "
+          "is "
           "known to cover it",
           e.site.warp, where(), kWarpgroup * group, kWarpgroup * group + 3, at(last_product_[group]));
     });
@@ -567,13 +568,14 @@ void Checker::on(const WgmmaIssue& e) {
   Access access{e.site};
   access.bytes = 16;
   shadow_.start_engine(engine, e.first, kWarpgroup);
-  shadow_.record_races(true);
   for (const uint32_t at : e.offsets) {
-    const Outcome o = shadow_.read_chunk(engine, at / 16);
-    if (!o.ok()) report(access, 0, kSharedBase + at, o, log_.place_of_write(o.other, at));
-    check_proxy(e.site, 0, at, "wgmma");
+    if (shadow_.engine_reads(engine, at / 16)) continue;
+    const Outcome o = shadow_.engine_outcome(engine, at / 16);
+    if (!o.ok())
+      report(access, 0, kSharedBase + at, o, log_.place_of_write(o.other, at));
+    else
+      check_proxy(e.site, 0, at, "wgmma");
   }
-  shadow_.record_races(false);
   last_product_[e.first / kWarpgroup] = e.site.pc;
 }
 

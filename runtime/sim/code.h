@@ -145,6 +145,7 @@ struct Kernel {
   /// By Operand::reg: a number for each register that a wgmma may read or write asynchronously; 0: none.
   std::vector<uint32_t> watched;
   std::vector<std::string> watched_names;  ///< by that number
+  std::vector<uint32_t> watched_lists;     ///< the number for each entry of `lists` that is a register of a wgmma
   uint32_t registers_per_thread = 0;       ///< when the kernel begins, as its directives fix them; 0: they do not
 };
 

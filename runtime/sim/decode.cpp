@@ -26,7 +26,7 @@ void Decoder::unknown_opcode() const {
                                                 {"sured", "surfaces"},
                                                 {"suq", "surfaces"},
                                                 {"istypep", "textures and surfaces"},
-                                                 {"tcgen05", "the tensor cores of sm_100"},
+                                                {"tcgen05", "the tensor cores of sm_100"},
                                                 {"alloca", "stacks of any size"},
                                                 {"stacksave", "stacks of any size"},
                                                 {"stackrestore", "stacks of any size"}};

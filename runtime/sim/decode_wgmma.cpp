@@ -16,9 +16,9 @@ struct MultiplicandType {
   uint32_t bytes;
 };
 constexpr MultiplicandType kMultiplicands[] = {{"f16", Multiplicand::kF16, 2},   {"bf16", Multiplicand::kBf16, 2},
-                           {"tf32", Multiplicand::kTf32, 4}, {"e4m3", Multiplicand::kE4m3, 1},
-                           {"e5m2", Multiplicand::kE5m2, 1}, {"s8", Multiplicand::kS8, 1},
-                           {"u8", Multiplicand::kU8, 1}};
+                                               {"tf32", Multiplicand::kTf32, 4}, {"e4m3", Multiplicand::kE4m3, 1},
+                                               {"e5m2", Multiplicand::kE5m2, 1}, {"s8", Multiplicand::kS8, 1},
+                                               {"u8", Multiplicand::kU8, 1}};
 
 bool is_integer(Multiplicand t) { return t == Multiplicand::kS8 || t == Multiplicand::kU8; }
 bool is_fp8(Multiplicand t) { return t == Multiplicand::kE4m3 || t == Multiplicand::kE5m2; }
@@ -29,7 +29,8 @@ std::pair<uint32_t, uint32_t> shape_of(std::string_view name) {
   if (!name.starts_with("m64n") || name.size() > 11) return {};
   name.remove_prefix(4);
   const auto number = [&](uint32_t& out) {
-    while (!name.empty() && name[0] >= '0' && name[0] <= '9') out = 10 * out + static_cast<uint32_t>(name[0] - '0'), name.remove_prefix(1);
+    while (!name.empty() && name[0] >= '0' && name[0] <= '9')
+      out = 10 * out + static_cast<uint32_t>(name[0] - '0'), name.remove_prefix(1);
   };
   number(n);
   if (!name.starts_with("k")) return {};
@@ -71,10 +72,7 @@ bool Decoder::warpgroup_instruction(const PtxStmt& stmt, std::string_view base, 
   if ((!fence && !commits && !waits) || !m.take("sync") || !m.take("aligned") || !m.done()) unknown_opcode();
   operands_are(stmt, waits, waits);
   if (waits && stmt.operands[0].kind != PtxOperand::Kind::kInteger) fail("wgmma.wait_group needs a constant");
-  Inst& in = emit(fence     ? Kind::kWgmmaFence
-                  : commits ? Kind::kWgmmaCommit
-                            : Kind::kWgmmaWait,
-                  Class::kBarrier);
+  Inst& in = emit(fence ? Kind::kWgmmaFence : commits ? Kind::kWgmmaCommit : Kind::kWgmmaWait, Class::kBarrier);
   in.imm = waits ? static_cast<int64_t>(std::min<uint64_t>(stmt.operands[0].bits, 1u << 30)) : 0;
   in.flags |= kFlagAligned;
   return true;
@@ -98,7 +96,9 @@ void Decoder::wgmma(const PtxStmt& stmt, Modifiers& m) {
   if (!m.done()) unknown_opcode();
   const bool integer = is_integer(a.type), wide = a.bytes == 2;
   const bool pair = a.type == b.type || (integer && is_integer(b.type)) || (is_fp8(a.type) && is_fp8(b.type));
-  const bool sum = integer ? d_type == "s32" : d_type == "f32" || (d_type == "f16" && a.type != Multiplicand::kBf16 && a.type != Multiplicand::kTf32);
+  const bool sum =
+      integer ? d_type == "s32"
+              : d_type == "f32" || (d_type == "f16" && a.type != Multiplicand::kBf16 && a.type != Multiplicand::kTf32);
   const bool columns = n >= 8 && n <= 256 && n % 8 == 0 && (!integer || n <= 24 || n % 16 == 0);
   if (!pair || !sum || !columns || k != 32 / a.bytes) unknown_opcode();
   if (o.size() < 4) operands_are(stmt, 4, 4);
@@ -195,8 +195,12 @@ void Decoder::watch_products() {
       kernel_.watched[r] = static_cast<uint32_t>(kernel_.watched_names.size());
       kernel_.watched_names.push_back(registers_[r].name);
     }
-  for (const RegisterRef& r : refs_)
-    if (!r.is_pred && kernel_.watched[r.reg]) kernel_.code[r.inst].flags |= kFlagWatched;
+  kernel_.watched_lists.resize(kernel_.lists.size());
+  for (const RegisterRef& r : refs_) {
+    if (r.is_pred || !kernel_.watched[r.reg]) continue;
+    kernel_.code[r.inst].flags |= kFlagWatched;
+    if (!r.field) kernel_.watched_lists[r.list_index] = kernel_.watched[r.reg];
+  }
 }
 
 }  // namespace roofgen::sim

@@ -143,8 +143,8 @@ struct BulkSource {
 
 // ---- products of warpgroups ---------------------------------------------------------------------------
 
-/// Four warps, from `first` on, begin a product; the site is that of the last one. It reads pieces of 16 bytes of shared
-/// memory until they have waited for its batch.
+/// Four warps, from `first` on, begin a product; the site is that of the last one. It reads pieces of 16 bytes of
+/// shared memory until they have waited for its batch.
 struct WgmmaIssue {
   Site site;
   uint32_t first;

@@ -28,7 +28,7 @@ using namespace sim;
 constexpr uint64_t kDefaultInstructionLimit = 1'000'000'000;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMostWgmmaThreads = 25 * kWarpSize;  ///< with their groups at most SharedShadow's kMaxWarps readers
-constexpr uint32_t kMaxSharedBytes = 227 * 1024;  ///< per CTA on sm_90, the most of any target here
+constexpr uint32_t kMaxSharedBytes = 227 * 1024;        ///< per CTA on sm_90, the most of any target here
 
 struct Module {
   Kernel kernel;
@@ -122,8 +122,8 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
   if (launch.block.count() == 0 || launch.block.count() > kMaxThreads)
     return refuse(fmt::format("a block of {} x {} x {} threads cannot be launched", block[0], block[1], block[2]));
   if (kernel.has_wgmma && launch.block.count() > kMostWgmmaThreads)
-    return refuse(fmt::format("{} threads: the simulator runs wgmma in blocks of up to {} threads", launch.block.count(),
-                              kMostWgmmaThreads));
+    return refuse(fmt::format("{} threads: the simulator runs wgmma in blocks of up to {} threads",
+                              launch.block.count(), kMostWgmmaThreads));
   uint64_t limit = uint64_t{kernel.max_threads[0]} * kernel.max_threads[1] * kernel.max_threads[2];
   if (kernel.max_threads[0] && launch.block.count() > limit)
     return refuse(fmt::format("{} threads are over the kernel's declared maximum of {}", launch.block.count(), limit));

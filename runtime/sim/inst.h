@@ -61,7 +61,7 @@ enum class Kind : uint8_t {
   kWgmmaCommit,
   kWgmmaWait,
   kSetRegisters,  ///< setmaxnreg: imm registers per thread, sub 1: more than before
-  kAssert,  ///< a failed assertion: a is the address of its text, b of the file's name, c the line
+  kAssert,        ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
 /// The threads that a strong access or a fence includes (PTX ISA, "Scope").

@@ -3,7 +3,10 @@
 
 namespace roofgen::sim {
 extern const LaneTable kLanes_avx2;
-const LaneTable kLanes_avx2 = {"avx2", lanes_avx2::kEntries, sizeof lanes_avx2::kEntries / sizeof(LaneEntry),
-                               lanes_avx2::transpose8x8, lanes_avx2::kRows,
+const LaneTable kLanes_avx2 = {"avx2",
+                               lanes_avx2::kEntries,
+                               sizeof lanes_avx2::kEntries / sizeof(LaneEntry),
+                               lanes_avx2::transpose8x8,
+                               lanes_avx2::kRows,
                                lanes_avx2::kWgmma};
 }  // namespace roofgen::sim

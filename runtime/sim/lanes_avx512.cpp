@@ -3,7 +3,10 @@
 
 namespace roofgen::sim {
 extern const LaneTable kLanes_avx512;
-const LaneTable kLanes_avx512 = {"avx512", lanes_avx512::kEntries, sizeof lanes_avx512::kEntries / sizeof(LaneEntry),
-                                 lanes_avx512::transpose8x8, lanes_avx512::kRows,
+const LaneTable kLanes_avx512 = {"avx512",
+                                 lanes_avx512::kEntries,
+                                 sizeof lanes_avx512::kEntries / sizeof(LaneEntry),
+                                 lanes_avx512::transpose8x8,
+                                 lanes_avx512::kRows,
                                  lanes_avx512::kWgmma};
 }  // namespace roofgen::sim

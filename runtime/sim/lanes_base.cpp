@@ -3,7 +3,10 @@
 
 namespace roofgen::sim {
 extern const LaneTable kLanes_base;
-const LaneTable kLanes_base = {"base", lanes_base::kEntries, sizeof lanes_base::kEntries / sizeof(LaneEntry),
-                               lanes_base::transpose8x8, lanes_base::kRows,
+const LaneTable kLanes_base = {"base",
+                               lanes_base::kEntries,
+                               sizeof lanes_base::kEntries / sizeof(LaneEntry),
+                               lanes_base::transpose8x8,
+                               lanes_base::kRows,
                                lanes_base::kWgmma};
 }  // namespace roofgen::sim

@@ -25,10 +25,10 @@ namespace roofgen::sim {
 
 inline constexpr int kReady = -1;
 inline constexpr int kAtClusterBarrier = kClusterBarrierId;
-inline constexpr int kWaitsForPhase = 100;  ///< of an mbarrier, beyond the numbers of all barriers
+inline constexpr int kWaitsForPhase = 100;      ///< of an mbarrier, beyond the numbers of all barriers
 inline constexpr int kAtWarpgroup = 101;        ///< for the other warps of its group
 inline constexpr int kWaitsForRegisters = 102;  ///< that another group gives back
-inline constexpr int kWaitsForLanes = -2;   ///< at a `.sync` instruction whose other members are elsewhere
+inline constexpr int kWaitsForLanes = -2;       ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
 struct Fragment {
@@ -75,8 +75,8 @@ struct BulkRead {
 /// What products of a warpgroup do with a register, by number of their batch, from 1; 0: nothing.
 struct ProductUse {
   uint32_t written_by = 0, read_by = 0;
-  uint32_t pc = 0;       ///< of the product
-  uint32_t changed = 0;  ///< 1 + the warp's fences when something else wrote it
+  uint32_t pc = 0, shape = 0;  ///< of the product
+  uint32_t changed = 0;        ///< 1 + the warp's fences when something else wrote it
 };
 
 struct TensorView;
@@ -104,7 +104,7 @@ struct Warp {
   uint32_t bulk_committed[kWarpSize] = {};
   uint32_t fences = 0, batches = 0, batches_done = 0;  ///< of products: fences, batches that are closed and waited for
   std::vector<ProductUse> uses;                        ///< by Kernel::watched
-  bool impatient = false;  ///< its next wait for a phase ends at once
+  bool impatient = false;                              ///< its next wait for a phase ends at once
   bool finished() const { return dead == ~0u; }
 };
 
@@ -434,10 +434,10 @@ class Machine {
   std::unordered_map<uint64_t, uint8_t> partly_undefined_;
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
-  std::vector<uint32_t> wgmma_reads_;     ///< offsets of the pieces that the current product reads
+  std::vector<uint32_t> wgmma_reads_;      ///< offsets of the pieces that the current product reads
   std::vector<uint32_t> group_registers_;  ///< per thread of each warpgroup; 0: not known
   uint32_t free_registers_ = 0;            ///< of the CTA
-  uint32_t vain_waits_ = 0;  ///< for phases, since one completed
+  uint32_t vain_waits_ = 0;                ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
   std::vector<Buffer*> row_buffer_;  ///< per instruction: where its last row was
 };

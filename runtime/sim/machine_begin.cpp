@@ -205,7 +205,18 @@ Finding Machine::deadlock() const {
                            fmt::format("warp {} waits for the 4 warps of its group, but warp {} has ended", w.index, i),
                            w, f.pc, 0);
   for (const Warp& w : warps_)
+    for (const Fragment& f : w.parked)
+      if (f.barrier == kWaitsForRegisters)
+        return finding(
+            "deadlock",
+            fmt::format("warps {}-{} wait at setmaxnreg for {} registers per thread; they have {}, and {} of "
+                        "the CTA's are free for each of their threads",
+                        w.index / 4 * 4, w.index / 4 * 4 + 3, kernel_.code[f.pc].imm, group_registers_[w.index / 4],
+                        free_registers_ / 128),
+            w, f.pc, 0);
+  for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
+      if (f.barrier == kAtWarpgroup) continue;
       if (f.barrier == kWaitsForPhase) {
         sleeping += static_cast<uint32_t>(__builtin_popcount(f.mask));
         if (!sleeper) sleeper = &w, sleeper_pc = f.pc, sleeper_lane = first_lane(f.mask);

@@ -1,6 +1,6 @@
 // Products of warpgroups (wgmma) and their registers. The four warps of a group meet at each product, which is computed
-// at once. What it reads and writes counts as in use until a wgmma.wait_group covers its batch: registers by the records
-// below, shared memory by the checks (SharedShadow, "engines").
+// at once. What it reads and writes counts as in use until a wgmma.wait_group covers its batch: registers by the
+// records below, shared memory by the checks (SharedShadow, "engines").
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,10 +47,10 @@ bool Machine::warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const c
         throw Fault{"partial-warp", fmt::format("{} needs the 4 warps of a group, but warp {} has ended", name, i), 0};
       all = false;
     } else if (f->pc != w.pc) {
-      throw Fault{"partial-warp",
-                  fmt::format("the warps of a group execute different instructions: warp {} waits{}", i,
-                              checker_.at(f->pc)),
-                  0};
+      throw Fault{
+          "partial-warp",
+          fmt::format("the warps of a group execute different instructions: warp {} waits{}", i, checker_.at(f->pc)),
+          0};
     }
   }
   if (all) return true;
@@ -80,8 +80,9 @@ void Machine::watch(Warp& w, const Inst& in, uint32_t mask) {
     if (copies) source = use;
     if (copies || use.written_by <= w.batches_done) continue;
     checker_.report(site(w), "async-pending", first_lane(mask), [&] {
-      return fmt::format("warp {} reads register {} while the wgmma{} may still compute it: no wgmma.wait_group covers it",
-                         w.index, kernel_.watched_names[kernel_.watched[o.reg]], checker_.at(use.pc));
+      return fmt::format(
+          "warp {} reads register {} while the wgmma{} may still compute it: no wgmma.wait_group covers it", w.index,
+          kernel_.watched_names[kernel_.watched[o.reg]], checker_.at(use.pc));
     });
     use.written_by = 0;
   }
@@ -105,27 +106,26 @@ void Machine::watch(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::use_registers(Warp& w, const Site& at) {
   const Inst& in = at.inst;
   const bool keeps = w.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces);
-  if (w.fences == 0)
-    checker_.report(at, "race", 0, [] { return "wgmma without a wgmma.fence before it"; });
-  const uint32_t batch = w.batches + 1;
-  for (const Operand& o : operands_of(in)) {
-    if (o.field != Operand::kList || o.is_def) continue;  // sums are read and written
-    ProductUse& use = w.uses[kernel_.watched[o.reg]];
-    const bool sum = o.entry < sums_of(in);
-    const auto name = [&] { return kernel_.watched_names[kernel_.watched[o.reg]]; };
-    const Inst* before = use.written_by > w.batches_done ? &kernel_.code[use.pc] : nullptr;
-    const bool same = sum && before && before->count == in.count && (before->imm & kWgmmaSumMask) == (in.imm & kWgmmaSumMask);
-    if ((before && !same) || (sum && use.read_by > w.batches_done))
+  if (w.fences == 0) checker_.report(at, "race", 0, [] { return "wgmma without a wgmma.fence before it"; });
+  const uint32_t batch = w.batches + 1, shape = static_cast<uint32_t>(in.count << 2 | (in.imm & kWgmmaSumMask));
+  const uint32_t n = sums_of(in), all = n + (in.imm & kWgmmaRegistersA ? 4 : 0);
+  for (uint32_t i = 0; i < all; ++i) {
+    const uint32_t number = kernel_.watched_lists[in.list + i];
+    ProductUse& use = w.uses[number];
+    const bool sum = i<n, flies = use.written_by> w.batches_done, same = sum && flies && use.shape == shape;
+    if ((flies && !same) || (sum && use.read_by > w.batches_done))
       checker_.report(at, "async-pending", 0, [&] {
-        return fmt::format("warp {}: wgmma uses register {} while the {}one{} may still {} it", w.index, name(),
-                           before && sum ? "differently shaped " : "", checker_.at(use.pc),
-                           before ? "compute" : "read");
+        return fmt::format("warp {}: wgmma uses register {} while the {}one{} may still {} it", w.index,
+                           kernel_.watched_names[number], flies && sum ? "differently shaped " : "",
+                           checker_.at(use.pc), flies ? "compute" : "read");
       });
     if (use.changed == w.fences + 1 && (keeps || !sum))
       checker_.report(at, "race", 0, [&] {
-        return fmt::format("warp {} has written register {} of this wgmma with no wgmma.fence after it", w.index, name());
+        return fmt::format("warp {} has written register {} of this wgmma with no wgmma.fence after it", w.index,
+                           kernel_.watched_names[number]);
       });
     use.pc = at.pc;
+    use.shape = shape;
     use.changed = 0;
     (sum ? use.written_by : use.read_by) = batch;
   }
@@ -146,10 +146,10 @@ uint64_t Machine::descriptor(const Warp& w, uint32_t place, const char* name) co
   for (uint32_t i = first; i < first + kWarpgroup; ++i)
     for (uint32_t l = 0; l < kWarpSize; ++l)
       if (wide_row(warps_[i], place)[l] != value)
-        throw Fault{"bad-descriptor",
-                    fmt::format("lane {} of warp {} has another descriptor of {} than lane 0 of warp {}", l, i, name,
-                                first),
-                    l};
+        throw Fault{
+            "bad-descriptor",
+            fmt::format("lane {} of warp {} has another descriptor of {} than lane 0 of warp {}", l, i, name, first),
+            l};
   return value;
 }
 
@@ -162,18 +162,22 @@ void Machine::read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blo
   const MatrixDescriptor at = MatrixDescriptor::of(bits);
   if (const std::string why = at.fault(bits, turned ? blocks * 16 : 32); !why.empty())
     throw Fault{"bad-descriptor", fmt::format("the descriptor {:#x} of {}: {}", bits, name, why), 0};
+  const size_t before = wgmma_reads_.size();
+  wgmma_reads_.resize(before + blocks * 16);
+  uint32_t* read = wgmma_reads_.data() + before;
   for (uint32_t block = 0; block < blocks; ++block)
     for (uint32_t step = 0; step < 2; ++step) {
       const void* pieces[8];
       for (uint32_t row = 0; row < 8; ++row) {
         const uint32_t place = at.place(turned, block, step, row), offset = place - static_cast<uint32_t>(kSharedBase);
         if (offset + 16 > shared_bytes_ || offset >= shared_bytes_)
-          throw Fault{"out-of-bounds",
-                      fmt::format("{} of wgmma has 16 bytes at {}, and the CTA's {} bytes of shared memory end at {:#x}",
-                                  name, text(place), shared_bytes_, kSharedBase + shared_bytes_),
-                      0};
+          throw Fault{
+              "out-of-bounds",
+              fmt::format("{} of wgmma has 16 bytes at {}, and the CTA's {} bytes of shared memory end at {:#x}", name,
+                          text(place), shared_bytes_, kSharedBase + shared_bytes_),
+              0};
         pieces[row] = shared_.data() + offset;
-        wgmma_reads_.push_back(offset);
+        *read++ = offset;
       }
       lanes_.wgmma.decode(type, turned, !is_a, pieces, out + (block * in.sub + step * (in.sub / 2)) * 8);
     }

@@ -1,11 +1,12 @@
 // Products of wgmma, on whole registers of a warp (inst.h, WgmmaTable). A register of sums has rows g and columns t of
 // a block of 8 x 8 at lane 4 g + t, either the even or the odd columns (PTX ISA, "Register Fragments and Shared Memory
-// Matrix Layouts"), so a vector of lanes is some rows times four columns: a product of a vector that repeats elements of
-// A with one that repeats four elements of B. Sums never change places.
+// Matrix Layouts"), so a vector of lanes is some rows times four columns: a product of a vector that repeats elements
+// of A with one that repeats four elements of B. Sums never change places.
 //
 // The order of the additions is that of mma.h.
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 12)
+#define ROOFGEN_WIDE_LANES 1
 typedef float f32xn __attribute__((vector_size(64)));
 #else
 typedef float f32xn __attribute__((vector_size(32)));
@@ -18,16 +19,18 @@ constexpr int kMostK = 32;
 /// A vector of four columns for each row.
 FN f32xn repeat_columns(const float* four) {
   f32x4 x = load_vector<f32x4>(four);
-#if defined(__AVX512F__)
+#if defined(ROOFGEN_WIDE_LANES) && defined(__clang__)
   return __builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3);
+#elif defined(ROOFGEN_WIDE_LANES)
+  return __builtin_ia32_broadcastf32x4_512(x, f32xn{}, 0xffff);  // GCC makes a detour through memory of a shuffle
 #else
   return concat<f32x8>(x, x);
 #endif
 }
 /// Each of the rows' elements for four columns.
 FN f32xn repeat_rows(const float* rows) {
-#if defined(__AVX512F__)
-  f32x4 x = load_vector<f32x4>(rows);
+#if defined(ROOFGEN_WIDE_LANES)
+  f32xn x = repeat_columns(rows);
   return __builtin_shufflevector(x, x, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 #else
   return f32xn{rows[0], rows[0], rows[0], rows[0], rows[1], rows[1], rows[1], rows[1]};
@@ -35,11 +38,11 @@ FN f32xn repeat_rows(const float* rows) {
 }
 
 FN f32xn fma_vector(f32xn a, f32xn b, f32xn c) {
-#if defined(__AVX512F__) && defined(__clang__)
+#if defined(ROOFGEN_WIDE_LANES) && defined(__clang__)
   f32xn r;
   for (int i = 0; i < 16; ++i) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
   return r;
-#elif defined(__AVX512F__)
+#elif defined(ROOFGEN_WIDE_LANES)
   return __builtin_ia32_vfmaddps512_mask(a, b, c, 0xffff, 4 /* the current rounding direction */);
 #else
   return fma8(a, b, c);
@@ -96,7 +99,7 @@ struct IntegerLanes {
   typedef s32 sn __attribute__((vector_size(sizeof(f32xn))));
   typedef u32 un __attribute__((vector_size(sizeof(f32xn))));
   static FN f32xn start(f32xn) { return f32xn{}; }
-  static FN f32xn finish(f32xn sum, f32xn c) { return (f32xn)((un)__builtin_convertvector(sum, sn) + (un)c); }
+  static FN f32xn finish(f32xn sum, f32xn c) { return (f32xn)((un) __builtin_convertvector(sum, sn) + (un)c); }
 };
 
 /// kVectors vectors of rows from `first` on, and the even and the odd columns of kBlocks blocks. `a` has a vector for

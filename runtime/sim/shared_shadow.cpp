@@ -15,7 +15,8 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
   free_many_.clear();
   warps_ = warps;
   readers_ = warps + engines;
-  engines_ = engines ? ((1u << engines) - 1) << warps : 0;
+  shared_chunks_ = static_cast<uint32_t>(chunks_.size());
+  engine_read_.assign(size_t{engines} * shared_chunks_, 0);
   records_races_ = false;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
@@ -41,6 +42,15 @@ void SharedShadow::start_engine(uint32_t engine, uint32_t first_warp, uint32_t n
     for (uint32_t w = first_warp; w < first_warp + n; ++w) seen[v] = std::min(seen[v], v == w ? now_ : seen_[w][v]);
   }
   floor_[engine] = *std::min_element(seen, seen + warps_);
+}
+
+SharedShadow::Outcome SharedShadow::engine_outcome(uint32_t engine, uint32_t chunk) const {
+  const Chunk& c = chunks_[chunk];
+  if (c.pending) return {Verdict::kAsyncPending, 0};
+  if (c.valid != 0xffff) return {Verdict::kUninitialised, 0};
+  for (const Record& r : records_of(chunk))
+    if (const Outcome o = check_writer(r, engine, Verdict::kReadAfterWrite); !o.ok()) return o;
+  return {};
 }
 
 void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
@@ -77,12 +87,16 @@ void SharedShadow::proxy_fence(uint32_t warp) {
   for (uint32_t v = 0; v < readers_; ++v) proxied_[v] = std::max(proxied_[v], v == warp ? now_ : seen_[warp][v]);
 }
 
+std::span<const SharedShadow::Record> SharedShadow::records_of(uint32_t chunk) const {
+  const Chunk& c = chunks_[chunk];
+  if (c.record.read_stamp == kWords) return {&words_[size_t{chunk} * 4], 4};
+  if (c.record.read_stamp == kBytes) return {parts_[c.record.writer].record, 16};
+  return {&c.record, 1};
+}
+
 std::optional<uint32_t> SharedShadow::unfenced_writer(uint32_t offset) const {
-  const Chunk& c = chunks_[offset >> 4];
-  const bool words = c.record.read_stamp == kWords, bytes = c.record.read_stamp == kBytes;
-  const Record* r = words ? &words_[offset >> 2] : bytes ? parts_[c.record.writer].record : &c.record;
-  for (const Record* end = r + (words ? 4 : bytes ? 16 : 1); r != end; ++r)
-    if ((r->writer & kStampMask) > proxied_[r->writer >> 27]) return r->writer >> 27;
+  for (const Record& r : records_of(offset >> 4))
+    if ((r.writer & kStampMask) > proxied_[r.writer >> 27]) return r.writer >> 27;
   return std::nullopt;
 }
 
@@ -174,8 +188,8 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
     // Readers this warp has already seen need no memory: who races with them races with this read
     // too, or is ordered after both.
     uint32_t unseen = 0;
-    if (r.read_stamp > floor_[warp] || r.readers & engines_)
-      for (uint32_t v = 0; v < readers_; ++v)
+    if (r.read_stamp > floor_[warp])
+      for (uint32_t v = 0; v < warps_; ++v)
         if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) unseen |= 1u << v;
     if (!unseen) {
       r.readers = me;
@@ -184,7 +198,7 @@ SharedShadow::Outcome SharedShadow::read_record(Record& r, uint32_t warp) {
     }
     const uint32_t index = new_many();
     many_[index].readers = unseen;
-    std::fill_n(many_[index].stamp, readers_, r.read_stamp);
+    std::fill_n(many_[index].stamp, warps_, r.read_stamp);
     r.readers = index;
     r.read_stamp = kManyStamps;
   }
@@ -198,10 +212,10 @@ SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool 
   Outcome o = both_strong ? Outcome{} : check_writer(r, warp, Verdict::kWriteAfterWrite);
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
-    for (uint32_t v = 0; v < readers_ && o.ok(); ++v)
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
       if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
-  } else if (r.read_stamp > floor_[warp] || r.readers & engines_) {
-    for (uint32_t v = 0; v < readers_ && o.ok(); ++v)
+  } else if (r.read_stamp > floor_[warp]) {
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
       if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
   }
   if (!o.ok() && !records_races_) return o;
@@ -251,6 +265,16 @@ void SharedShadow::split(Chunk& c, bool bytes) {
   c.record = {index, 0, kBytes};
 }
 
+/// One record again for words that have the same.
+void SharedShadow::unite(Chunk& c) {
+  if (c.record.read_stamp != kWords) return;
+  const Record* words = &words_[static_cast<size_t>(&c - chunks_.data()) * 4];
+  const auto same = [&](const Record& r) {
+    return r.writer == words->writer && r.readers == words->readers && r.read_stamp == words->read_stamp;
+  };
+  if (words->read_stamp < kManyStamps && std::all_of(words + 1, words + 4, same)) c.record = words[0];
+}
+
 /// Applies f to each record the bytes touch, splitting the chunk first when they are not all of it. The first outcome
 /// that is not kOk.
 template <class F>
@@ -272,9 +296,10 @@ SharedShadow::Outcome SharedShadow::read(uint32_t warp, uint32_t offset, uint32_
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   Outcome o;
-  if (!strong)
+  if (!strong) {
     o = each_record(c, offset, bytes, [&](Record& r) { return read_record(r, warp); });
-  else if ((c.strong & mask) != mask)
+    if (bytes == 16) unite(c);
+  } else if ((c.strong & mask) != mask)
     o = each_record(c, offset, bytes, [&](Record& r) { return check_writer(r, warp, Verdict::kReadAfterWrite); });
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   if (mask & ~c.valid) return {Verdict::kUninitialised, 0};
@@ -292,7 +317,7 @@ bool SharedShadow::read_each_word(uint32_t warp, const uint32_t* offset, uint32_
     if (c.record.read_stamp == kWords && (c.valid & ~uint32_t{c.pending} & bytes) == bytes) {
       Record& r = words[offset[i] >> 2];
       const bool more = r.read_stamp == now;
-      if (((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (more || (r.read_stamp <= floor && !(r.readers & engines_)))) {
+      if (((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) && (more || r.read_stamp <= floor)) {
         r.readers = (more ? r.readers : 0) | me;
         r.read_stamp = now;
         continue;
@@ -308,6 +333,12 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   const bool both_strong = strong && (c.strong & mask) == mask;
+  if (const uint32_t engine = reading_engine(warp, offset >> 4)) {
+    if (!records_races_) return {Verdict::kWriteAfterRead, engine};
+    engine_read_[(engine - warps_) * shared_chunks_ + (offset >> 4)] = 0;  // once is enough
+    write(warp, offset, bytes, strong);
+    return {Verdict::kWriteAfterRead, engine};
+  }
   const Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
   if (!o.ok() && !records_races_) return o;
   c.valid |= mask;

@@ -9,11 +9,13 @@
 //
 // An engine is a reader beside the warps, numbered behind them: the asynchronous products of a warpgroup. It knows what
 // all of its warps have seen; a warp that waits for a product has seen the engine's reads up to that product's stamp.
+// Each chunk has the stamp of the last read of each engine.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -33,7 +35,7 @@ class SharedShadow {
   };
   struct Outcome {
     Verdict verdict = Verdict::kOk;
-    uint32_t other = 0;  ///< the warp on the other side of a race
+    uint32_t other = 0;  ///< the warp, or engine, on the other side of a race
     bool ok() const { return verdict == Verdict::kOk; }
   };
 
@@ -41,6 +43,15 @@ class SharedShadow {
   void reset(uint32_t bytes, uint32_t warps, uint32_t engines = 0);
   /// The engine's next reads happen after what all of these warps have seen.
   void start_engine(uint32_t engine, uint32_t first_warp, uint32_t n);
+  /// The engine reads a whole chunk through the asynchronous proxy. False: not in order, engine_outcome() tells why.
+  bool engine_reads(uint32_t engine, uint32_t chunk) {
+    const Chunk& c = chunks_[chunk];
+    const uint32_t writer = c.record.writer >> 27, stamp = c.record.writer & kStampMask;
+    engine_read_[(engine - warps_) * shared_chunks_ + chunk] = now_;
+    return c.valid == 0xffff && !c.pending && c.record.read_stamp < kBytes && stamp <= seen_[engine][writer] &&
+           (c.by_copy || stamp <= proxied_[writer]);
+  }
+  Outcome engine_outcome(uint32_t engine, uint32_t chunk) const;
   /// The warp has seen the engine's reads up to this stamp.
   void see(uint32_t warp, uint32_t engine, uint32_t stamp) {
     seen_[warp][engine] = std::max(seen_[warp][engine], stamp);
@@ -71,7 +82,7 @@ class SharedShadow {
   /// The same for a whole chunk; false: undecided, and nothing has changed.
   bool async_issue_quickly(uint32_t warp, uint32_t chunk) {
     Chunk& c = chunks_[chunk];
-    if (c.pending || !may_write_quickly(c.record, warp)) return false;
+    if (c.pending || !may_write_quickly(c.record, warp) || reading_engine(warp, chunk)) return false;
     c.valid = c.pending = 0xffff;
     c.strong = 0;
     c.by_copy = false;
@@ -97,7 +108,7 @@ class SharedShadow {
   /// The same for writes of a whole chunk.
   Outcome write_chunk(uint32_t warp, uint32_t chunk, uint16_t pending) {
     Chunk& c = chunks_[chunk];
-    if (c.pending == 0 && may_write_quickly(c.record, warp)) {
+    if (c.pending == 0 && may_write_quickly(c.record, warp) && !reading_engine(warp, chunk)) {
       c.valid = 0xffff;
       c.pending = pending;
       c.strong = 0;
@@ -126,7 +137,7 @@ class SharedShadow {
     split_quickly(c, word);
     const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
     if (c.record.read_stamp == kWords && !(c.pending & bytes) && may_write_quickly(words_[word], warp) &&
-        (n == 1 || may_write_quickly(words_[word + 1], warp))) {
+        (n == 1 || may_write_quickly(words_[word + 1], warp)) && !reading_engine(warp, word >> 2)) {
       c.valid |= static_cast<uint16_t>(bytes);
       c.strong &= static_cast<uint16_t>(~bytes);
       c.by_copy = false;
@@ -153,7 +164,8 @@ class SharedShadow {
   /// The last writer of a chunk, if no such fence covers its write; none of one that a bulk copy has filled.
   std::optional<uint32_t> writer_without_proxy_fence(uint32_t offset) const {
     const Chunk& c = chunks_[offset >> 4];
-    if (c.by_copy || (c.record.read_stamp < kBytes && (c.record.writer & kStampMask) <= proxied_[c.record.writer >> 27]))
+    if (c.by_copy ||
+        (c.record.read_stamp < kBytes && (c.record.writer & kStampMask) <= proxied_[c.record.writer >> 27]))
       return std::nullopt;
     return unfenced_writer(offset);
   }
@@ -217,6 +229,7 @@ class SharedShadow {
     uint32_t stamp[kMaxWarps];
   };
 
+  std::span<const Record> records_of(uint32_t chunk) const;
   std::optional<uint32_t> unfenced_writer(uint32_t offset) const;
   Outcome async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   void async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes);
@@ -230,15 +243,22 @@ class SharedShadow {
       r.readers |= me;
       return true;
     }
-    if (r.read_stamp > floor || r.readers & engines_) return false;
+    if (r.read_stamp > floor && (r.readers != me || r.read_stamp >= kManyStamps)) return false;
     r.readers = me;
     r.read_stamp = now_;
     return true;
   }
+  /// An engine that may still read the chunk, as far as the warp knows; 0: none.
+  uint32_t reading_engine(uint32_t warp, uint32_t chunk) const {
+    if (warps_ == readers_ || chunk >= shared_chunks_) return 0;
+    for (uint32_t e = warps_; e < readers_; ++e)
+      if (engine_read_[(e - warps_) * shared_chunks_ + chunk] > seen_[warp][e]) return e;
+    return 0;
+  }
   bool may_write_quickly(const Record& r, uint32_t warp) const {
     const uint32_t floor = floor_[warp];
     return ((r.writer & kStampMask) <= floor || r.writer >> 27 == warp) &&
-           ((r.read_stamp <= floor && !(r.readers & engines_)) || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
+           (r.read_stamp <= floor || (r.readers == 1u << warp && r.read_stamp < kManyStamps));
   }
   /// What split does for words, in the common case.
   void split_quickly(Chunk& c, uint32_t word) {
@@ -251,6 +271,7 @@ class SharedShadow {
   void split(Chunk& c, bool bytes);
   Record own_copy(const Record& r);
   uint32_t new_many();
+  void unite(Chunk& c);
   template <class F>
   Outcome each_record(Chunk& c, uint32_t offset, uint32_t bytes, F f);
   void refresh_floor(uint32_t warp);
@@ -263,7 +284,8 @@ class SharedShadow {
   std::vector<uint32_t> free_many_;
   bool records_races_ = false;
   uint32_t warps_ = 0, readers_ = 0;  ///< readers: warps and engines
-  uint32_t engines_ = 0;              ///< a mask
+  uint32_t shared_chunks_ = 0;
+  std::vector<uint32_t> engine_read_;  ///< stamps, by engine and chunk
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
   uint32_t floor_[kMaxWarps];  ///< min over the other warps of seen_[w]

@@ -2,6 +2,7 @@
 // "Asynchronous Warpgroup Level Matrix Shared Memory Layout"; the fields as in CUTLASS, mma_sm90_desc.hpp).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -24,15 +25,16 @@ struct MatrixDescriptor {
   /// Piece `row` of 8 of a block: of 8 rows of the matrix (m or n) and 16 bytes along k; `turned`: of 8 values of k and
   /// 8 elements along m or n. `block` counts along m or n, `step` along k.
   uint32_t place(bool turned, uint32_t block, uint32_t step, uint32_t row) const {
-    const uint32_t pieces = span / 16;
+    const auto shift = static_cast<uint32_t>(std::countr_zero(span / 16));
+    const uint32_t mask = span / 16 - 1;
     uint32_t at = address + row * span;
     if (!turned)
       at += block * stride + step * (span == 16 ? leading : 16);
     else if (span == 16)
       at += block * stride + step * leading;
     else
-      at += block % pieces * 16 + block / pieces * leading + step * stride;
-    return at ^ ((((at >> 7) - base) & (pieces - 1)) << 4);
+      at += (block & mask) * 16 + (block >> shift) * leading + step * stride;
+    return at ^ ((((at >> 7) - base) & mask) << 4);
   }
 
   /// Why no instruction may use it; empty: it may. `along`: bytes of the matrix along its rows of `span` bytes.

@@ -91,8 +91,9 @@ struct Product {
   std::string instruction(uint32_t step) const {
     std::string out = fmt::format(
         "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, {}, %rd21, {}", n(), a.k_step(), sum, a.type, b.type,
-        vector("%d", sums()), registers ? fmt::format("{{%a{}, %a{}, %a{}, %a{}}}", 4 * step, 4 * step + 1, 4 * step + 2, 4 * step + 3)
-                                      : "%rd20",
+        vector("%d", sums()),
+        registers ? fmt::format("{{%a{}, %a{}, %a{}, %a{}}}", 4 * step, 4 * step + 1, 4 * step + 2, 4 * step + 3)
+                  : "%rd20",
         step == 0 ? "%p3" : "%p4");
     if (!integer()) out += fmt::format(", {}, {}", scale_a, scale_b);
     if (a.bytes() == 2 && !registers) out += fmt::format(", {}", int{a.turned});
@@ -161,9 +162,8 @@ add.u64 %rd10, %rd10, %rd3;
     for (uint32_t i = 0; keeps && i < sums(); ++i) body += fmt::format("ld.global.b32 %d{}, [%rd4+{}];\n", i, 4 * i);
     body += fmt::format("setp.ne.u32 %p3, {}, 0;\nsetp.eq.u32 %p4, 0, 0;\n", int{keeps});
     const auto descriptor = [&](const Tile& t, uint32_t step, const char* place, const char* out) {
-      return fmt::format(
-          "add.u32 %r20, {}, {};\nshr.u32 %r20, %r20, 4;\ncvt.u64.u32 {}, %r20;\nor.b64 {}, {}, {};\n", place,
-          t.offset(step), out, out, out, t.descriptor());
+      return fmt::format("add.u32 %r20, {}, {};\nshr.u32 %r20, %r20, 4;\ncvt.u64.u32 {}, %r20;\nor.b64 {}, {}, {};\n",
+                         place, t.offset(step), out, out, out, t.descriptor());
     };
     body += "//before\nwgmma.fence.sync.aligned;\n";
     for (uint32_t step = 0; step < 4; ++step) {
@@ -233,16 +233,23 @@ inline ProductResult run_product(const Product& p, const std::string& text, uint
   options.go_on = go_on;
   r.run = b.run({1, 1, 1}, {threads, 1, 1}, Product::kShared, options);
   r.sums = b.read<uint32_t>(out, before.size());
+  // Rows of both along k.
+  const uint32_t k = p.a.k();
+  std::vector<int> rows[2];
+  for (int i = 0; i < 2; ++i) {
+    const Tile& t = i ? p.b : p.a;
+    rows[i].resize(size_t{t.rows} * k);
+    for (uint32_t e = 0; e < rows[i].size(); ++e) rows[i][e] = values[i][t.at(e / k, e % k)];
+  }
   // PTX ISA: thread 4 g + t of warp w has rows 16 w + g and the one 8 further, columns 8 j + 2 t and the next.
   for (uint32_t thread = 0; thread < 128; ++thread)
     for (uint32_t v = 0; v < p.n() / 2; ++v) {
       const uint32_t w = thread / 32, g = thread % 32 / 4, t = thread % 4;
       const uint32_t row = 16 * w + g + 8 * (v >> 1 & 1), column = 8 * (v >> 2) + 2 * t + (v & 1);
       const size_t i = size_t{thread} * (p.n() / 2) + v;
-      double sum = p.keeps ? old[i] : 0;
-      for (uint32_t k = 0; k < p.a.k(); ++k)
-        sum += p.scale_a * p.scale_b * values[0][p.a.at(row, k)] * values[1][p.b.at(column, k)];
-      r.expected[i] = sum;
+      int sum = 0;
+      for (uint32_t e = 0; e < k; ++e) sum += rows[0][row * k + e] * rows[1][column * k + e];
+      r.expected[i] = (p.keeps ? old[i] : 0) + p.scale_a * p.scale_b * sum;
     }
   return r;
 }
@@ -252,7 +259,8 @@ inline double sum_at(const Product& p, const ProductResult& r, size_t i) {
   if (p.integer()) return static_cast<int32_t>(r.sums[i]);
   if (p.sum == "f32") return std::bit_cast<float>(r.sums[i]);
   const uint32_t half = r.sums[i / 2] >> 16 * (i % 2) & 0xffff, body = half & 0x7fff;
-  const double value = body < 1024 ? body * 0x1p-24 : std::ldexp(1024 + (body & 1023), static_cast<int>(body >> 10) - 25);
+  const double value =
+      body < 1024 ? body * 0x1p-24 : std::ldexp(1024 + (body & 1023), static_cast<int>(body >> 10) - 25);
   return half >> 15 ? -value : value;
 }
 

@@ -1,9 +1,12 @@
 // Products of warpgroups: values in every layout, and what is undefined.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <random>
 
+#include "runtime/sim/opcode_table.h"
 #include "wgmma_support.h"
 
 namespace roofgen::sim_test::wgmma_test {
@@ -44,8 +47,15 @@ TEST(Wgmma, MultipliesEveryLayoutOfTwoByteTypes) {
 }
 
 TEST(Wgmma, MultipliesOtherTypes) {
-  for (const auto& [a, b] : {std::pair("tf32", "tf32"), {"e4m3", "e4m3"}, {"e4m3", "e5m2"}, {"e5m2", "e4m3"},
-                             {"e5m2", "e5m2"}, {"s8", "s8"}, {"u8", "s8"}, {"s8", "u8"}, {"u8", "u8"}})
+  for (const auto& [a, b] : {std::pair("tf32", "tf32"),
+                             {"e4m3", "e4m3"},
+                             {"e4m3", "e5m2"},
+                             {"e5m2", "e4m3"},
+                             {"e5m2", "e5m2"},
+                             {"s8", "s8"},
+                             {"u8", "s8"},
+                             {"s8", "u8"},
+                             {"u8", "u8"}})
     for (const uint32_t span : {16u, 32u, 64u, 128u})
       for (const uint32_t n : {8u, 24u, 96u, 256u})
         for (const bool registers : {false, true}) {
@@ -84,6 +94,48 @@ TEST(Wgmma, AddsScalesAndRoundsSums) {
     p.keeps = keeps, p.sum = "f16";
     expect_right(p, "e4m3 in f16");
   }
+}
+
+/// Random bits, infinities and NaNs among them: all instruction sets of the host give the same sums.
+TEST(Wgmma, HostsAgree) {
+  using namespace sim;
+  std::mt19937 random(7);
+  const auto fill = [&](auto& array) {
+    for (auto& row : array)
+      for (auto& word : row) word = static_cast<std::decay_t<decltype(word)>>(random());
+  };
+  for (int type = 0; type < 7; ++type)
+    for (const WgmmaSum sum : {WgmmaSum::kF32, WgmmaSum::kF16, WgmmaSum::kS32}) {
+      const auto element = static_cast<Multiplicand>(type);
+      if ((sum == WgmmaSum::kS32) != (element >= Multiplicand::kS8)) continue;
+      const uint32_t k = element == Multiplicand::kTf32 ? 8 : element <= Multiplicand::kBf16 ? 16 : 32, n = 40;
+      for (const bool turned : {false, true}) {
+        if (turned && k != 16) continue;
+        alignas(64) static uint32_t before[128][32], after[2][128][32];
+        alignas(64) static float a[2][16 * 32], b[2][40 * 32];
+        fill(before);
+        std::vector<std::array<std::array<uint32_t, 4>, 8>> source((16 + n) / 8 * 2);
+        for (auto& piece : source)
+          for (auto& row : piece)
+            for (auto& word : row) word = random();
+        int set = 0;
+        for (const LaneTable* table : all_host_lanes()) {
+          const int at = set++ ? 1 : 0;
+          for (size_t i = 0; i < source.size(); ++i) {
+            const void* rows[8];
+            for (int r = 0; r < 8; ++r) rows[r] = source[i][static_cast<size_t>(r)].data();
+            const bool columns = i >= 4;
+            table->wgmma.decode(element, turned, columns, rows,
+                                (columns ? b[at] + (i - 4) / 2 * 8 * k : a[at] + i / 2 * 8 * k) + i % 2 * 4 * k);
+          }
+          std::memcpy(after[at], before, sizeof before);
+          uint32_t* sums[128];
+          for (int i = 0; i < 128; ++i) sums[i] = after[at][i];
+          table->wgmma.multiply(sum, sums, a[at], b[at], n, k, true);
+          ASSERT_TRUE(!at || std::memcmp(after[0], after[1], sizeof after[0]) == 0) << table->isa << " " << type;
+        }
+      }
+    }
 }
 
 TEST(Wgmma, CountsWork) {
@@ -140,8 +192,7 @@ TEST(WgmmaFindings, RegistersOfAInFlightAreNotWritten) {
   ASSERT_EQ(kind_of(p, text), "");
   EXPECT_EQ(kind_of(p, with(text, "//committed\n", "add.u32 %a4, %r1, %r1;\n")), "async-pending");
   EXPECT_EQ(kind_of(p, with(text, "//done\n", "add.u32 %a4, %r1, %r1;\n")), "");
-  EXPECT_EQ(kind_of(p, with(text, "//committed\n", "add.u32 %r31, %a4, 1;\n")), "")
-      << "the product only reads it too";
+  EXPECT_EQ(kind_of(p, with(text, "//committed\n", "add.u32 %r31, %a4, 1;\n")), "") << "the product only reads it too";
 }
 
 TEST(WgmmaFindings, RegistersNeedAFence) {
@@ -152,12 +203,13 @@ TEST(WgmmaFindings, RegistersNeedAFence) {
   ASSERT_EQ(kind_of(p, text), "");
   EXPECT_EQ(kind_of(p, with(text, "//before\n", change)), "");
   EXPECT_EQ(kind_of(p, with(text, "wgmma.fence.sync.aligned;\n", "wgmma.fence.sync.aligned;\n" + change)), "race");
-  EXPECT_NE(message_of(p, with(text, "wgmma.fence.sync.aligned;\n", "wgmma.fence.sync.aligned;\n" + change)).find("%d1"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of(p, with(text, "wgmma.fence.sync.aligned;\n", "wgmma.fence.sync.aligned;\n" + change)).find("%d1"),
+      std::string::npos);
   p.registers = true;
-  EXPECT_EQ(kind_of(p, with(p.text(), "wgmma.fence.sync.aligned;\n",
-                            "wgmma.fence.sync.aligned;\nand.b32 %a8, %a8, %a8;\n")),
-            "race");
+  EXPECT_EQ(
+      kind_of(p, with(p.text(), "wgmma.fence.sync.aligned;\n", "wgmma.fence.sync.aligned;\nand.b32 %a8, %a8, %a8;\n")),
+      "race");
 }
 
 TEST(WgmmaFindings, SumsNeedAValueOnlyIfTheyAreKept) {
@@ -193,7 +245,8 @@ TEST(WgmmaFindings, GenericWritesNeedAProxyFence) {
 TEST(WgmmaFindings, TilesMustHaveLanded) {
   const Product p = product(16);
   const std::string text = p.text();
-  EXPECT_EQ(kind_of(p, with(text, "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra LOADED;\n", "")), "async-pending");
+  EXPECT_EQ(kind_of(p, with(text, "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra LOADED;\n", "")),
+            "async-pending");
   EXPECT_EQ(kind_of(p, with(text, "add.u32 %r3, %r2, 16384;", "add.u32 %r3, %r2, 20480;")), "")
       << "a tile may lie elsewhere";
 }
@@ -218,6 +271,53 @@ TEST(WgmmaFindings, TheFourWarpsMeet) {
   const std::string text = p.text();
   EXPECT_EQ(kind_of(p, with(text, "//before\n", "setp.gt.u32 %p5, %r1, 95;\n@%p5 exit;\n")), "partial-warp");
   EXPECT_EQ(kind_of(p, with(text, "//before\n", "setp.gt.u32 %p5, %r1, 126;\n@%p5 exit;\n")), "partial-warp");
+}
+
+// ---- registers per thread ------------------------------------------------------------------------------
+
+/// Groups of 128 threads; each starts with 168 registers where there are three.
+std::string registers_kernel(uint32_t threads, const std::string& body, const std::string& bounds = "") {
+  std::string text = kernel_text(0, "mov.u32 %r1, %tid.x;\nshr.u32 %r2, %r1, 7;\n" + body);
+  text.replace(text.find(".target sm_90\n"), 14, ".target sm_90a\n");
+  const size_t brace = text.find('{');
+  return text.insert(brace, bounds.empty() ? fmt::format(".maxntid {}, 1, 1\n.minnctapersm 1\n", threads) : bounds);
+}
+std::string run_registers(uint32_t threads, const std::string& body, const std::string& bounds = "") {
+  Bench b;
+  if (const std::string error = b.load(registers_kernel(threads, body, bounds)); !error.empty()) return error;
+  const RunResult r = b.run({1, 1, 1}, {threads, 1, 1});
+  return r.findings.empty() ? "" : r.findings[0].kind + ": " + r.findings[0].message;
+}
+/// A producer gives registers back, the two others ask for `more`.
+std::string roles(uint32_t less, uint32_t more) {
+  return fmt::format(
+      "setp.eq.u32 %p1, %r2, 0;\n@%p1 bra P;\nsetmaxnreg.inc.sync.aligned.u32 {};\nbra E;\n"
+      "P:\nsetmaxnreg.dec.sync.aligned.u32 {};\nE:\n",
+      more, less);
+}
+
+TEST(SetRegisters, GroupsWaitForWhatOthersGiveBack) {
+  EXPECT_EQ(run_registers(384, roles(24, 240)), "");
+  EXPECT_EQ(run_registers(384, roles(40, 232)), "");
+  EXPECT_EQ(run_registers(384, roles(32, 240)).substr(0, 8), "deadlock") << "504 registers are there, not 512";
+  EXPECT_NE(run_registers(384, roles(32, 240)).find("setmaxnreg"), std::string::npos);
+  EXPECT_EQ(run_registers(384, roles(24, 240), ".maxnreg 128\n").substr(0, 8), "deadlock");
+  EXPECT_EQ(run_registers(384, roles(24, 240), ".maxnreg 168\n"), "");
+}
+
+TEST(SetRegisters, AreRefusedWhereTheyAreIllegal) {
+  EXPECT_EQ(run_registers(128, "setmaxnreg.inc.sync.aligned.u32 64;\n", ".maxnreg 128\n").substr(0, 13),
+            "bad-registers");
+  EXPECT_EQ(run_registers(128, "setmaxnreg.dec.sync.aligned.u32 160;\n", ".maxnreg 128\n").substr(0, 13),
+            "bad-registers");
+  EXPECT_EQ(run_registers(96, "setmaxnreg.dec.sync.aligned.u32 32;\n").substr(0, 12), "partial-warp");
+  EXPECT_EQ(run_registers(128, "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra E;\nsetmaxnreg.dec.sync.aligned.u32 32;\nE:\n")
+                .substr(0, 12),
+            "partial-warp");
+  for (const char* n : {"20", "36", "264", "%r1"})
+    EXPECT_NE(run_registers(128, fmt::format("setmaxnreg.dec.sync.aligned.u32 {};\n", n)).find("multiple of 8"),
+              std::string::npos)
+        << n;
 }
 
 // ---- refused -------------------------------------------------------------------------------------------
