@@ -240,8 +240,11 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   if (options.trace_spans)
     for (const sass::Instruction& i : code.instructions) out.spellings.push_back(i.spelling);
   out.places = std::move(places);
-  const bool unsure = std::any_of(out.time.doubts.begin(), out.time.doubts.end(),
-                                  [](const sass::Doubt& d) { return !d.share.has_value(); });
+  if (out.time.sm.broken_waits)
+    out.doubts.push_back(fmt::format("{} waits at mbarriers that nothing ended, let pass", out.time.sm.broken_waits));
+  const bool unsure =
+      out.time.sm.broken_waits > 0 || std::any_of(out.time.doubts.begin(), out.time.doubts.end(),
+                                                  [](const sass::Doubt& d) { return !d.share.has_value(); });
   out.confidence = !out.unknown_opcodes.empty() ? "low" : unsure ? "medium" : "high";
   return out;
 }

@@ -143,7 +143,8 @@ std::string Kernel::text_of(const Where& where) const {
 
 Result<Program> Kernel::render(const jinja::Loader& templates) const {
   ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(templates, stage().template_name, legal_.scope));
-  return Program{legal_.schedule, std::move(rendered.text), stage().entry, std::move(rendered.line_map), stage().target};
+  return Program{legal_.schedule, std::move(rendered.text), stage().entry, std::move(rendered.line_map),
+                 stage().target};
 }
 
 Result<Kernel::Bench> Kernel::make_bench(bool whole) const {

@@ -81,18 +81,18 @@ TEST(Decode, ProductsHaveAQuarterOfTheirWarpgroups) {
 TEST(Barriers, OperationsHaveTheirCountsBytesAndParities) {
   // mbarrier.init of 3 arrivals writes (2^20 - 3) * 2, as ptxas computes it.
   const Streams r = run({{"", "UMOV", "UR4,0x1ffffa"},
-                     {"", "UMOV", "UR5,0x7fffe800"},
-                     {"", "UMOV", "UR8,0x400"},
-                     {"", "MOV", "R4,0x2000"},
-                     {"", "MOV", "R5,0x80000000"},
-                     {"", "MOV", "R6,RZ"},
-                     {"", "SYNCS.EXCH.64", "URZ,[UR8+0x8],UR4"},
-                     {"", "SYNCS.ARRIVE.TRANS64.A1T0", "RZ,[UR8+0x8],RZ"},
-                     {"", "SYNCS.ARRIVE.TRANS64", "RZ,[UR8+0x8],R4"},
-                     {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8+0x8],R5"},
-                     {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8+0x8],R6"},
-                     {"", "EXIT", ""}},
-                    launch_of(1, 4));
+                         {"", "UMOV", "UR5,0x7fffe800"},
+                         {"", "UMOV", "UR8,0x400"},
+                         {"", "MOV", "R4,0x2000"},
+                         {"", "MOV", "R5,0x80000000"},
+                         {"", "MOV", "R6,RZ"},
+                         {"", "SYNCS.EXCH.64", "URZ,[UR8+0x8],UR4"},
+                         {"", "SYNCS.ARRIVE.TRANS64.A1T0", "RZ,[UR8+0x8],RZ"},
+                         {"", "SYNCS.ARRIVE.TRANS64", "RZ,[UR8+0x8],R4"},
+                         {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8+0x8],R5"},
+                         {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8+0x8],R6"},
+                         {"", "EXIT", ""}},
+                        launch_of(1, 4));
   const std::vector<Sync> s = r.syncs();
   ASSERT_EQ(s.size(), 5u);
   for (const Sync& one : s) EXPECT_EQ(one.barrier, 0x408u);
@@ -110,27 +110,27 @@ TEST(Barriers, OperationsHaveTheirCountsBytesAndParities) {
 
 TEST(Barriers, AWaitIsNotRepeated) {
   const Streams r = run({{"", "UMOV", "UR8,0x400"},
-                     {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8],RZ"},
-                     {"@!P0", "BRA", "0x10"},
-                     {"", "EXIT", ""}});
+                         {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8],RZ"},
+                         {"@!P0", "BRA", "0x10"},
+                         {"", "EXIT", ""}});
   EXPECT_EQ(r.executions(1), 1);
   EXPECT_THAT(r.doubts, IsEmpty());
 }
 
 TEST(Barriers, ATokensPhaseIsThatOfTheLastArrival) {
   const Streams r = run({{"", "UMOV", "UR8,0x400"},
-                     {"", "SYNCS.ARRIVE.TRANS64.A1T0", "R2,[UR8],RZ"},
-                     {"", "SYNCS.PHASECHK.TRANS64", "P0,[UR8],R3"},
-                     {"", "EXIT", ""}});
+                         {"", "SYNCS.ARRIVE.TRANS64.A1T0", "R2,[UR8],RZ"},
+                         {"", "SYNCS.PHASECHK.TRANS64", "P0,[UR8],R3"},
+                         {"", "EXIT", ""}});
   ASSERT_EQ(r.syncs().size(), 2u);
   EXPECT_EQ(r.syncs()[1].parity, Sync::kOfArrival);
 }
 
 TEST(Barriers, OneLaneIsElected) {
   const Streams r = run({{"", "UMOV", "UR8,0x400"},
-                     {"", "ELECT", "P0,URZ,PT"},
-                     {"@P0", "SYNCS.ARRIVE.TRANS64.A1T0", "RZ,[UR8],RZ"},
-                     {"", "EXIT", ""}});
+                         {"", "ELECT", "P0,URZ,PT"},
+                         {"@P0", "SYNCS.ARRIVE.TRANS64.A1T0", "RZ,[UR8],RZ"},
+                         {"", "EXIT", ""}});
   ASSERT_EQ(r.syncs().size(), 1u);
   EXPECT_EQ(r.syncs()[0].count, 1u);
 }

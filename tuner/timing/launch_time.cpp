@@ -169,8 +169,6 @@ class LaunchModel::Estimate {
     load.l2_miss = l2_of_all > 0 ? std::min(1.0, dram_sectors_per_cta_ / l2_of_all) : 0;
     load.trace_spans = r_.trace_spans;
     out_.sm = simulate_sm(m_, *r_.code, load);
-    for (uint64_t k = 0; k < std::min<uint64_t>(out_.sm.broken_waits, 1); ++k)
-      out_.doubts.push_back({0, out_.sm.broken_waits, false, {}});
     // Further rounds take as long as the full rounds between the first and the last, but DRAM has to serve them: what
     // only the first round misses in L1 took a part of it from the reads that all rounds have.
     std::vector<double> ends;
