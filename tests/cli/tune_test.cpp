@@ -36,7 +36,7 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
   std::vector<std::string> errors;
   validate(Json::parse(in), result, "", errors);
   for (const std::string& e : errors) ADD_FAILURE() << e;
-  ASSERT_EQ(result["variants"].size(), 2u);
+  ASSERT_EQ(result["variants"].size(), 3u);
   for (const Json& v : result["variants"]) {
     EXPECT_TRUE(v["verified"]) << v["name"];
     EXPECT_GT(v["verification"]["rows_checked"], 0);
@@ -146,12 +146,13 @@ TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
   EXPECT_EQ(result["variants"][0]["kernels"][0]["schedule"]["params"]["stages"], 2);
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
   EXPECT_EQ(result["verdict"]["reason"], "unfused was not tried (--variant)");
-  ASSERT_EQ(result["untried"].size(), 2u);
+  ASSERT_EQ(result["untried"].size(), 3u);
   EXPECT_EQ(result["untried"][0]["name"], "unfused");
   EXPECT_EQ(result["untried"][0]["because"], "not tried (--variant)");
-  EXPECT_EQ(result["untried"][1]["name"], "fused");
-  EXPECT_EQ(result["untried"][1]["because"], "not tried (--set)");
-  EXPECT_EQ(result["untried"][1]["ctas"], 1);  // BM = 128 by default
+  EXPECT_EQ(result["untried"][1]["name"], "warpgroup");
+  EXPECT_EQ(result["untried"][2]["name"], "fused");
+  EXPECT_EQ(result["untried"][2]["because"], "not tried (--set)");
+  EXPECT_EQ(result["untried"][2]["ctas"], 1);  // BM = 128 by default
 }
 
 TEST_F(TuneCli, AKilledRunKeepsFinishedResults) {
