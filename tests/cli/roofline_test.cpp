@@ -229,7 +229,7 @@ TEST_F(RooflineCli, MeasuringNeedsAGpu) {
     EXPECT_FALSE(fs::exists(home.dir() / "data")) << "nothing is written";
     EXPECT_FALSE(fs::exists(home.dir() / "mine.json"));
   }
-  refused("roofline --measure --protocol rapid", 2, "'quick' is not a mode");
+  refused("roofline --measure --protocol rapid", 2, "'rapid' is not a mode");
   refused("roofline --only dram_copy", 2, "--only requires --measure");
 }
 
