@@ -90,6 +90,16 @@ TEST_P(AttentionCache, IsRight) {
   expect_right(request);
 }
 
+TEST_P(AttentionCache, IsRightInWarpgroups) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  if (GetParam().dims.count("page")) return;  // TMA copies boxes of one tensor
+  Request request;
+  request.problem = problem_of(GetParam());
+  request.variant = "warpgroup";
+  request.pattern = GetParam().pattern;
+  expect_right(request);
+}
+
 // softmax and pv in one kernel; the scale and the mask alone.
 TEST_P(AttentionCache, IsRightInOtherParts) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";

@@ -103,7 +103,7 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionSizes,
-                         testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
+                         testing::Combine(testing::Values("fused", "unfused", "warpgroup"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
 /// Non-default schedules with a causal mask, at a length that no tile divides.
@@ -133,6 +133,15 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"fused", "attention", Pins{{"BM", n(256)}, {"warps", n(8)}}},
         std::tuple{"fused", "attention",
                    Pins{{"warps", n(8)}, {"ctas_per_sm", n(2)}, {"q_in", text("shared")}, {"BN", n(32)}}},
+        std::tuple{"warpgroup", "attention", Pins{{"groups", n(1)}, {"pingpong", false}, {"BN", n(80)}}},
+        std::tuple{"warpgroup", "attention", Pins{{"groups", n(1)}, {"pingpong", false}, {"overlap", false}}},
+        std::tuple{"warpgroup", "attention", Pins{{"groups", n(2)}, {"k_stages", n(1)}, {"v_stages", n(1)}}},
+        std::tuple{"warpgroup", "attention", Pins{{"k_stages", n(1)}, {"v_stages", n(2)}, {"BN", n(64)}}},
+        std::tuple{"warpgroup", "attention",
+                   Pins{{"k_stages", n(3)}, {"v_stages", n(2)}, {"BN", n(112)}, {"pingpong", false}}},
+        std::tuple{"warpgroup", "attention",
+                   Pins{{"groups", n(2)}, {"BN", n(176)}, {"overlap", false}, {"rescale", text("lazy")}}},
+        std::tuple{"warpgroup", "attention", Pins{{"rescale", text("lazy")}, {"fma_exps", n(3)}, {"BN", n(64)}}},
         std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
         std::tuple{"unfused", "scores",
                    Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},
@@ -144,6 +153,23 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"unfused", "pv", Pins{{"BM", n(64)}, {"BK", n(32)}, {"stages", n(4)}}},
         std::tuple{"unfused", "pv", Pins{{"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}}},
         std::tuple{"unfused", "pv", Pins{{"BM", n(256)}, {"warps", n(8)}, {"swizzle", false}}}));
+
+/// CTAs of several heads alternate.
+class AttentionSections : public testing::TestWithParam<std::tuple<Flags, Pins>> {};
+
+TEST_P(AttentionSections, AreRight) {
+  const auto& [flags, pins] = GetParam();
+  Request request;
+  request.problem =
+      attention({{"L", 390}, {"kv_len", 421}, {"d", 64}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}}, flags);
+  request.variant = "warpgroup";
+  request.pins["attention"] = pins;
+  expect_right(request);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, AttentionSections,
+                         testing::Values(std::tuple{kCausalLse, Pins{{"section", n(2)}}},
+                                         std::tuple{kLse, Pins{{"section", n(4)}, {"groups", n(2)}}}));
 
 }  // namespace
 }  // namespace roofgen::test::attention_kernels_test

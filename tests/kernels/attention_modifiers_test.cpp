@@ -138,7 +138,7 @@ TEST_P(AttentionModifiers, AreRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers,
-                         testing::Combine(testing::Values("fused", "unfused"), testing::ValuesIn(kCases)),
+                         testing::Combine(testing::Values("fused", "unfused", "warpgroup"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
 /// Non-default schedules with all modifiers combined.
@@ -170,6 +170,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"fused", "attention", Pins{{"stages", n(3)}, {"BN", n(32)}, {"rescale", text("always")}}},
         std::tuple{"fused", "attention", Pins{{"stages", n(4)}, {"BN", n(48)}, {"swizzle", false}}},
         std::tuple{"fused", "attention", Pins{{"BM", n(256)}, {"warps", n(8)}}},
+        std::tuple{"warpgroup", "attention", Pins{{"groups", n(1)}, {"pingpong", false}, {"BN", n(80)}}},
+        std::tuple{"warpgroup", "attention", Pins{{"overlap", false}, {"BN", n(64)}, {"rescale", text("lazy")}}},
         std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
         std::tuple{"unfused", "scores",
                    Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},

@@ -44,6 +44,13 @@ TEST(Tiles, HeadsAndReversedRows) {
       << "the first rows belong to the last CTA";
 }
 
+TEST(Tiles, HeadsOfSections) {
+  Launch l;
+  l.axes = {{"head", 0, 2, 1, false}, {"row", 0, 3, 64, true}, {"head", 1, 2, 2, false}};
+  l.grid = {6, 2, 1};
+  EXPECT_EQ(select_ctas(l, {{0, 3, 0, 64}}), (std::vector<uint64_t>{1 + 2 * 2 + 6}));
+}
+
 TEST(Tiles, WithoutRowTilesEachRegionTakesAllCtasOfItsHead) {
   Launch l;
   l.axes = {{"token", 0, 3, 16, false}, {"head", 1, 2, 4, false}};

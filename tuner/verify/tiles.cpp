@@ -99,7 +99,8 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
       if (axis.name == "row" || axis.name == "col") continue;
       int64_t begin = 0, end = axis.extent;
       if (axis.name == "head" || axis.name == "batch") {
-        begin = (axis.name == "head" ? region.head : region.batch) / axis.step;
+        // Several axes of heads are the digits of the head.
+        begin = (axis.name == "head" ? region.head : region.batch) / axis.step % axis.extent;
         end = begin + 1;
       }
       std::vector<Tile> tiles;
