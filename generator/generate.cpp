@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "generator/jinja/jinja.h"
 
 namespace roofgen {
@@ -59,6 +60,17 @@ Result<Variant> instance(const Variant& variant, int64_t value) {
   return out;
 }
 
+/// Whether the device has the instructions of all kernels of the variant.
+Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
+  for (const Stage& s : variant.stages)
+    if (const std::optional<int> arch = feature_set_of(s.target)) {
+      ROOFGEN_TRY(const expr::Expr same, expr::Expr::parse(fmt::format("device.arch == {}", *arch)));
+      ROOFGEN_TRY(const bool has, same.check(scope));
+      if (!has) return false;
+    }
+  return true;
+}
+
 /// Removes the kernels, or the temporaries, that the problem does not need.
 template <class T, class Wanted>
 Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
@@ -96,8 +108,9 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
   };
   std::vector<Variant> out;
   for (Variant& v : variants) {
+    ROOFGEN_TRY(const bool runs, runs_on_device(v, problem_scope));
     ROOFGEN_TRY(const bool has, wanted(v.when));
-    if (!has) continue;
+    if (!runs || !has) continue;
     ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
     ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
     if (!v.instances) {
@@ -122,6 +135,20 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
       }
     }
   return out;
+}
+
+std::vector<std::string> names_of(const std::vector<Variant>& variants) {
+  std::vector<std::string> out;
+  for (const Variant& v : variants) out.push_back(v.name);
+  return out;
+}
+
+Error no_variant(const std::string& wanted, const std::vector<std::string>& offered,
+                 const std::vector<std::string>& left, const std::string& device) {
+  if (std::find(offered.begin(), offered.end(), wanted) == offered.end())
+    return {Exit::kUsage, fmt::format("unknown variant \"{}\"{}", wanted, did_you_mean(wanted, left))};
+  return {Exit::kUsage, fmt::format("variant \"{}\" is not for this problem on {}; there are {}", wanted, device,
+                                    fmt::join(left, ", "))};
 }
 
 Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {

@@ -126,8 +126,14 @@ struct Variant : VariantInfo {
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op);
 
 /// The variants of a problem: an instance for each value of Variant::instances; without the variants, kernels and
-/// temporaries whose `when` is false, and with only the default of such parameters.
+/// temporaries whose `when` is false, without variants whose `target` is another architecture than the device's, and
+/// with only the default of parameters whose `when` is false.
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope);
+
+/// The usage error about a variant that is not in `left`, which expand() made of `offered`.
+Error no_variant(const std::string& wanted, const std::vector<std::string>& offered,
+                 const std::vector<std::string>& left, const std::string& device);
+std::vector<std::string> names_of(const std::vector<Variant>& variants);
 
 /// "sm_90a" -> 90: the devices that have the instructions of this target alone. Nothing: no such target.
 std::optional<int> feature_set_of(const std::string& target);

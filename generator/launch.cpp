@@ -195,12 +195,6 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
 }
 
 Result<std::string> launch_fault(const Stage& stage, const Legal& legal) {
-  if (const std::optional<int> arch = feature_set_of(stage.target)) {
-    std::string why;
-    ROOFGEN_TRY(const expr::Expr same, expr::Expr::parse(fmt::format("device.arch == {}", *arch)));
-    ROOFGEN_TRY(const bool there, same.check(legal.scope, &why));
-    if (!there) return fmt::format("{}: the kernel has instructions of {} alone", why, stage.target);
-  }
   const auto is_map = [](const auto& arg) { return arg.map != std::nullopt; };
   if (stage.cluster.empty() && !stage.overlap && std::none_of(stage.args.begin(), stage.args.end(), is_map))
     return std::string();

@@ -1552,7 +1552,7 @@ int main(int count, char** arguments) {
     fprintf(stderr, "probe: no GPU was found that can be measured\n");
     return 3;
   }
-  printf("{\n  %s", device.c_str());
+  printf("{\n  \"schema\": \"roofgen.probe.1\",\n  %s", device.c_str());
   bool well = true;
   for (const SectionOf& section : kSections) {
     if (count > 1 && std::none_of(arguments + 1, arguments + count,

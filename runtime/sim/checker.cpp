@@ -41,6 +41,8 @@ void Checker::on(const CtaBegin& e) {
   batches_.assign(e.kernel.has_wgmma ? e.warps : 0, {});
   last_product_.assign(engines, 0);
   shadow_.reset(e.shared_bytes, e.warps, engines);
+  for (uint32_t rank = 0; rank < cluster_.size(); ++rank)
+    if (cluster_[rank] == this) shadow_.join_cluster(rank, static_cast<uint32_t>(cluster_.size()));
   log_.reset(e.shared_bytes, e.warps);
   lines_.reset();
   notes_.clear();
@@ -120,11 +122,15 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
   const auto where = [&] { return fmt::format("{} bytes at {}", e.bytes_of(i), describe(state_, address)); };
   const auto race = [&](const char* does, const char* did) {
     report(e.site, "race", e.lane_of(i), [&] {
+      if (outcome.other >= n_warps_)
+        return fmt::format("warp {} {} {} {} by another CTA of the cluster, and nothing orders them", e.site.warp, does,
+                           where(), did);
       return fmt::format("warp {} {} {} {} by warp {}{} with no barrier between", e.site.warp, does, where(), did,
                          outcome.other, at(place));
     });
   };
-  if (outcome.verdict == Verdict::kWriteAfterRead && outcome.other >= n_warps_)
+  if (outcome.verdict == Verdict::kWriteAfterRead && outcome.other >= n_warps_ &&
+      outcome.other < n_warps_ + last_product_.size())
     return report(e.site, "async-pending", e.lane_of(i), [&] {
       const uint32_t group = outcome.other - n_warps_;
       return fmt::format(
@@ -266,6 +272,44 @@ void Checker::check_variable(const SharedAccess& e) {
   }
 }
 
+/// An access to the shared memory of another CTA.
+void Checker::access_other(const SharedAccess& e, uint32_t i) {
+  Checker& owner = *cluster_[e.rank[i]];
+  const uint32_t at = e.offset[i], bytes = e.bytes_of(i), warp = e.site.warp;
+  const auto check = [&](SharedShadow::From what) {
+    using Verdict = SharedShadow::Verdict;
+    const Outcome o = owner.shadow_.access_from(shadow_, warp, at, bytes, what, e.strong);
+    if (o.ok()) return;
+    if (o.verdict == Verdict::kUninitialised || o.verdict == Verdict::kAsyncPending)
+      return report(e, i, kSharedBase + at, o);
+    const bool product = o.other >= n_warps_;
+    report(e.site, product ? "async-pending" : "race", e.lane_of(i), [&] {
+      return fmt::format(
+          "warp {} {} {} bytes at {} of the CTA of rank {}, which {} of that CTA {}: nothing orders them", warp,
+          what == SharedShadow::From::kRead ? "reads" : "writes", bytes, describe(state_, kSharedBase + at), e.rank[i],
+          product ? fmt::format("a wgmma of warps {}-{}", (o.other - n_warps_) * kWarpgroup,
+                                (o.other - n_warps_) * kWarpgroup + 3)
+                  : fmt::format("warp {}", o.other),
+          product                                 ? "may still read"
+          : o.verdict == Verdict::kWriteAfterRead ? "reads"
+                                                  : "writes");
+    });
+  };
+  if (e.op == Op::kRead || e.op == Op::kAtomic) check(SharedShadow::From::kRead);
+  if (e.op != Op::kRead) check(e.op == Op::kCopyIn ? SharedShadow::From::kCopyIn : SharedShadow::From::kWrite);
+  // Who reads such a flag has seen what was written before it; between CTAs of a cluster that is all that is known.
+  if (e.strong && e.op != Op::kRead && e.is_request)
+    owner.shadow_.signal_from(at, shadow_, warp), owner.shadow_.complete(at);
+}
+
+/// Each offers what all do, before the first of them takes it.
+void Checker::meet() {
+  for (Checker* c : cluster_)
+    for (uint32_t m = c->exited_; m; m &= m - 1) c->shadow_.arrive(kClusterBarrierId, first_lane(m), true);
+  for (size_t i = 0; i < cluster_.size(); ++i)
+    for (size_t j = i + 1; j < cluster_.size(); ++j) cluster_[i]->shadow_.meet(cluster_[j]->shadow_);
+}
+
 void Checker::on(const SharedAccess& e) {
   unwritten_ = 0;
   if (!state_.kernel.variable_at.empty()) [[unlikely]]
@@ -287,15 +331,14 @@ void Checker::on(const SharedAccess& e) {
       }
       good = false;
       report(e, i, kSharedBase + at, outcome,
-             outcome.verdict == Verdict::kWriteAfterRead ? log_.place_of_read(outcome.other, at)
-                                                         : log_.place_of_write(outcome.other, at));
+             outcome.other >= n_warps_                     ? std::nullopt
+             : outcome.verdict == Verdict::kWriteAfterRead ? log_.place_of_read(outcome.other, at)
+                                                           : log_.place_of_write(outcome.other, at));
     };
     Checker& owner = e.rank ? *cluster_[e.rank[i]] : *this;
     if (e.strong && e.is_request && !cluster_.empty()) order_.strong_shared(e, i, owner.order_.cta());
-    if (&owner != this) {  // the other CTA's records; races between CTAs are not looked for
-      SharedShadow& theirs = owner.shadow_;
-      if (e.op != Op::kWrite) check(theirs.read_from_outside(at, bytes), false);
-      if (e.op != Op::kRead) check(theirs.write_from_outside(at, bytes));
+    if (&owner != this) {
+      access_other(e, i);
       continue;
     }
     if (e.strong && e.is_request) hand_over(warp, at, e.op, e.releases);
@@ -546,7 +589,7 @@ void Checker::require_stamps(uint32_t lane) const {
 void Checker::on(const AsyncLand& e) {
   uint32_t lanes = e.lanes;
   for (const uint32_t at : e.offsets) {
-    shadow_.async_land(e.warp, at, e.bytes);
+    shadow_.async_land(e.from_outside ? shadow_.outside() : e.warp, at, e.bytes);
     log_.land(e.warp, lanes ? std::optional(first_lane(lanes)) : std::nullopt, at, e.bytes);
     lanes &= lanes - 1;
     if (!e.lanes) shadow_.set_by_copy(at);
@@ -627,6 +670,8 @@ void Checker::on(const Fence& e) {
 }
 
 void Checker::on(const PhaseArrive& e) {
+  if (e.from_outside) return shadow_.signal_outside(e.barrier);
+  if (e.rank >= 0) return cluster_[static_cast<uint32_t>(e.rank)]->shadow_.signal_from(e.barrier, shadow_, e.warp);
   order_.signal(e.barrier, e.warp);
   shadow_.signal(e.barrier, e.warp);
   require_stamps(e.lane);

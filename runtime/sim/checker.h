@@ -43,7 +43,12 @@ class Checker {
   void on(const LaneBarrier& e) { log_.synchronise(e.site.warp, e.mask, e.dead); }
   void on(const Fence& e);
   void on(const PhaseArrive& e);
-  void on(const PhaseComplete& e) { shadow_.complete(e.barrier), order_.complete(e.barrier); }
+  void on(const PhaseComplete& e) {
+    Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
+    owner.shadow_.complete(e.barrier), owner.order_.complete(e.barrier);
+  }
+  /// All CTAs of the cluster have arrived at its barrier.
+  void meet();
   void on(const PhasePass& e) { observe(e.barrier, e.warp); }
 
   /// Something that a lane did wrong: a Fault, or, where the CTA goes on, a note, one for each kind and instruction.
@@ -84,6 +89,7 @@ class Checker {
  private:
   using Outcome = SharedShadow::Outcome;
 
+  void access_other(const SharedAccess& e, uint32_t i);
   bool at_once(const SharedAccess& e);
   bool at_once(const DeviceAccess& e);
   void check_read(const DeviceAccess& e, uint32_t i);

@@ -1,14 +1,66 @@
 // Decoding of bulk and tensor copies.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "runtime/sim/decoder.h"
 
 namespace roofgen::sim {
+namespace {
 
-/// Into the CTA's own memory, completing a barrier there; or out of it, in groups. The operands: a the tensor map or
-/// the source or target in device memory, b the place in shared memory, c the barrier; the list has the coordinates, or
-/// the size, and then the displacements of b and c as they are.
-void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
+constexpr const char* kReductions[] = {"add", "min", "max", "and", "or", "xor", "", "", "inc", "dec"};  // by AtomicOp
+
+}  // namespace
+
+/// A 32-bit address of shared memory: its register in `field`, and its displacement.
+uint32_t Decoder::shared_place(const PtxOperand& operand, uint32_t Inst::*field) {
+  if (operand.kind != PtxOperand::Kind::kAddress)
+    fail(fmt::format("'{}' needs an address in brackets", guarded_->name));
+  uint64_t at = operand.bits;
+  uint32_t reg = constant(0, false);
+  if (!operand.name.empty()) {
+    const Symbol& s = resolve(operand.name);
+    if (s.kind == Symbol::Kind::kAddress)
+      at += s.address;
+    else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB32)
+      reg = s.id;
+    else
+      fail(fmt::format("'{}': expected 32-bit addresses of shared memory, but '{}' has other ones", guarded_->name,
+                       operand.name));
+  }
+  kernel_.code.back().*field = reg;
+  reference(field, reg, false, false);
+  return static_cast<uint32_t>(at);
+}
+
+/// st.async: the value arrives, with its bytes, at an mbarrier of the same CTA. a is the place, c the barrier; the list
+/// has the registers and the displacement of c.
+void Decoder::store_async(const PtxStmt& stmt, Modifiers& m) {
+  m.take("weak");
+  if (!m.take("shared::cluster") || !m.take("mbarrier::complete_tx::bytes")) unknown_opcode();
+  const uint8_t count = m.take("v2") ? 2 : m.take("v4") ? 4 : 1;
+  const std::string_view type = m.next();
+  const bool wide = type == "b64" || type == "u64" || type == "s64" || type == "f64";
+  const bool known = wide || type == "b32" || type == "u32" || type == "s32" || type == "f32";
+  if (!known || !m.done() || (wide && count == 4)) unknown_opcode();
+  operands_are(stmt, 3, 3);
+  const PtxOperand& value = stmt.operands[1];
+  if ((value.kind == PtxOperand::Kind::kVector) != (count > 1) || (count > 1 && value.items.size() != count))
+    fail(fmt::format("'{}' needs {} value operand(s)", stmt.name, count));
+  emit(Kind::kStoreAsync, Class::kSharedStore);
+  address(stmt.operands[0], &Inst::a, &Inst::imm);
+  for (uint8_t i = 0; i < count; ++i) use_list(count > 1 ? value.items[i] : value, wide ? Slot::kB64 : Slot::kB32);
+  kernel_.lists.push_back(shared_place(stmt.operands[2], &Inst::c));
+  Inst& in = kernel_.code.back();
+  in.count = count;
+  in.size = wide ? 8 : 4;
+}
+
+/// Into the memory of the CTA or others of its cluster, completing a barrier there; or out of it, in groups. The
+/// operands: a the tensor map or the source or target in device memory, b the place in shared memory, c the barrier;
+/// the list has the coordinates, or the size, and then the displacements of b and c as they are.
+void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   const std::vector<PtxOperand>& o = stmt.operands;
   const auto refused = [&](const char* what) { fail(fmt::format("'{}': {} are not supported", stmt.name, what)); };
   if (m.take("commit_group")) {
@@ -35,44 +87,59 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
       if (spelled == kRanks[i]) rank = i + 1;
     if (!rank) unknown_opcode();
   }
-  const bool in = m.take("shared::cluster") || m.take("shared::cta");
-  if (in ? !m.take("global") : !m.take("global") || !m.take("shared::cta")) refused("bulk copies between CTAs");
+  const bool in = m.take("shared::cluster") || m.take("shared::cta"), shared = in && !tensor && m.take("shared::cta");
+  if (!shared && !m.take("global")) unknown_opcode();
+  if (!in && !m.take("shared::cta")) unknown_opcode();
+  if (in && reduces) refused("reductions into shared memory");
   if (tensor && !m.take("tile") && m.peek().starts_with("im2col")) refused("im2col copies");
   if (tensor && (m.peek() == "tile::gather4" || m.peek() == "tile::scatter4")) refused("gathering tensor copies");
   if (in ? !m.take("mbarrier::complete_tx::bytes") : !m.take("bulk_group")) unknown_opcode();
-  if (m.peek() == "multicast::cluster") refused("multicasts");
+  const bool multicast = in && !shared && m.take("multicast::cluster");
   if (m.peek().starts_with("cta_group")) refused("copies of pairs of CTAs");
   const bool policy = m.take("L2::cache_hint");
+  AtomicOp op{};
+  ElementType type{};
+  if (reduces) {
+    const std::string_view name = m.next();
+    const auto found = std::find(std::begin(kReductions), std::end(kReductions), name);
+    if (found == std::end(kReductions)) unknown_opcode();
+    op = static_cast<AtomicOp>(found - std::begin(kReductions));
+    if (tensor) refused("reductions of tensors");
+    if (op == AtomicOp::kAdd) m.take("noftz");
+    static constexpr std::pair<const char*, ElementType> kTypes[] = {
+        {"u32", ElementType::kU32}, {"s32", ElementType::kS32}, {"u64", ElementType::kU64},
+        {"s64", ElementType::kS64}, {"f16", ElementType::kF16}, {"bf16", ElementType::kBf16},
+        {"f32", ElementType::kF32}, {"f64", ElementType::kF64}, {"b32", ElementType::kB32},
+        {"b64", ElementType::kB64}};
+    const std::string_view of = m.next();
+    const auto* t = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& k) { return of == k.first; });
+    if (t == std::end(kTypes)) unknown_opcode();
+    type = t->second;
+    const bool bits = type <= ElementType::kB64,
+               bitwise = op == AtomicOp::kAnd || op == AtomicOp::kOr || op == AtomicOp::kXor;
+    const bool wraps = op == AtomicOp::kInc || op == AtomicOp::kDec;
+    if (bits != bitwise || (type >= ElementType::kF16 && op != AtomicOp::kAdd) || (wraps && type != ElementType::kU32))
+      refused("such reductions");
+  }
   if (!m.done()) unknown_opcode();
-  const size_t n = (in ? (tensor ? 3 : 4) : (tensor ? 2 : 3)) + policy;
+  const size_t n = (in ? (tensor ? 3 : 4) : (tensor ? 2 : 3)) + multicast + policy;
   operands_are(stmt, n, n);
   // [dst], [map, {..}], [mbar] | [map, {..}], [src] | [dst], [src], size, [mbar] | [dst], [src], size
   const PtxOperand& far = o[in ? 1 : 0];
   const PtxOperand& near = o[in ? 0 : 1];
   emit(Kind::kBulkCopy, in ? Class::kCpAsync : Class::kGlobalStore);
+  if (multicast) {
+    use(&Inst::e, o[tensor ? 3 : 4], Slot::kB16);
+  } else {
+    const uint32_t none = constant(0, false);
+    kernel_.code.back().e = none;
+    reference(&Inst::e, none, false, false);
+  }
   PtxOperand alone = far;  // [map, {coordinates}]: the map's address
   alone.items.clear();
   address(alone, &Inst::a, &Inst::imm);
-  const auto shared_address = [&](const PtxOperand& operand, uint32_t Inst::*field) -> uint32_t {
-    if (operand.kind != PtxOperand::Kind::kAddress) fail(fmt::format("'{}' needs an address in brackets", stmt.name));
-    uint64_t at = operand.bits;
-    uint32_t reg = constant(0, false);
-    if (!operand.name.empty()) {
-      const Symbol& s = resolve(operand.name);
-      if (s.kind == Symbol::Kind::kAddress)
-        at += s.address;
-      else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB32)
-        reg = s.id;
-      else
-        fail(fmt::format("'{}': expected 32-bit addresses of shared memory, but '{}' has other ones", stmt.name,
-                         operand.name));
-    }
-    kernel_.code.back().*field = reg;
-    reference(field, reg, false, false);
-    return static_cast<uint32_t>(at);
-  };
-  const uint32_t near_at = shared_address(near, &Inst::b);
-  const uint32_t barrier_at = in ? shared_address(o[tensor ? 2 : 3], &Inst::c) : 0;
+  const uint32_t near_at = shared_place(near, &Inst::b);
+  const uint32_t barrier_at = in ? shared_place(o[tensor ? 2 : 3], &Inst::c) : 0;
   if (!in) {
     kernel_.code.back().c = constant(0, false);
     reference(&Inst::c, kernel_.code.back().c, false, false);
@@ -87,7 +154,10 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m) {
   kernel_.lists.push_back(near_at);
   kernel_.lists.push_back(barrier_at);
   Inst& made = kernel_.code.back();
-  made.sub = static_cast<uint8_t>((in ? kBulkIn : 0) | (tensor ? kBulkTensor : 0));
+  made.sub = static_cast<uint8_t>((in ? kBulkIn : 0) | (tensor ? kBulkTensor : 0) | (multicast ? kBulkMulticast : 0) |
+                                  (shared ? kBulkShared : 0) | (reduces ? kBulkReduces : 0));
+  made.size = static_cast<uint8_t>(op);
+  made.type = static_cast<uint8_t>(type);
   made.count = static_cast<uint8_t>(tensor ? rank : 1);
 }
 

@@ -19,8 +19,11 @@ void Decoder::mbarrier(const PtxStmt& stmt, Modifiers& m) {
   const std::vector<PtxOperand>& o = stmt.operands;
   const auto begin = [&](MbarrierOp op, size_t low, size_t high, size_t address_at) {
     take_order_and_scope(m);
-    take_shared(m);
-    if (m.take("shared::cluster")) fail(fmt::format("'{}': mbarriers of other CTAs are not supported", stmt.name));
+    const bool adds = op == MbarrierOp::kArrive || op == MbarrierOp::kArriveDrop || op == MbarrierOp::kExpectTx ||
+                      op == MbarrierOp::kCompleteTx;
+    if (!take_shared(m) && m.take("shared::cluster") && (!adds || (address_at && stmt.operands[0].name != "_")))
+      fail(fmt::format("'{}': of other CTAs' mbarriers one can only arrive at, with the result '_', or add bytes",
+                       stmt.name));
     if (!m.take("b64") || !m.done()) unknown_opcode();
     operands_are(stmt, low, high);
     emit(Kind::kMbarrier, Class::kBarrier);

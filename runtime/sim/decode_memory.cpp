@@ -243,7 +243,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
 
 void Decoder::cp_async(const PtxStmt& stmt, Modifiers& m) {
   if (m.take("mbarrier")) return mbarrier_copies(stmt, m);
-  if (m.take("bulk")) return bulk_copy(stmt, m);
+  if (m.take("bulk")) return bulk_copy(stmt, m, false);
   if (m.take("commit_group")) {
     if (!m.done()) unknown_opcode();
     operands_are(stmt, 0, 0);
@@ -321,6 +321,8 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
 bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
   if (base == "ld")
     load_store(stmt, m, true);
+  else if (base == "st" && m.take("async"))
+    store_async(stmt, m);
   else if (base == "st")
     load_store(stmt, m, false);
   else if (base == "atom")
@@ -329,6 +331,8 @@ bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Mod
     atomic(stmt, m, false);
   else if (base == "cp" && m.take("async"))
     cp_async(stmt, m);
+  else if (base == "cp" && m.take("reduce"))
+    m.take("async") && m.take("bulk") ? bulk_copy(stmt, m, true) : unknown_opcode();
   else if (base == "ldmatrix")
     matrix_move(stmt, m, true);
   else if (base == "stmatrix")

@@ -156,7 +156,9 @@ class Decoder {
   void watch_products();
 
   // decode_bulk.cpp
-  void bulk_copy(const PtxStmt& stmt, Modifiers& m);
+  void bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces);
+  void store_async(const PtxStmt& stmt, Modifiers& m);
+  uint32_t shared_place(const PtxOperand& operand, uint32_t Inst::*field);
 
   // decode_cluster.cpp
   bool cluster_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);

@@ -127,10 +127,11 @@ struct AsyncWait {
 };
 /// Data arrives in shared memory, at the offsets given, for the warp that issued the copy.
 struct AsyncLand {
-  uint32_t warp;
+  uint32_t warp;   ///< 0 for one of another CTA of the cluster
   uint32_t lanes;  ///< that issued the copy, one for each offset; 0: a bulk copy, which an mbarrier orders
   std::span<const uint32_t> offsets;
   uint32_t bytes;
+  bool from_outside = false;  ///< another CTA of the cluster issued the copy
 };
 
 /// A bulk copy begins to read pieces of 16 bytes of shared memory, or a wait for its group shows that it has read them.
@@ -194,9 +195,12 @@ struct Fence {
 /// An mbarrier, by its offset in shared memory: an arrival, the end of a phase, a wait that saw this end.
 struct PhaseArrive {
   uint32_t warp, lane, barrier;
+  bool from_outside = false;  ///< bytes of a copy that another CTA of the cluster issued; warp and lane say nothing
+  int rank = -1;              ///< of the CTA in the cluster whose barrier it is; -1: its own
 };
 struct PhaseComplete {
   uint32_t barrier;
+  int rank = -1;
 };
 struct PhasePass {
   uint32_t warp, barrier;

@@ -60,6 +60,7 @@ enum class Kind : uint8_t {
   kWgmmaFence,
   kWgmmaCommit,
   kWgmmaWait,
+  kStoreAsync,    ///< st.async
   kSetRegisters,  ///< setmaxnreg: imm registers per thread, sub 1: more than before
   kAssert,        ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
@@ -85,9 +86,10 @@ enum class MbarrierOp : uint8_t {
 /// Inst::sub of what changes no value.
 inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
 inline constexpr uint8_t kNopReturn = 5;  ///< a call ends: its local memory, from `imm` to `target`, holds nothing more
+/// Bits of a bulk copy's `sub`: to shared memory; by a tensor map; to several CTAs, in `e`; from shared memory to that
+/// of a CTA of the cluster; a reduction, with AtomicOp in `size` and ElementType in `type`.
+inline constexpr uint8_t kBulkIn = 1, kBulkTensor = 2, kBulkMulticast = 4, kBulkShared = 8, kBulkReduces = 16;
 /// Inst::type of an mbarrier instruction.
-inline constexpr uint8_t kBulkIn = 1,
-                         kBulkTensor = 2;          ///< bits of a bulk copy's `sub`: to shared memory; by a tensor map
 inline constexpr uint8_t kMbarrierParity = 1;      ///< a wait names the phase by its parity
 inline constexpr uint8_t kMbarrierExpects = 2;     ///< an arrival expects bytes, `b`, and counts once
 inline constexpr uint8_t kMbarrierNoIncrease = 4;  ///< copies: the arrival counts

@@ -77,15 +77,16 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
       safe_point();
     }
     if (all_finished) {
-      checker_.hand_in(findings);
-      return ended_ = true;
+      ended_ = true;
+      if (ends_well(findings)) checker_.hand_in(findings);
+      return true;
+    }
+    if (!ran && waits_for_cluster()) {
+      waits_ = true;
+      return false;
     }
     if (!ran && end_vain_waits()) continue;
     if (!ran) {
-      if (waits_for_cluster()) {
-        waits_ = true;
-        return false;
-      }
       stop(findings, deadlock());
       return true;
     }
@@ -272,6 +273,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           break;
         case Kind::kSetRegisters: set_registers(w, in, mask); break;
         case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
+        case Kind::kStoreAsync: store_async(w, in, mask), ++w.pc; break;
         case Kind::kClusterBarrier: cluster_barrier(w, in, mask); break;
         case Kind::kClusterRank: cluster_rank(w, in, mask), ++w.pc; break;
         case Kind::kIsSpace: is_space(w, in, mask), ++w.pc; break;

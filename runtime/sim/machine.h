@@ -47,10 +47,13 @@ struct AsyncCopy {
 
 /// A bulk copy into shared memory that has not landed.
 struct BulkCopy {
-  uint32_t barrier;  ///< offset of the mbarrier that it completes
-  uint32_t warp;
-  std::vector<uint32_t> to;  ///< shared-memory offsets of its pieces of 16 bytes
+  uint32_t barrier;          ///< offset of the mbarrier that it completes
+  uint32_t pc, warp, lane;   ///< that issued it
+  std::vector<uint32_t> to;  ///< shared-memory offsets of its pieces
   std::vector<std::byte> data;
+  uint32_t piece;              ///< bytes
+  class Machine* by;           ///< the CTA that issued it
+  std::vector<uint32_t> from;  ///< its source there, if that is shared memory
 };
 
 /// What is undefined in a register, by lane: at first all.
@@ -68,7 +71,7 @@ struct ValueOrigin {
 
 /// A bulk copy out of shared memory whose source may still be read.
 struct BulkRead {
-  uint32_t lane, group;  ///< number of groups that the lane had committed before
+  uint32_t pc, lane, group;  ///< number of groups that the lane had committed before
   std::vector<uint32_t> from;
 };
 
@@ -157,6 +160,13 @@ class Machine {
   uint64_t cta() const { return cta_; }
   uint64_t instructions() const { return instructions_; }  ///< that the CTA ran
   Finding deadlock() const;
+  /// "warps 0-2 at k.cu:7: barrier 1 (64 of 96 threads are there); ...": the warps that wait, and for what.
+  std::string waiters() const;
+  /// No CTA can run: waits for phases end in vain, as PTX allows try_wait. False: too often.
+  bool end_vain_waits();
+  bool ends_well(std::vector<Finding>& findings);
+  /// None of its warps can run.
+  bool sleeps() const;
   /// The CTA ends here. Its findings so far are added, and then this one.
   void stop(std::vector<Finding>& findings, Finding finding);
   /// The same without a finding of its own: the launch ends.
@@ -308,9 +318,12 @@ class Machine {
   // Of one lane, and no requests of their own. Those of shared memory are strong: mbarriers and printf's text.
   void read_device(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out, bool strong);
   void write_device(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, const std::byte* in);
-  void emit_shared(const Warp& w, Op op, uint32_t offset, uint32_t bytes, uint32_t lane, bool strong, uint32_t holes);
-  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out);
-  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes);
+  // `owner`: the CTA whose memory it is.
+  void emit_shared(const Warp& w, Op op, uint32_t offset, uint32_t bytes, uint32_t lane, bool strong, uint32_t holes,
+                   const Machine& owner);
+  void read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out, Machine& owner);
+  void write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in, uint32_t holes,
+                    Machine& owner);
   std::byte* shared_of(const Targets& t, uint32_t lane) {
     return (t.remote >> lane & 1 ? cluster_[t.rank[lane]]->shared_ : shared_).data();
   }
@@ -321,8 +334,8 @@ class Machine {
 
   // machine_mbarrier.cpp
   void mbarrier(Warp& w, const Inst& in, uint32_t mask);
+  std::string phase_text(const Warp& w, const Fragment& f) const;
   bool wake_phase_waiters();
-  bool end_vain_waits();
 
   // machine_print.cpp
   void print(Warp& w, const Inst& in, uint32_t mask);
@@ -373,6 +386,10 @@ class Machine {
   void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
   template <class F>
   void bulk_row(BulkRequest row, F&& move);
+  std::vector<Machine*> targets(uint32_t lane, Machine& owner, bool multicast, uint32_t ctas);
+  void store_async(Warp& w, const Inst& in, uint32_t mask);
+  void reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
+                     const std::byte* values);
   uint32_t land_bulk(uint32_t at);
   void bulk_group(Warp& w, const Inst& in, uint32_t mask);
 

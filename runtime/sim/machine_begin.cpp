@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/sim/machine.h"
 
@@ -191,55 +192,92 @@ Finding Machine::finding(const char* kind, std::string message, const Warp& w, u
   return finding_of(kernel_, {kind, std::move(message), lane}, cta_, w.index, pc);
 }
 
-Finding Machine::deadlock() const {
-  uint32_t waiting = 0, pc = 0, id = 0;
-  const Warp* at = nullptr;
-  uint32_t sleeping = 0, sleeper_pc = 0, sleeper_lane = 0;
-  const Warp* sleeper = nullptr;
-  for (const Warp& w : warps_)
-    for (const Fragment& f : w.parked)
-      if (f.barrier == kAtWarpgroup)
-        for (uint32_t i = w.index / 4 * 4; i < w.index / 4 * 4 + 4; ++i)
-          if (warps_[i].finished())
-            return finding("partial-warp",
-                           fmt::format("warp {} waits for the 4 warps of its group, but warp {} has ended", w.index, i),
-                           w, f.pc, 0);
-  for (const Warp& w : warps_)
-    for (const Fragment& f : w.parked)
-      if (f.barrier == kWaitsForRegisters)
-        return finding(
-            "deadlock",
-            fmt::format("warps {}-{} wait at setmaxnreg for {} registers per thread; they have {}, and {} of "
-                        "the CTA's are free for each of their threads",
-                        w.index / 4 * 4, w.index / 4 * 4 + 3, kernel_.code[f.pc].imm, group_registers_[w.index / 4],
-                        free_registers_ / 128),
-            w, f.pc, 0);
+std::string Machine::waiters() const {
+  std::string out, last;
+  uint32_t first = 0, end = 0;
+  const auto close = [&] {
+    if (!last.empty())
+      out += fmt::format("{}{}{}", out.empty() ? "" : "; ",
+                         end == first + 1 ? fmt::format("warp {}", first) : fmt::format("warps {}-{}", first, end - 1),
+                         last);
+  };
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
-      if (f.barrier == kAtWarpgroup) continue;
+      const bool before = f.barrier == kWaitsForPhase || f.barrier == kAtWarpgroup || f.barrier == kWaitsForRegisters;
+      if (f.barrier < 0) continue;
+      std::string what;
       if (f.barrier == kWaitsForPhase) {
-        sleeping += static_cast<uint32_t>(__builtin_popcount(f.mask));
-        if (!sleeper) sleeper = &w, sleeper_pc = f.pc, sleeper_lane = first_lane(f.mask);
+        what = phase_text(w, f);
+      } else if (f.barrier == kAtWarpgroup) {
+        what = "the other warps of their group";
+      } else if (f.barrier == kWaitsForRegisters) {
+        what = fmt::format(
+            "wait at setmaxnreg for {} registers per thread; they have {}, and {} of the CTA's are free "
+            "for each of their threads",
+            kernel_.code[f.pc].imm, group_registers_[w.index / 4], free_registers_ / 128);
+      } else if (f.barrier == kAtClusterBarrier) {
+        what = "the cluster's barrier";
+      } else {
+        const Barrier& b = barriers_[f.barrier];
+        uint32_t arrived = 0;
+        for (const uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
+        what = fmt::format("barrier {} ({} of {} threads are there)", f.barrier, arrived,
+                           b.expected ? b.expected : threads_);
       }
-      if (f.barrier < 0 || f.barrier == kWaitsForPhase) continue;
-      waiting += static_cast<uint32_t>(__builtin_popcount(f.mask));
-      if (!at) at = &w, pc = f.pc - 1, id = static_cast<uint32_t>(f.barrier);
+      const std::string text = checker_.at(before ? f.pc : f.pc - 1) + ": " + what;
+      if (text != last || w.index > end) {
+        close();
+        first = w.index;
+        last = text;
+      }
+      end = w.index + 1;
     }
-  if (id == kAtClusterBarrier)
-    return finding("deadlock", fmt::format("{} threads wait at the cluster's barrier, which never completes", waiting),
-                   *at, pc, 0);
-  if (sleeper)
-    return finding("deadlock",
-                   fmt::format("{} threads wait for phases of mbarriers that never complete{}", sleeping,
-                               waiting ? fmt::format(", {} at other barriers", waiting) : ""),
-                   *sleeper, sleeper_pc, sleeper_lane);
-  const Barrier& b = barriers_[id];
-  uint32_t arrived = 0;
-  for (uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
-  return finding("deadlock",
-                 fmt::format("{} threads wait at barriers that never complete; barrier {} has {} of {} threads",
-                             waiting, id, arrived, b.expected ? b.expected : threads_),
-                 *at, pc, 0);
+  close();
+  return out;
+}
+
+bool Machine::sleeps() const {
+  return std::all_of(warps_.begin(), warps_.end(), [](const Warp& w) {
+    return !w.active && std::all_of(w.parked.begin(), w.parked.end(), [](const Fragment& f) { return f.barrier >= 0; });
+  });
+}
+
+Finding Machine::deadlock() const {
+  const Warp* at = nullptr;
+  uint32_t pc = 0, lane = 0;
+  for (const Warp& w : warps_)
+    for (const Fragment& f : w.parked) {
+      if (f.barrier < 0) continue;
+      for (uint32_t i = w.index / 4 * 4; f.barrier == kAtWarpgroup && i < w.index / 4 * 4 + 4; ++i)
+        if (warps_[i].finished())
+          return finding("partial-warp",
+                         fmt::format("warp {} waits for the 4 warps of its group, but warp {} has ended", w.index, i),
+                         w, f.pc, 0);
+      const bool before = f.barrier == kWaitsForPhase || f.barrier == kAtWarpgroup || f.barrier == kWaitsForRegisters;
+      if (!at) at = &w, pc = before ? f.pc : f.pc - 1, lane = f.barrier == kWaitsForPhase ? first_lane(f.mask) : 0;
+    }
+  return finding("deadlock", "nothing that the warps wait for can happen: " + waiters(), *at, pc, lane);
+}
+
+/// False: it stops at a finding, of copies that the CTA has not waited for.
+bool Machine::ends_well(std::vector<Finding>& findings) {
+  constexpr const char* kKind = "async-pending";
+  bool well = true;
+  const auto report = [&](uint32_t warp, uint32_t pc, uint32_t lane, std::string message) {
+    if (goes_on(state_.go_on, kKind))
+      checker_.report({kernel_.code[pc], pc, warp}, kKind, lane, [&] { return message; });
+    else if (std::exchange(well, false))
+      stop(findings, finding(kKind, std::move(message), warps_[warp], pc, lane));
+  };
+  for (const BulkCopy& copy : bulk_copies_)
+    report(copy.warp, copy.pc, copy.lane,
+           fmt::format("CTA {} ends while this copy of {} bytes into its shared memory may be under way", cta_,
+                       copy.data.size()));
+  for (const Warp& w : warps_)
+    for (const BulkRead& read : w.bulk_reads)
+      report(w.index, read.pc, read.lane,
+             "the CTA ends while this copy may still read its shared memory: no cp.async.bulk.wait_group covers it");
+  return well;
 }
 
 Finding Machine::vain_polling(std::string message) const {

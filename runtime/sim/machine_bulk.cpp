@@ -1,11 +1,12 @@
 // Bulk and tensor copies. A copy into shared memory reads its source at once and lands when a thread looks at its
 // mbarrier; until then its target is pending, as for cp.async. A copy out of shared memory completes at once, but its
-// source counts as read until a wait for its group.
+// source counts as read until a wait for its group. A copy between CTAs of a cluster does both at the mbarrier.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/sim/atomics.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/tensor_map.h"
 
@@ -79,20 +80,56 @@ void Machine::bulk_row(BulkRequest row, F&& move) {
   emit(row);
 }
 
+/// The CTAs that a copy writes to.
+std::vector<Machine*> Machine::targets(uint32_t lane, Machine& owner, bool multicast, uint32_t ctas) {
+  std::vector<Machine*> out;
+  if (!multicast) return {&owner};
+  if (&owner != this) throw Fault{"out-of-bounds", "the place of a multicast is in the memory of another CTA", lane};
+  for (uint32_t m = ctas & 0xffff; m; m &= m - 1) {
+    uint64_t address = kClusterBase + first_lane(m) * kClusterCtaBytes + kSharedBase;
+    if (!cluster_.empty())
+      out.push_back(&cta_in_cluster(address, lane));
+    else if (first_lane(m) == 0)
+      out.push_back(this);
+    else
+      throw Fault{"out-of-bounds", fmt::format("rank {} in a cluster of 1 CTAs", first_lane(m)), lane};
+  }
+  return out;
+}
+
+/// Elements of a copy are added to, or combined with, what is there, each at once.
+void Machine::reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
+                            const std::byte* values) {
+  static constexpr uint8_t kSizes[] = {4, 8, 4, 4, 8, 8, 2, 2, 4, 4, 4, 8};  // by ElementType
+  const uint32_t size = kSizes[in.type];
+  uint32_t slot, at;
+  device_line(address, bytes, lane, Op::kAtomic, true, &slot, &at);
+  const Piece piece = piece_of(lane, bytes);
+  DeviceAccess e{{site(w), Op::kAtomic, 1, bytes, true}, &address, 0, &slot};
+  e.is_request = false;
+  e.pieces = &piece;
+  emit(e);
+  for (uint32_t i = 0; i < bytes; i += size) {
+    uint64_t old = 0, value = 0;
+    std::memcpy(&old, state_.memory.data(slot) + at + i, size);
+    std::memcpy(&value, values + i, size);
+    const uint64_t result =
+        apply_atomic(static_cast<AtomicOp>(in.size), static_cast<ElementType>(in.type), old, value, 0);
+    write_device(slot, at + i, size, reinterpret_cast<const std::byte*>(&result), 0);
+  }
+}
+
 void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
-  const bool inwards = in.sub & kBulkIn, tensor = in.sub & kBulkTensor;
+  const bool inwards = in.sub & kBulkIn, tensor = in.sub & kBulkTensor, shared = in.sub & kBulkShared;
   const uint32_t* list = kernel_.lists.data() + in.list;
   uint64_t far[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, far);
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
-    const auto own = [&](uint32_t field, uint32_t displacement) {
-      uint64_t address = row(w, field)[l] + displacement;
-      if (&cta_at(address, l) != this)
-        throw Fault{"out-of-bounds", "a bulk copy to another CTA or with its mbarrier is not supported", l};
-      return address;
-    };
-    uint64_t near = own(in.b, list[in.count]);
+    uint64_t near = row(w, in.b)[l] + list[in.count];
+    Machine& owner = cta_at(near, l);
+    if (!inwards && &owner != this)
+      throw Fault{"out-of-bounds", "a bulk copy out of the shared memory of another CTA", l};
     TensorView view;
     uint64_t asked = row(w, list[0])[l];
     int32_t at[kMaxTensorRank] = {};
@@ -116,7 +153,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       throw Fault{"bad-copy-size", fmt::format("a bulk copy of {} bytes is over the limit of {}", asked, kMostBytes),
                   l};
     const auto bytes = static_cast<uint32_t>(asked);
-    const uint32_t to = bytes ? shared_offset(near, bytes, l) : 0;
+    const uint32_t to = bytes ? owner.shared_offset(near, bytes, l) : 0;
     std::vector<uint32_t> pieces;
     for (uint32_t i = 0; i < bytes; i += kPiece) {
       pieces.push_back(static_cast<uint32_t>(swizzled(near + i, view.swizzle_bytes) - near + to));
@@ -125,42 +162,83 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
                     l};
     }
     std::vector<std::byte> data(bytes);
-    const uint32_t barrier = inwards ? shared_offset(own(in.c, list[in.count + 1]), 8, l) : 0;
+    uint64_t counts = inwards ? row(w, in.c)[l] + list[in.count + 1] : kSharedBase;
+    if (inwards && &cta_at(counts, l) != &owner)
+      throw Fault{"out-of-bounds", "the mbarrier of a bulk copy is in another CTA than its target", l};
+    const uint32_t barrier = inwards ? owner.shared_offset(counts, 8, l) : 0;
     const auto row_of = [&](uint64_t address, uint32_t n, uint32_t begin) {
       bulk_row({site(w), l, !inwards, address, n, barrier}, [&](uint64_t part, uint32_t k, uint32_t done) {
         if (inwards)
           read_device(w, part, k, l, data.data() + begin + done, false);
+        else if (in.sub & kBulkReduces)
+          reduce_device(w, in, part, k, l, data.data() + begin + done);
         else
           write_device(w, part, k, l, data.data() + begin + done);
       });
     };
-    if (!inwards)
-      for (size_t i = 0; i < pieces.size(); ++i) {
-        emit_shared(w, Op::kRead, pieces[i], kPiece, l, false, 0);
-        std::memcpy(data.data() + i * kPiece, shared_.data() + pieces[i], kPiece);
+    const auto read_source = [&](const std::vector<uint32_t>& from) {
+      for (size_t i = 0; i < from.size(); ++i) {
+        emit_shared(w, Op::kRead, from[i], kPiece, l, false, 0, *this);
+        std::memcpy(data.data() + i * kPiece, shared_.data() + from[i], kPiece);
       }
-    else if (tensor)
+      emit(BulkSource{site(w), l, from, true});
+    };
+    std::vector<uint32_t> source;
+    if (shared) {
+      const uint32_t first = bytes ? shared_offset(far[l], bytes, l) : 0;
+      for (uint32_t i = 0; i < bytes; i += kPiece) source.push_back(first + i);
+      read_source(source);
+    } else if (!inwards) {
+      if (w.bulk_reads.size() >= kMostUnderWay)
+        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", w.bulk_reads.size()), l};
+      read_source(pieces);
+    } else if (tensor) {
       for (uint32_t i = 0; i < bytes; i += view.element_bytes)
         std::memcpy(data.data() + i, &view.fill, view.element_bytes);
+    }
     if (tensor)
       each_tensor_row(view, at, [&](uint32_t offset, uint64_t address, uint32_t before, uint32_t n) {
         row_of(address, n, offset + before);
       });
-    else
+    else if (!shared)
       row_of(far[l], bytes, 0);
     if (!inwards) {
-      if (w.bulk_reads.size() >= kMostUnderWay)
-        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", w.bulk_reads.size()), l};
-      emit(BulkSource{site(w), l, pieces, true});
-      w.bulk_reads.push_back({l, w.bulk_committed[l], std::move(pieces)});
+      w.bulk_reads.push_back({w.pc, l, w.bulk_committed[l], std::move(pieces)});
       continue;
     }
-    if (bulk_copies_.size() >= kMostUnderWay)
-      throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", bulk_copies_.size()), l};
-    for (const uint32_t target : pieces) emit_shared(w, Op::kCopyIn, target, kPiece, l, false, 0);
-    bulk_copies_.push_back({barrier, w.index, std::move(pieces), std::move(data)});
+    for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
+      if (target->bulk_copies_.size() >= kMostUnderWay)
+        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", target->bulk_copies_.size()), l};
+      for (const uint32_t piece : pieces) emit_shared(w, Op::kCopyIn, piece, kPiece, l, false, 0, *target);
+      target->bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, source});
+      target->wake_phase_waiters();
+    }
   }
-  if (inwards) wake_phase_waiters();
+}
+
+/// A copy of some registers of the lane.
+void Machine::store_async(Warp& w, const Inst& in, uint32_t mask) {
+  const uint32_t* list = kernel_.lists.data() + in.list;
+  const uint32_t bytes = uint32_t{in.size} * in.count;
+  uint64_t to[kWarpSize];
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, to);
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    uint64_t counts = row(w, in.c)[l] + list[in.count];
+    check_alignment(to[l], bytes, l);
+    Machine& owner = cta_at(to[l], l);
+    if (&cta_at(counts, l) != &owner)
+      throw Fault{"out-of-bounds", "the mbarrier of st.async is in another CTA than its target", l};
+    const uint32_t offset = owner.shared_offset(to[l], bytes, l);
+    std::vector<std::byte> data(bytes);
+    for (uint32_t i = 0; i < in.count; ++i)
+      std::memcpy(data.data() + i * in.size,
+                  in.size == 8 ? static_cast<const void*>(wide_row(w, list[i]) + l) : row(w, list[i]) + l, in.size);
+    emit_shared(w, Op::kCopyIn, offset, bytes, l, false, 0, owner);
+    owner.bulk_copies_.push_back(
+        {owner.shared_offset(counts, 8, l), w.pc, w.index, l, {offset}, std::move(data), bytes, this, {}});
+    owner.wake_phase_waiters();
+  }
 }
 
 /// Closes a group of copies out of shared memory, or waits until they have read it.
@@ -182,9 +260,12 @@ uint32_t Machine::land_bulk(uint32_t at) {
   for (BulkCopy& copy : bulk_copies_) {
     if (copy.barrier != at) continue;
     for (size_t i = 0; i < copy.to.size(); ++i)
-      std::memcpy(shared_.data() + copy.to[i], copy.data.data() + i * kPiece, kPiece);
-    emit(AsyncLand{copy.warp, 0, copy.to, kPiece});
-    emit(PhaseArrive{copy.warp, 0, at});
+      std::memcpy(shared_.data() + copy.to[i], copy.data.data() + i * copy.piece, copy.piece);
+    const bool outside = copy.by != this;
+    emit(AsyncLand{outside ? 0 : copy.warp, 0, copy.to, copy.piece, outside});
+    if (!copy.from.empty())
+      copy.by->checker_.on(BulkSource{{kernel_.code[copy.pc], copy.pc, copy.warp}, copy.lane, copy.from, false});
+    emit(PhaseArrive{outside ? 0 : copy.warp, 0, at, outside});
     bytes += static_cast<uint32_t>(copy.data.size());
   }
   if (bytes) std::erase_if(bulk_copies_, [&](const BulkCopy& copy) { return copy.barrier == at; });

@@ -1,5 +1,4 @@
-// Clusters: CTAs that run together, with a common barrier and access to each other's shared memory. An access to
-// another CTA's shared memory is checked for bounds and for unwritten bytes, but not for races, and orders nothing.
+// Clusters: CTAs that run together, with a common barrier and access to each other's shared memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,6 +51,7 @@ void Machine::try_release_cluster() {
       any |= (w.cluster_arrived & ~w.dead) != 0;
     }
   if (!any) return;
+  checker_.meet();
   for (Machine* m : all) {
     for (Warp& w : m->warps_) {
       w.cluster_released = w.cluster_arrived;
@@ -70,7 +70,7 @@ bool Machine::waits_for_cluster() const {
   if (cluster_.empty()) return false;
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked)
-      if (f.barrier == kAtClusterBarrier) return true;
+      if (f.barrier == kAtClusterBarrier || f.barrier == kWaitsForPhase) return true;
   return false;
 }
 

@@ -45,14 +45,20 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     check_alignment(address[l], 8, l);
-    const uint32_t at = shared_offset(address[l], 8, l);
+    Machine& owner = cta_at(address[l], l);
+    const bool outside = &owner != this;
+    const uint32_t at = owner.shared_offset(address[l], 8, l);
+    const int rank = outside ? static_cast<int>(owner.rank_) : -1;
     const auto refuse = [&](std::string why) {
       return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", text(address[l]), why), l};
     };
     std::byte bytes[8];
     uint64_t word = 0;
     if (op != MbarrierOp::kInit) {
-      read_shared(w, at, 8, l, bytes);
+      if (outside &&
+          (op == MbarrierOp::kTest || op == MbarrierOp::kTry || op == MbarrierOp::kInval || op == MbarrierOp::kCopies))
+        throw refuse(fmt::format("it is of the CTA of rank {}, where only arrivals and bytes may be added", rank));
+      read_shared(w, at, 8, l, bytes, owner);
       std::memcpy(&word, bytes, 8);
       if (!(word & Phase::kMark) || word >> 63) throw refuse("not initialised, or overwritten");
     }
@@ -70,19 +76,25 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       if (count == 0 || count > p.pending)
         throw refuse(fmt::format("{} arrivals, but {} of {} are left in this phase", count, p.pending, p.expected));
       p.pending -= count;
-      emit(PhaseArrive{w.index, l, at});
+      emit(PhaseArrive{w.index, l, at, false, rank});
     };
     // Completes the phase if no arrivals and no bytes are pending, and writes the state back.
     const auto settle = [&] {
       if (op != MbarrierOp::kInit && p.pending == 0 && p.bytes == 0) {
         p = {p.expected, p.expected, 0, !p.odd};
-        emit(PhaseComplete{at});
-        wake_phase_waiters();
-        vain_waits_ = 0;
+        emit(PhaseComplete{at, rank});
+        owner.wake_phase_waiters();
+        owner.vain_waits_ = 0;
       }
       word = p.word();
       std::memcpy(bytes, &word, 8);
-      write_shared(w, at, 8, l, bytes, 0);
+      // Who uses a new barrier has to come after its initialisation. In a cluster, a fence and a relaxed barrier do.
+      if (op == MbarrierOp::kInit && cluster_.empty()) {
+        emit_shared(w, Op::kWrite, at, 8, l, false, 0, *this);
+        std::memcpy(shared_.data() + at, bytes, 8);
+      } else {
+        write_shared(w, at, 8, l, bytes, 0, owner);
+      }
     };
     switch (op) {
       case MbarrierOp::kInit:
@@ -93,7 +105,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       case MbarrierOp::kInval:
         word = 0;
         std::memcpy(bytes, &word, 8);
-        write_shared(w, at, 8, l, bytes, 0xff);
+        write_shared(w, at, 8, l, bytes, 0xff, owner);
         continue;
       case MbarrierOp::kArrive:
       case MbarrierOp::kArriveDrop:
@@ -137,6 +149,20 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   w.impatient = false;
   if (op == MbarrierOp::kTest || op == MbarrierOp::kTry) set_pred(w, in.e, there, mask);
   ++w.pc;
+}
+
+/// "phase 1 of the mbarrier at shared memory address 0x400 (1 of 2 arrivals and 512 bytes are missing)"
+std::string Machine::phase_text(const Warp& w, const Fragment& f) const {
+  const Inst& in = kernel_.code[f.pc];
+  const uint32_t l = first_lane(f.mask);
+  uint64_t address[kWarpSize], word = 0;
+  addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  std::memcpy(&word, shared_.data() + shared_offset(address[l], 8, l), 8);
+  const Phase p = Phase::of(word);
+  return fmt::format(
+      "{} of the mbarrier at {} ({} of {} arrivals and {} bytes are missing)",
+      in.type == kMbarrierParity ? fmt::format("the phase of parity {}", row(w, in.c)[l] & 1) : "a phase",
+      text(address[l]), p.pending, p.expected, p.bytes);
 }
 
 /// True: at least one lane was waiting.

@@ -58,7 +58,7 @@ std::string formatted(const std::string& spec, const int* widths, int stars, T..
 
 void Machine::read_any(const Warp& w, uint64_t address, uint32_t bytes, uint32_t lane, std::byte* out) {
   if (address < kSharedWindowEnd) {
-    read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out);
+    read_shared(w, shared_offset(address, bytes, lane), bytes, lane, out, *this);
   } else if (address < kLocalWindowEnd) {
     uint32_t offset[kWarpSize];
     offset[lane] = local_offset(address, bytes, lane);

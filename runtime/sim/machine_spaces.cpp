@@ -111,24 +111,26 @@ uint32_t Machine::shared_offset(uint64_t address, uint32_t bytes, uint32_t lane)
 }
 
 void Machine::emit_shared(const Warp& w, Op op, uint32_t offset, uint32_t bytes, uint32_t lane, bool strong,
-                          uint32_t holes) {
+                          uint32_t holes, const Machine& owner) {
   const Piece piece = piece_of(lane, bytes);
-  SharedAccess e{{site(w), op, 1, bytes, strong}, &offset};
+  const auto rank = static_cast<uint8_t>(owner.rank_);
+  SharedAccess e{{site(w), op, 1, bytes, strong}, &offset, &owner == this ? nullptr : &rank};
   e.is_request = false;
   e.pieces = &piece;
   if (holes) e.holes = &holes;
   emit(e);
 }
 
-void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out) {
-  emit_shared(w, Op::kRead, offset, bytes, lane, true, 0);
-  std::memcpy(out, shared_.data() + offset, bytes);
+void Machine::read_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, std::byte* out,
+                          Machine& owner) {
+  emit_shared(w, Op::kRead, offset, bytes, lane, true, 0, owner);
+  std::memcpy(out, owner.shared_.data() + offset, bytes);
 }
 
 void Machine::write_shared(const Warp& w, uint32_t offset, uint32_t bytes, uint32_t lane, const std::byte* in,
-                           uint32_t holes) {
-  emit_shared(w, Op::kWrite, offset, bytes, lane, true, holes);
-  std::memcpy(shared_.data() + offset, in, bytes);
+                           uint32_t holes, Machine& owner) {
+  emit_shared(w, Op::kWrite, offset, bytes, lane, true, holes, owner);
+  std::memcpy(owner.shared_.data() + offset, in, bytes);
 }
 
 uint32_t Machine::local_offset(uint64_t address, uint32_t bytes, uint32_t lane) const {

@@ -44,18 +44,28 @@ class Team {
   /// False: the team waits for other teams, or its CTAs wait for each other.
   bool go_on(std::vector<Finding>& findings) {
     const uint64_t before = state_.stopped;
-    bool moved = false;
+    bool moved = false, again = true;
+    while (again) {
+      for (uint32_t rank = 0; rank < members_.size(); ++rank) {
+        if (done_[rank]) continue;
+        const uint64_t ran = members_[rank]->instructions();
+        done_[rank] = members_[rank]->go_on(findings);
+        if (state_.stopped > before) return true;  // the others of the cluster go with it
+        moved |= members_[rank]->instructions() != ran || done_[rank];
+      }
+      if (std::all_of(done_.begin(), done_.end(), [](bool d) { return d; })) return true;
+      if (moved) return false;
+      again = false;
+      for (uint32_t rank = 0; rank < members_.size(); ++rank) again |= !done_[rank] && members_[rank]->end_vain_waits();
+    }
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
       if (done_[rank]) continue;
-      const uint64_t ran = members_[rank]->instructions();
-      done_[rank] = members_[rank]->go_on(findings);
-      if (state_.stopped > before) return true;  // the others of the cluster go with it
-      moved |= members_[rank]->instructions() != ran || done_[rank];
+      Finding finding = members_[rank]->deadlock();
+      for (uint32_t other = rank + 1; other < members_.size(); ++other)
+        if (!done_[other])
+          finding.message += fmt::format("; CTA {}: {}", members_[other]->cta(), members_[other]->waiters());
+      return members_[rank]->stop(findings, std::move(finding)), true;
     }
-    if (std::all_of(done_.begin(), done_.end(), [](bool d) { return d; })) return true;
-    if (moved) return false;
-    for (uint32_t rank = 0; rank < members_.size(); ++rank)
-      if (!done_[rank]) return members_[rank]->stop(findings, members_[rank]->deadlock()), true;
     return true;
   }
 
@@ -124,12 +134,24 @@ class Team {
 /// No CTA that waits can go on.
 Finding deadlock_of(const std::deque<std::unique_ptr<Team>>& waiting, uint64_t not_begun) {
   const Machine* first = nullptr;
+  bool all_sleep = true;
   std::map<std::string, std::vector<uint64_t>> places;
   for (const auto& team : waiting)
     team->each_unfinished([&](const Machine& m) {
       if (!first || m.cta() < first->cta()) first = &m;
       places[m.whereabouts()].push_back(m.cta());
+      all_sleep &= m.sleeps();
     });
+  if (all_sleep && !not_begun) {  // waiting for each other's arrivals and copies, as the CTAs of a cluster can
+    Finding finding = first->deadlock();
+    for (const auto& team : waiting)
+      team->each_unfinished([&](const Machine& m) {
+        constexpr size_t kMostText = 2000;
+        if (&m != first && finding.message.size() < kMostText)
+          finding.message += fmt::format("; CTA {}: {}", m.cta(), m.waiters());
+      });
+    return finding;
+  }
   constexpr size_t kMostPlaces = 4;
   std::string text;
   size_t n = 0, told = 0;

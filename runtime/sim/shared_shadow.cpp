@@ -17,6 +17,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
   readers_ = warps + engines;
   shared_chunks_ = static_cast<uint32_t>(chunks_.size());
   engine_read_.assign(size_t{engines} * shared_chunks_, 0);
+  rank_ = width_ = 0;
   records_races_ = false;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
@@ -32,7 +33,7 @@ void SharedShadow::refresh_floor(uint32_t warp) {
   uint32_t floor = kMaxStamp;  // below the marks
   for (uint32_t v = 0; v < warps_; ++v)
     if (v != warp) floor = std::min(floor, seen_[warp][v]);
-  floor_[warp] = floor;
+  floor_[warp] = width_ ? std::min(floor, seen_[warp][outside()]) : floor;
 }
 
 void SharedShadow::start_engine(uint32_t engine, uint32_t first_warp, uint32_t n) {
@@ -53,7 +54,109 @@ SharedShadow::Outcome SharedShadow::engine_outcome(uint32_t engine, uint32_t chu
   return {};
 }
 
+// ---- clusters ------------------------------------------------------------------------------------------
+
+void SharedShadow::join_cluster(uint32_t rank, uint32_t ranks) {
+  if (readers_ == kMaxWarps) return;
+  ++readers_;
+  engine_read_.resize(engine_read_.size() + shared_chunks_, 0);
+  rank_ = rank;
+  width_ = ranks * kMaxWarps;
+  others_.assign(size_t{warps_} * width_, 0);
+  offered_others_.assign(size_t{17} * width_, 0);
+  std::fill_n(floor_, warps_, 0u);
+}
+
+void SharedShadow::raise(std::vector<uint32_t>& row, const uint32_t* by) const {
+  row.resize(width_);
+  for (uint32_t i = 0; i < width_; ++i) row[i] = std::max(row[i], by[i]);
+}
+
+void SharedShadow::signal_from(uint32_t offset, SharedShadow& other, uint32_t warp) {
+  if (!width_ || !other.width_) return;
+  Phases& p = phases_[offset];
+  std::vector<uint32_t> known(&other.others_[size_t{warp} * width_], &other.others_[size_t{warp} * width_] + width_);
+  other.row_of(warp, &known[other.rank_ * kMaxWarps]);
+  for (uint32_t v = 0; v + 1 < readers_; ++v) p.current[v] = std::max(p.current[v], known[rank_ * kMaxWarps + v]);
+  raise(p.others_current, known.data());
+  other.advance();
+  signal_outside(offset);
+}
+
+void SharedShadow::signal_outside(uint32_t offset) {
+  if (!width_) return signal(offset, 0);
+  phases_[offset].current[outside()] = now_;
+  advance();
+}
+
+void SharedShadow::meet(SharedShadow& other) {
+  if (!width_ || !other.width_) return;
+  constexpr uint32_t kBarrier = 16;
+  uint32_t* here = &offered_others_[size_t{kBarrier} * width_];
+  uint32_t* there = &other.offered_others_[size_t{kBarrier} * width_];
+  const auto take = [](SharedShadow& to, uint32_t* row, const SharedShadow& from, const uint32_t* from_row) {
+    const bool any =
+        std::any_of(from.offered_[kBarrier], from.offered_[kBarrier] + from.warps_, [](uint32_t s) { return s; });
+    for (uint32_t v = 0; v < kMaxWarps; ++v) {
+      uint32_t& of_other = row[from.rank_ * kMaxWarps + v];
+      of_other = std::max(of_other, from.offered_[kBarrier][v]);
+      uint32_t& own = to.offered_[kBarrier][v];
+      own = std::max(own, from_row[to.rank_ * kMaxWarps + v]);
+    }
+    if (any) to.offered_[kBarrier][to.outside()] = to.now_;
+  };
+  take(*this, here, other, there);
+  take(other, there, *this, here);
+}
+
+SharedShadow::Outcome SharedShadow::access_from(const SharedShadow& other, uint32_t warp, uint32_t offset,
+                                                uint32_t bytes, From what, bool strong) {
+  Chunk& c = chunks_[offset >> 4];
+  const auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
+  const bool writes = what != From::kRead;
+  Outcome all;
+  if (c.pending & mask)
+    all.verdict = Verdict::kAsyncPending;
+  else if (!writes && mask & ~c.valid)
+    all.verdict = Verdict::kUninitialised;
+  if (width_ && other.width_ && !strong) {
+    const uint32_t* seen = &other.others_[size_t{warp} * width_ + rank_ * kMaxWarps];
+    const auto note = [&](Verdict verdict, uint32_t reader) {
+      if (all.ok()) all = {verdict, reader};
+    };
+    each_record(c, offset, bytes, [&](Record& r) {
+      const uint32_t writer = r.writer >> 27;
+      if (writer != outside() && (r.writer & kStampMask) > seen[writer])
+        note(writes ? Verdict::kWriteAfterWrite : Verdict::kReadAfterWrite, writer);
+      for (uint32_t v = 0; writes && v < warps_; ++v) {
+        const bool many = r.read_stamp == kManyStamps;
+        const uint32_t readers = many ? many_[r.readers].readers : r.readers;
+        if (readers >> v & 1 && (many ? many_[r.readers].stamp[v] : r.read_stamp) > seen[v])
+          note(Verdict::kWriteAfterRead, v);
+      }
+      if (!writes) return Outcome{};
+      if (r.read_stamp == kManyStamps) free_many_.push_back(r.readers);
+      r = {outside() << 27 | now_, 0, 0};
+      return Outcome{};
+    });
+    for (uint32_t e = warps_; writes && e < outside(); ++e)
+      if (engine_read_[(e - warps_) * shared_chunks_ + (offset >> 4)] > seen[e]) note(Verdict::kWriteAfterRead, e);
+    if (!writes) engine_read_[(outside() - warps_) * shared_chunks_ + (offset >> 4)] = now_;
+  }
+  if (!writes) return all;
+  c.valid |= mask;
+  c.by_copy = false;
+  if (strong) c.strong |= mask;
+  if (what == From::kCopyIn) c.pending |= mask;
+  return all;
+}
+
+// ---- the order of warps --------------------------------------------------------------------------------
+
 void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
+  for (uint32_t i = 0; i < width_; ++i)
+    offered_others_[size_t{id} * width_ + i] =
+        std::max(offered_others_[size_t{id} * width_ + i], others_[size_t{warp} * width_ + i]);
   for (uint32_t v = 0; v < readers_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
   offered_[id][warp] = std::max(offered_[id][warp], now_);
   if (!waits) advance();  // the arrival does not cover the next accesses of the warp
@@ -63,10 +166,14 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
   for (uint32_t w = 0; w < warps_; ++w) {
     if (!(waiters >> w & 1)) continue;
     for (uint32_t v = 0; v < readers_; ++v) seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
+    for (uint32_t i = 0; i < width_; ++i)
+      others_[size_t{w} * width_ + i] =
+          std::max(others_[size_t{w} * width_ + i], offered_others_[size_t{id} * width_ + i]);
     refresh_floor(w);
   }
   settled_ = *std::min_element(floor_, floor_ + warps_);
   std::memset(offered_[id], 0, sizeof offered_[id]);
+  if (width_) std::fill_n(&offered_others_[size_t{id} * width_], width_, 0u);
   advance();
 }
 
@@ -74,6 +181,7 @@ void SharedShadow::signal(uint32_t offset, uint32_t warp, bool advances) {
   Phases& p = phases_[offset];
   for (uint32_t v = 0; v < readers_; ++v) p.current[v] = std::max(p.current[v], seen_[warp][v]);
   p.current[warp] = std::max(p.current[warp], now_);
+  if (width_) raise(p.others_current, &others_[size_t{warp} * width_]);
   if (advances) advance();
 }
 
@@ -103,6 +211,7 @@ std::optional<uint32_t> SharedShadow::unfenced_writer(uint32_t offset) const {
 void SharedShadow::signal_fenced(uint32_t offset, uint32_t warp) {
   Phases& p = phases_[offset];
   for (uint32_t v = 0; v < readers_; ++v) p.current[v] = std::max(p.current[v], fenced_[warp][v]);
+  if (width_) raise(p.others_current, &others_[size_t{warp} * width_]);
 }
 
 void SharedShadow::complete(uint32_t offset) {
@@ -111,12 +220,17 @@ void SharedShadow::complete(uint32_t offset) {
     p.completed[v] = std::max(p.completed[v], p.current[v]);
     p.current[v] = 0;
   }
+  if (p.others_current.empty()) return;
+  raise(p.others_completed, p.others_current.data());
+  p.others_current.clear();
 }
 
 void SharedShadow::observe(uint32_t offset, uint32_t warp) {
   const Phases& p = phases_[offset];
   for (uint32_t v = 0; v < readers_; ++v)
     if (v != warp) seen_[warp][v] = std::max(seen_[warp][v], p.completed[v]);
+  for (uint32_t i = 0; i < p.others_completed.size(); ++i)
+    others_[size_t{warp} * width_ + i] = std::max(others_[size_t{warp} * width_ + i], p.others_completed[i]);
   refresh_floor(warp);
 }
 
@@ -350,12 +464,6 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   }
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
   return o;
-}
-
-SharedShadow::Outcome SharedShadow::read_from_outside(uint32_t offset, uint32_t bytes) const {
-  const Chunk& c = chunks_[offset >> 4];
-  const uint32_t mask = ((1u << bytes) - 1) << (offset & 15);
-  return {c.pending & mask ? Verdict::kAsyncPending : mask & ~c.valid ? Verdict::kUninitialised : Verdict::kOk, 0};
 }
 
 SharedShadow::Outcome SharedShadow::write_from_outside(uint32_t offset, uint32_t bytes) {

@@ -10,6 +10,9 @@
 // An engine is a reader beside the warps, numbered behind them: the asynchronous products of a warpgroup. It knows what
 // all of its warps have seen; a warp that waits for a product has seen the engine's reads up to that product's stamp.
 // Each chunk has the stamp of the last read of each engine.
+//
+// In a cluster each warp also knows up to which stamps it has seen the readers of the other CTAs. An access of another
+// CTA is checked against the records here; its own record is that of one more engine, which stands for all other CTAs.
 #pragma once
 
 #include <algorithm>
@@ -65,8 +68,11 @@ class SharedShadow {
   /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
   Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// Accesses from outside the CTA: checked for unwritten and pending bytes, not for races.
-  Outcome read_from_outside(uint32_t offset, uint32_t bytes) const;
   Outcome write_from_outside(uint32_t offset, uint32_t bytes);
+  enum class From : uint8_t { kRead, kWrite, kCopyIn };
+  /// An access of a warp of another CTA of the cluster.
+  Outcome access_from(const SharedShadow& other, uint32_t warp, uint32_t offset, uint32_t bytes, From what,
+                      bool strong);
   uint32_t written(uint32_t offset, uint32_t bytes) const {
     return (uint32_t{chunks_[offset >> 4].valid} >> (offset & 15)) & ((1u << bytes) - 1);
   }
@@ -178,6 +184,17 @@ class SharedShadow {
   bool completed(uint32_t offset) const { return !phases_.empty() && phases_.count(offset) > 0; }
   bool stamps_exhausted() const { return now_ >= kMaxStamp; }
 
+  /// This CTA has a rank in a cluster; after reset.
+  void join_cluster(uint32_t rank, uint32_t ranks);
+  /// The other CTAs as one reader and writer; warp 0 where there is no number left for them.
+  uint32_t outside() const { return width_ ? readers_ - 1 : 0; }
+  /// A warp of another CTA arrives at the mbarrier here.
+  void signal_from(uint32_t offset, SharedShadow& other, uint32_t warp);
+  /// A copy that another CTA issued has landed, and the mbarrier counts its bytes.
+  void signal_outside(uint32_t offset);
+  /// Both have arrived at the cluster's barrier: each offers its warps what those of the other offer.
+  void meet(SharedShadow& other);
+
   // For the order between CTAs (grid_order.h).
   /// Up to which stamp `warp` has seen each warp's accesses; all of its own.
   void row_of(uint32_t warp, uint32_t* stamps) const;
@@ -230,6 +247,7 @@ class SharedShadow {
   };
 
   std::span<const Record> records_of(uint32_t chunk) const;
+  void raise(std::vector<uint32_t>& row, const uint32_t* by) const;
   std::optional<uint32_t> unfenced_writer(uint32_t offset) const;
   Outcome async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   void async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes);
@@ -285,7 +303,10 @@ class SharedShadow {
   bool records_races_ = false;
   uint32_t warps_ = 0, readers_ = 0;  ///< readers: warps and engines
   uint32_t shared_chunks_ = 0;
-  std::vector<uint32_t> engine_read_;  ///< stamps, by engine and chunk
+  std::vector<uint32_t> engine_read_;     ///< stamps, by engine and chunk
+  uint32_t rank_ = 0, width_ = 0;         ///< of a row of others_: a stamp for each reader of each CTA; 0: no cluster
+  std::vector<uint32_t> others_;          ///< a row for each warp
+  std::vector<uint32_t> offered_others_;  ///< a row for each barrier
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
   uint32_t floor_[kMaxWarps];  ///< min over the other warps of seen_[w]
@@ -295,6 +316,7 @@ class SharedShadow {
   uint32_t proxied_[kMaxWarps];
   struct Phases {
     uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};
+    std::vector<uint32_t> others_current, others_completed;
   };
   std::unordered_map<uint32_t, Phases> phases_;  ///< by offset
 };

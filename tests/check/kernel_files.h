@@ -58,6 +58,7 @@ inline Result<Request> request_of(const Kernel& k) {
   r.file = k.file;
   r.text = k.text;
   r.kernel = says["kernel"];
+  if (says.count("arch")) r.arch = says["arch"];
   r.grid = dims(says["grid"]);
   r.block = dims(says["block"]);
   if (says.count("smem")) r.smem_bytes = static_cast<uint32_t>(std::stoul(says["smem"]));

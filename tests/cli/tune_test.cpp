@@ -55,6 +55,18 @@ TEST_F(TuneCli, JsonKeepsToItsSchema) {
   }
 }
 
+// wgmma is an instruction of sm_90a alone.
+TEST_F(TuneCli, VariantsOfAnotherArchitectureAreNotForTheDevice) {
+  for (const char* command : {"tune", "generate"}) {
+    const Outcome o =
+        home.run(std::string(command) + " gemm --M 64 --N 64 --K 64 --variant warpgroup --device a100-sxm-80");
+    EXPECT_EQ(o.exit, 2) << command;
+    EXPECT_NE(o.err.find("variant \"warpgroup\" is not for this problem on a100-sxm-80; there are fused"),
+              std::string::npos)
+        << o.err;
+  }
+}
+
 // A row of C has 2^31 bytes: offsets within a row exceed an int.
 TEST_F(TuneCli, TheWidestGemmIsVerifiedOnSlices) {
   const Json result =

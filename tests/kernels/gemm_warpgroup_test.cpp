@@ -186,6 +186,10 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kEither},
         Mutant{"rows_of_eight_apart", kWgmma, "int stride = 1024", "int stride = 512", narrow({}), CaughtBy::kEither},
         Mutant{"sum_not_started_from_zero", kKernel, "step > 0 || k > 0);", "true);", narrow({}), CaughtBy::kEither},
+        // A staging row of 256 bytes is longer than a row of A: the area of one consumer covers tiles of the other.
+        Mutant{"staging_over_the_ring", kEpilogue,
+               "sync_warps();  // all warps have read their tiles; shared memory becomes the staging area", "",
+               pins({{"BM", 128}, {"BN", 128}, {"groups", 2}, {"stages", 2}})},
         Mutant{"one_arrival_too_many", kKernel, "barrier_init(empty + 8 * s, kWarps * kCluster);",
                "barrier_init(empty + 8 * s, kWarps * kCluster + 1);"},
         Mutant{"ring_one_stage_short", kBarrier, "if (++stage == kStages) stage = 0, parity ^= 1;",

@@ -267,28 +267,22 @@ TEST(Measure, UnknownClocksDiscardNoSamples) {
   EXPECT_TRUE(mentions(s.notes, "default clock is unknown"));
 }
 
-TEST(Measure, BurstRestsAndTakesTenAtMost) {
-  Bench b;
-  b.script.noise = 0.05;
-  b.protocol.mode = Protocol::Mode::kBurst, b.protocol.warmup_s = 3, b.protocol.hot = false;
-  b.add("a", 20'000);
-  Standings s = b.must();
-  EXPECT_EQ(s.outcomes[0].measurement->cold->samples, 10u);
-  EXPECT_EQ(b.gpu->calls_of(Kind::kShot).size(), 2u + 1 + 10);  // screening, one untimed shot, the samples
-  auto sleeps = b.gpu->calls_of(Kind::kSleep);
-  ASSERT_EQ(sleeps.size(), 10u);
-  EXPECT_EQ(sleeps[0]->seconds, 1);
-}
-
-TEST(Measure, QuickTakesTenAtMostWithoutRests) {
-  Bench b;
-  b.script.noise = 0.05;
-  b.protocol.mode = Protocol::Mode::kQuick, b.protocol.warmup_s = 3, b.protocol.hot = false;
-  b.add("a", 20'000);
-  Standings s = b.must();
-  EXPECT_EQ(s.outcomes[0].measurement->cold->samples, 10u);
-  EXPECT_EQ(b.gpu->calls_of(Kind::kShot).size(), 2u + 1 + 10);
-  EXPECT_TRUE(b.gpu->calls_of(Kind::kSleep).empty());
+TEST(Measure, BurstAndQuickTakeTenAtMostAndBurstRests) {
+  for (const auto mode : {Protocol::Mode::kBurst, Protocol::Mode::kQuick}) {
+    SCOPED_TRACE(to_string(mode));
+    Bench b;
+    b.script.noise = 0.05;
+    b.protocol.mode = mode, b.protocol.warmup_s = 3, b.protocol.hot = false;
+    b.add("a", 20'000);
+    Standings s = b.must();
+    EXPECT_EQ(s.outcomes[0].measurement->cold->samples, 10u);
+    EXPECT_EQ(b.gpu->calls_of(Kind::kShot).size(), 2u + 1 + 10);  // screening, one untimed shot, the samples
+    auto sleeps = b.gpu->calls_of(Kind::kSleep);
+    ASSERT_EQ(sleeps.size(), mode == Protocol::Mode::kBurst ? 10u : 0u);
+    if (!sleeps.empty()) {
+      EXPECT_EQ(sleeps[0]->seconds, 1);
+    }
+  }
 }
 
 TEST(Measure, SteadyWarmsUpFirst) {

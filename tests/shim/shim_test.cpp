@@ -106,7 +106,7 @@ TEST(Shim, EachVariantFindsItsTemporariesLargeEnough) {
   for (const Json& v : result.at("variants"))
     if (v.at("verified") == true) verified.insert(v.at("name"));
   for (const char* name : {"split6", "split8", "merged6", "merged8"}) EXPECT_TRUE(verified.count(name)) << name;
-  EXPECT_EQ(result.at("rejected").at("gpu fault"), 0);
+  EXPECT_FALSE(result.at("rejected").contains("gpu fault"));
 }
 
 TEST(Shim, RefusesFlagsThatNeedAGpu) {

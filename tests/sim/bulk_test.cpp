@@ -224,12 +224,10 @@ TEST(Bulk, TheSeedMakesAMapThatIsOne) {
 
 TEST(Bulk, UnsupportedFormsAreRefusedByName) {
   const auto error = [](const std::string& copy) { return run(text(copy, 16), TensorView(), 32).kind; };
-  EXPECT_NE(error("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%r2], 16, [%r3];\n")
-                .find("between CTAs"),
-            std::string::npos);
-  EXPECT_NE(error("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd1], "
-                  "16, [%r3], %rs1;\n")
-                .find("multicasts"),
+  EXPECT_NE(error("cp.async.bulk.prefetch.L2.global [%rd1], 16;\n").find("prefetches"), std::string::npos);
+  EXPECT_NE(error("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r2], [%r2], "
+                  "16, [%r3];\n")
+                .find("reductions into shared memory"),
             std::string::npos);
 }
 

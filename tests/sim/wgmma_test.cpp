@@ -226,7 +226,7 @@ TEST(WgmmaFindings, TilesInFlightAreNotOverwritten) {
   const std::string load =
       "@%p1 bra S1;\nfence.proxy.async.shared::cta;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 8192;\n"
       "mov.u32 %r11, 0;\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1, "
-      "{%r11, %r11}], [%r4];\nS1:\n";
+      "{%r11, %r11}], [%r4];\nS1:\nW2:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 1;\n@!%p2 bra W2;\n";
   for (const std::string& write : {store, async, load}) {
     EXPECT_EQ(kind_of(p, with(text, "//committed\n", sync + write)), "async-pending") << write;
     EXPECT_EQ(kind_of(p, with(text, "//done\n", sync + write)), "") << write;

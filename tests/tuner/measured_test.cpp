@@ -205,6 +205,7 @@ TEST_F(Measured, FusingCanLoseAndTheVerdictReportsIt) {
   script.noise = 0.01;
   script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 100e3 : 20e3; };
   FakeGpu gpu(script);
+  options.variants = {"fused", "unfused"};
   options.evals = 4;
   const TuneReport r = report_of(search(gpu));
   EXPECT_EQ(r.best_variant, "unfused");
@@ -218,6 +219,7 @@ TEST_F(Measured, IndistinguishableVariantsAreUndecided) {
   script.noise = 0.02;
   script.step_ns = [](const FakeStep& s) { return s.entry == "attention_fused" ? 60e3 : 20e3; };
   FakeGpu gpu(script);
+  options.variants = {"fused", "unfused"};
   options.evals = 4;
   const TuneReport r = report_of(search(gpu));
   EXPECT_EQ(r.verdict.decision, "undecided") << r.verdict.reason;
@@ -288,6 +290,7 @@ TEST_F(Measured, GpuAloneReportsMissingCounts) {
 TEST_F(Measured, AllSimulatesEveryCandidateFirst) {
   FakeGpu gpu;
   options.check = Check::kAll;
+  options.variants = {"fused", "unfused"};
   options.evals = 4;
   const TuneReport r = report_of(search(gpu));
   EXPECT_EQ(r.simulated_binaries, 4u);
@@ -389,6 +392,7 @@ TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
 /// With any memory size, fitting variants are tuned and other variants rejected by name; the GPU is kept.
 TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
   length = 256;  // tensors of 128 KiB in all, S and P of 256 each
+  options.variants = {"fused", "unfused"};
   options.evals = 4;
   bool fused_alone = false, both = false;
   for (uint64_t kib : {150, 300, 400, 500, 600, 700, 800, 1000, 1200, 1600, 2400, 4800, 9600}) {

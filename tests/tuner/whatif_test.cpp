@@ -284,7 +284,7 @@ TEST(WhatIfSplit, EachInstanceIsAPartitionAndAFullDeviceHasNone) {
     EXPECT_TRUE(all) << all.error().message;
     std::vector<std::string> out;
     for (const Partition& p : *all) {
-      if (!p.variant) continue;
+      if (!p.variant || p.variant->name == "warpgroup") continue;
       out.push_back(p.name);
       EXPECT_EQ(p.parts, (std::vector<Part>{{0, 4}}));
       const double splits = std::stod(p.variant->name.substr(p.variant->name.find_first_of("0123456789")));

@@ -20,6 +20,8 @@ SCHEMAS = {
         "schema": str, "gpu": GPU, "versions": dict, "host": dict, "doctor": (dict, None), "tasks": dict,
         "visits": [{"started": str, "ended": str, "budget_s": NUMBER, "done": [DONE],
                     "stopped": ("running", "done", "interrupted", "refused")}]},
+    "roofgen.probe.1": {
+        "schema": str, "device": {"name": str, "...": NUMBER}, "...": (str, dict)},
 }
 
 

@@ -8,11 +8,94 @@
 #include <queue>
 
 #include "tuner/timing/instruction_cache.h"
+#include "tuner/timing/instruction_facts.h"
 #include "tuner/timing/l1_cache.h"
-#include "tuner/timing/sm_state.h"
 
 namespace roofgen::timing {
 namespace {
+
+using sass::Action;
+using sass::Instruction;
+using sass::Pipe;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// What a warp waits for besides a barrier of its CTA, whose numbers are below 16 (Warp::waits_at).
+constexpr int kAtPhase = 16, kAtProducts = 17, kAtCluster = 18;
+/// Bytes of a tensor copy that are requested and stored together.
+constexpr uint32_t kPieceBytes = 1024;
+
+struct Scoreboard {
+  double free_at = 0;
+  uint32_t producer = 0;
+  Stall cause = Stall::kFixed;
+};
+
+struct Warp {
+  const sass::WarpStream* stream = nullptr;
+  size_t next = 0;
+  int cta = 0, scheduler = 0;
+  uint64_t age = 0;
+  double begin = 0;
+  double ready = 0;  ///< earliest issue by its own state
+  double last_issue = 0;
+  double own_ready = 0;           ///< by the stall count alone
+  Stall why = Stall::kFixed;      ///< what `ready` waits for
+  Stall own_why = Stall::kFixed;  ///< what `own_ready` waits for
+  uint32_t producer = ~0u, last_index = 0;
+  int waits_at = -1;  ///< the number of the barrier of its CTA
+  std::array<Scoreboard, 6> scoreboards;
+  double copies_done = 0;  ///< of those since the last commit
+  uint32_t copies_producer = ~0u;
+  std::deque<std::pair<double, uint32_t>> groups;  ///< committed groups of copies
+  /// Products that have not ended, by group; the last group is open until a product completes it.
+  std::deque<int> products;
+  bool group_is_open = false;
+  size_t cluster_waits = 0;
+  uint32_t waits_for = 0, phase = 0;     ///< at an mbarrier: which, and the number of the phase; groups left: waits_for
+  std::map<uint32_t, uint32_t> arrived;  ///< by mbarrier: the phase of its last arrival
+};
+
+/// A barrier of a CTA, by the warps that have arrived and those that have to.
+struct Barrier {
+  size_t arrived = 0, wanted = 0;
+};
+
+/// An mbarrier: its phase is complete with all arrivals, all expected bytes and the end of all copies that count at it.
+struct Phases {
+  uint32_t expected = 0, complete = 0;
+  int64_t pending = 0, bytes = 0;
+  int copies = 0;
+};
+
+struct Cta {
+  const sass::CtaStream* stream = nullptr;
+  int live = 0;
+  double begin = 0;
+  std::vector<int> warps;
+  std::array<Barrier, 16> barriers;
+  std::map<uint32_t, Phases> phases;
+  size_t at_cluster = 0;        ///< arrivals of warps at the cluster's barrier
+  double cluster_released = 0;  ///< the last time that all were there
+};
+
+/// A copy to shared memory in the tensor copy engine.
+struct Copy {
+  int cta = 0;
+  uint32_t barrier = 0, bytes = 0, sectors = 0, ctas = 1, index = 0;
+  uint32_t requested = 0, stored = 0;  ///< bytes
+};
+
+/// What happens at a time that is known: the next product of a scheduler begins, one ends, the copy engine makes its
+/// next request, a piece of a copy arrives, an arrival at an mbarrier gets there.
+struct Event {
+  enum class Kind : uint8_t { kProduct, kProductEnd, kRequest, kPiece, kArrival };
+  double time = 0;
+  Kind kind = Kind::kProduct;
+  int which = 0;  ///< scheduler, warp, copy or CTA
+  uint32_t barrier = 0, count = 0, bytes = 0;
+  uint64_t order = 0;
+  bool operator<(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
+};
 
 class Sm {
  public:
@@ -619,173 +702,8 @@ constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "me
 
 const char* to_string(Stall stall) { return kStallNames[static_cast<size_t>(stall)]; }
 
-double tensor_cycles(const Machine& m, const Instruction& i) {
-  double rate = m.tensor_f16;
-  if (i.opcode->action == Action::kProduct) {
-    rate = i.spelling.starts_with("QGMMA")                ? m.product_fp8
-           : i.spelling.starts_with("IGMMA")              ? m.product_int8
-           : i.spelling.find("TF32") != std::string::npos ? m.product_tf32
-                                                          : m.product_f16;
-    return rate > 0 && i.matrix_flops ? i.matrix_flops / rate : 8;
-  }
-  if (i.spelling.find("TF32") != std::string::npos) rate = m.tensor_tf32;
-  if (i.spelling.starts_with("IMMA")) rate = m.tensor_int8;
-  if (i.spelling.starts_with("DMMA")) rate = m.tensor_fp64;
-  return rate > 0 && i.matrix_flops ? i.matrix_flops / rate : 8;
-}
-
-namespace {
-
-bool loads_tile(const sass::WarpStream& w, const sass::Step& step) {
-  return step.is_sync() && w.syncs[step.sync()].kind == sass::Sync::Kind::kLoad;
-}
-
-double sectors_of(const sass::WarpStream& w, const sass::Access& a) {
-  int sectors = 0;
-  for (uint32_t l = 0; l < a.lines; ++l) sectors += __builtin_popcount(w.lines[a.first_line + l].sectors);
-  return sectors;
-}
-
-}  // namespace
-
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load) {
   return Sm(machine, code, load).run();
-}
-
-double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& load) {
-  const std::vector<Facts> facts = facts_of(m, code);
-  L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
-  double out = 0;
-  for (size_t first = 0; first < load.ctas.size(); first += static_cast<size_t>(load.resident)) {
-    // In turns of the warps, as in the interval model.
-    std::vector<const sass::WarpStream*> streams;
-    size_t longest = 0;
-    for (size_t c = first; c < std::min(load.ctas.size(), first + static_cast<size_t>(load.resident)); ++c)
-      for (const sass::WarpStream& w : load.ctas[c]->warps) {
-        streams.push_back(&w);
-        longest = std::max(longest, w.steps.size());
-      }
-    for (size_t k = 0; k < longest; ++k)
-      for (const sass::WarpStream* w : streams) {
-        if (k >= w->steps.size()) continue;
-        const sass::Access* access = w->access_of(w->steps[k]);
-        if (!access) continue;
-        const Facts& f = facts[w->steps[k].index];
-        const sass::Access& a = *access;
-        if (loads_tile(*w, w->steps[k])) out += sectors_of(*w, a);
-        for (uint32_t l = 0; f.reads_device && l < a.lines; ++l) {
-          const sass::LineRequest& line = w->lines[a.first_line + l];
-          const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
-          if (line.line < sass::kLocalLines) out += __builtin_popcount(missing);
-        }
-      }
-  }
-  return out;
-}
-
-Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
-  const std::vector<Facts> facts = facts_of(m, code);
-  std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
-  double highest = 0;  // cycles of the tensor units at their highest rate
-  double tiles = 0;    // sectors of tensor copies
-  double atomics = 0, issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
-  const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
-  L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
-  // In turns of the warps, as far as L1 is concerned: each step of all warps before the next.
-  std::vector<const sass::WarpStream*> streams;
-  size_t longest_stream = 0;
-  for (size_t c = 0; c < round; ++c)
-    for (const sass::WarpStream& w : load.ctas[c]->warps) {
-      streams.push_back(&w);
-      longest_stream = std::max(longest_stream, w.steps.size());
-    }
-  // The longest warp of the first CTA.
-  const sass::WarpStream* one_warp = nullptr;
-  if (round)
-    for (const sass::WarpStream& w : load.ctas[0]->warps)
-      if (!one_warp || w.steps.size() > one_warp->steps.size()) one_warp = &w;
-  struct Accesses {
-    double all = 0, missed = 0;
-  };
-  std::vector<Accesses> accesses(facts.size());
-  for (size_t k = 0; k < longest_stream; ++k)
-    for (const sass::WarpStream* w : streams) {
-      if (k >= w->steps.size()) continue;
-      const sass::Step& s = w->steps[k];
-      const Facts& f = facts[s.index];
-      ++issues;
-      pipes[f.pipe] += f.interval;
-      if (f.action == Action::kShfl) shared += m.shared_least;
-      highest += f.pipe == static_cast<uint8_t>(Pipe::kTensor) ? f.interval * (f.is_product ? 1 : m.tensor_share) : 0;
-      shared += f.operand_cycles;
-      if (s.is_sync()) {
-        const sass::Sync& sync = w->syncs[s.sync()];
-        const bool moves = sync.kind == sass::Sync::Kind::kLoad || sync.kind == sass::Sync::Kind::kStore;
-        if (moves) shared += sync.bytes * sync.ctas / m.shared_bytes_per_cycle;
-        if (const sass::Access* a = w->access_of(s)) (loads_tile(*w, s) ? tiles : written) += sectors_of(*w, *a);
-      }
-      if (!s.has_access()) continue;
-      const sass::Access& a = w->accesses[s.access];
-      if (f.atomic) atomics += a.same * load.atomic_sharers;
-      if (f.is_shared && a.wavefronts)
-        shared += std::max(m.shared_least, m.cycles_per_wavefront * std::max<double>(a.wavefronts, a.same));
-      uint32_t sectors = 0;
-      bool missed = false;
-      for (uint32_t l = 0; l < a.lines; ++l) {
-        const sass::LineRequest& line = w->lines[a.first_line + l];
-        const auto count = static_cast<uint32_t>(__builtin_popcount(line.sectors));
-        sectors += count;
-        if (f.reads_device) {
-          const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
-          (line.line < sass::kLocalLines ? l2 : local) += __builtin_popcount(missing);
-          missed |= missing != 0;
-        } else if (line.line < sass::kLocalLines) {
-          written += count;
-        } else {
-          l1.keep(line.line, line.sectors);
-        }
-      }
-      spilled += l1.take_evicted();
-      accesses[s.index].all += 1;
-      accesses[s.index].missed += missed;
-      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.tags), sectors / 4.0});
-    }
-  const double share = 1.0 / std::max(1, load.active_sms);
-  const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
-  double latency = 0;
-  if (one_warp) {
-    SmLoad alone = load;
-    alone.resident = 1;
-    std::vector<double> misses;
-    for (const Accesses& a : accesses) misses.push_back(a.all > 0 ? a.missed / a.all : 0);
-    alone.misses = &misses;
-    sass::CtaStream one;
-    // A warp whose work is that of others' arrivals has no time of its own.
-    const std::vector<sass::WarpStream>& all = load.ctas[0]->warps;
-    if (std::any_of(all.begin(), all.end(), [](const sass::WarpStream& w) { return !w.syncs.empty(); })) {
-      alone.ctas = {load.ctas[0]};
-    } else {
-      one.warps.push_back(*one_warp);
-      alone.ctas = {&one};
-    }
-    latency = simulate_sm(m, code, alone).cycles;
-  }
-  const double l2_cycles = (l2 + local + written + spilled) * 32 / l2_rate +
-                           tiles * 32 / std::min(m.l2_bytes_per_cycle, m.copy_l2_bytes_per_cycle * share);
-  const double dram_sectors =
-      load.l2_miss * (l2 + tiles) + load.write_back * written + load.local_miss * (local + spilled);
-  const double dram = dram_sectors * 32 / (m.dram_bytes_per_cycle * share);
-  double sum = 0;
-  for (const double term : {atomics, latency, issues / m.schedulers, shared + device, l2_cycles, dram})
-    sum += std::pow(term, 4);
-  for (const double p : pipes) sum += std::pow(p / m.schedulers, 4);
-  Interval out;
-  out.cycles = std::pow(sum, 0.25);
-  out.l2_read_sectors = l2 + tiles;
-  out.alone_cycles = latency;
-  out.dram_cycles = dram;
-  out.tensor_cycles = highest / m.schedulers;
-  return out;
 }
 
 }  // namespace roofgen::timing

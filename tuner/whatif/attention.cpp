@@ -30,9 +30,10 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-/// The variants of `tune` beside `fused` that keep the scores on the chip, on a device with `sms` SMs.
-Result<std::vector<Variant>> split_variants(const DataFiles& files, const Device& device, double sms,
-                                            const Problem& problem) {
+/// The variants of `tune` beside `fused` that keep the scores on the chip, on a device with `sms` SMs: other kernels of
+/// all steps, and splits of the keys.
+Result<std::vector<Variant>> one_pass_variants(const DataFiles& files, const Device& device, double sms,
+                                               const Problem& problem) {
   ROOFGEN_TRY(std::vector<Variant> out, attention_op().variants(files, problem));
   Device sized = device;
   sized.cells["sms"].value = sms;
@@ -42,10 +43,15 @@ Result<std::vector<Variant>> split_variants(const DataFiles& files, const Device
   return out;
 }
 
-/// Why there are no such variants. `ctas`: of the kernel of all steps.
+/// Split keys leave parts of O in memory.
+bool splits_keys(const Variant& v) { return !v.temporaries.empty(); }
+
+bool has_parts(const Partition& p) { return p.variant && p.variant->passed_bytes > 0; }
+
+/// Why no variant splits the keys. `ctas`: of the kernel of all steps.
 Result<std::string> why_not_split(const DataFiles& files, const Device& device, const Problem& problem, double ctas) {
-  ROOFGEN_TRY(const std::vector<Variant> on_more_sms, split_variants(files, device, 1e9, problem));
-  if (on_more_sms.empty())
+  ROOFGEN_TRY(const std::vector<Variant> on_more_sms, one_pass_variants(files, device, 1e9, problem));
+  if (std::none_of(on_more_sms.begin(), on_more_sms.end(), splits_keys))
     return fmt::format("the keys are not split: kv_len={} is too short", problem.dims.at("kv_len"));
   return fmt::format("the keys are not split: the kernel of all steps fills the {:g} SMs without it{}",
                      device.at("sms"), ctas > 0 ? fmt::format(" ({:g} CTAs)", ctas) : "");
@@ -62,7 +68,7 @@ Result<std::string> plan_of(const std::string& text, const AttentionSubject& sub
   for (const Partition& p : all) {
     if (without_spaces(p.name) == wanted) return p.name;
     names.push_back(p.name);
-    splits |= p.variant.has_value();
+    splits |= has_parts(p);
   }
   const std::vector<std::string> steps = subject.steps();
   std::string why = did_you_mean(text, names);
@@ -85,7 +91,7 @@ std::string AttentionSubject::name(Part part) const { return attention_part_name
 Result<std::vector<Partition>> AttentionSubject::partitions(const DataFiles& files, const Device& device) const {
   std::vector<Partition> out = attention_partitions(problem_);
   const Part all{0, steps_.size()};
-  ROOFGEN_TRY(const std::vector<Variant> variants, split_variants(files, device, device.at("sms"), problem_));
+  ROOFGEN_TRY(const std::vector<Variant> variants, one_pass_variants(files, device, device.at("sms"), problem_));
   ROOFGEN_TRY(const expr::Map scope, problem_scope(attention_op(), problem_, limits(device)));
   for (const Variant& v : variants) {
     Partition p{{all}, name(all) + " " + v.name, ""};
@@ -142,8 +148,8 @@ Result<WhatIfReport> whatif_attention(const TuneResources& context, const Proble
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, subject, context.files, context.device, problem));
   ROOFGEN_TRY(WhatIfReport report, search(context, subject, joined(subject.steps(), " > "), problem, wanted, options));
   if (subject.steps().size() == 4) report.notes.push_back("the step mask is left out: it needs --causal or --mask");
-  if (std::none_of(report.partitions.begin(), report.partitions.end(),
-                   [](const PartitionReport& p) { return !p.variant.empty(); })) {
+  ROOFGEN_TRY(const std::vector<Partition> all, subject.partitions(context.files, context.device));
+  if (std::none_of(all.begin(), all.end(), has_parts)) {
     const PartitionReport* whole = report.find(subject.name({0, subject.steps().size()}));
     const double ctas = whole && whole->timed() ? whole->kernels[0].work.ctas : 0;
     ROOFGEN_TRY(report.notes.emplace_back(), why_not_split(context.files, context.device, problem, ctas));

@@ -138,7 +138,7 @@ PartitionReport compose(double floor_seconds, const Partition& partition, const 
   const double bytes = partition.variant->passed_bytes;
   const bool in_l2 = std::all_of(out.kernels.begin(), out.kernels.end(),
                                  [](const KernelReport& k) { return k.intermediate_in_l2 && !k.measurement; });
-  out.intermediates.push_back({SIZE_MAX, bytes, bytes, in_l2, "parts"});
+  if (bytes > 0) out.intermediates.push_back({SIZE_MAX, bytes, bytes, in_l2, "parts"});
   add_up(out, floor_seconds);
   return out;
 }

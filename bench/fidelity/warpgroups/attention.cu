@@ -4,11 +4,9 @@
 //
 // KEYS     of a tile: 176 without a mask, 128 with one
 // CAUSAL   1: rows see the keys up to their own
+// The helpers of templates/lib stand before this file: barrier.cuh, tensor_copy.cuh, wgmma.cuh, cluster.cuh.
 #include <cuda_fp16.h>
 
-struct alignas(64) TensorMap {
-  char opaque[128];
-};
 using u32 = unsigned;
 using u64 = unsigned long long;
 
@@ -43,35 +41,10 @@ __device__ __forceinline__ void add_values(float (&s)[kD / 2], const u32 (&p)[4]
 }
 
 __device__ __forceinline__ u32 shared(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
-__device__ __forceinline__ u64 descriptor(u32 at) { return (at & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62; }
-// Of V: the next 64 columns lie a slab further, the next 8 keys 1024 bytes.
-__device__ __forceinline__ u64 descriptor_v(u32 at) {
-  return (at & 0x3ffff) >> 4 | static_cast<u64>(kSlabK >> 4) << 16 | 64ull << 32 | 1ull << 62;
-}
-__device__ __forceinline__ void init(u32 bar, u32 count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
-}
-__device__ __forceinline__ void expect(u32 bar, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void arrive(u32 bar) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
-}
-__device__ __forceinline__ void wait(u32 bar, u32 parity) {
-  asm volatile(
-      "{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}" ::
-          "r"(bar), "r"(parity) : "memory");
-}
 __device__ __forceinline__ void load(u32 to, const TensorMap* map, int x, int y, int head, u32 bar) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
       "l"(map), "r"(x), "r"(y), "r"(head), "r"(bar) : "memory");
-}
-__device__ __forceinline__ void sync_named(int id, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void arrive_named(int id, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 __device__ __forceinline__ float exp2_of(float x) {
   float y;
@@ -130,10 +103,12 @@ extern "C" __global__ void __launch_bounds__(384, 1)
             full_v = empty_k + 8 * kStages, empty_v = full_v + 8 * kStages, stored_o = empty_v + 8 * kStages;
   const int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
-    init(full_q, 1), init(empty_q, 2), init(stored_o, 2);
-    for (int s = 0; s < kStages; ++s)
-      init(full_k + 8 * s, 1), init(empty_k + 8 * s, 2), init(full_v + 8 * s, 1), init(empty_v + 8 * s, 2);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barrier_init(full_q, 1), barrier_init(empty_q, 2), barrier_init(stored_o, 2);
+    for (int s = 0; s < kStages; ++s) {
+      barrier_init(full_k + 8 * s, 1), barrier_init(empty_k + 8 * s, 2);
+      barrier_init(full_v + 8 * s, 1), barrier_init(empty_v + 8 * s, 2);
+    }
+    barrier_init_fence();
   }
   __syncthreads();
   const int blocks = (length + kRows - 1) / kRows, tiles = blocks * heads;
@@ -150,23 +125,23 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   };
   int block, head, steps;
   if (group == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    give_registers<24>();
     if (threadIdx.x == 0) {
       int stage = 0;
       u32 parity = 1, parity_q = 1;
       for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, parity_q ^= 1) {
         place(tile, block, head, steps);
-        wait(empty_q, parity_q);
-        expect(full_q, 2 * kSlabQ);
+        barrier_wait(empty_q, parity_q);
+        barrier_arrive_expect(full_q, 2 * kSlabQ);
         for (int slab = 0; slab < 2; ++slab) load(tile_q + slab * kSlabQ, &map_q, 64 * slab, block * kRows, head, full_q);
         for (int step = steps - 1; step >= 0; --step) {
-          wait(empty_k + 8 * stage, parity);
-          expect(full_k + 8 * stage, 2 * kSlabK);
+          barrier_wait(empty_k + 8 * stage, parity);
+          barrier_arrive_expect(full_k + 8 * stage, 2 * kSlabK);
           for (int slab = 0; slab < 2; ++slab)
             load(tiles_k + (2 * stage + slab) * kSlabK, &map_k, 64 * slab, step * KEYS, head, full_k + 8 * stage);
-          if (step == steps - 1) wait(stored_o, parity_q);  // O takes a place of V
-          wait(empty_v + 8 * stage, parity);
-          expect(full_v + 8 * stage, 2 * kSlabK);
+          if (step == steps - 1) barrier_wait(stored_o, parity_q);  // O takes a place of V
+          barrier_wait(empty_v + 8 * stage, parity);
+          barrier_arrive_expect(full_v + 8 * stage, 2 * kSlabK);
           for (int slab = 0; slab < 2; ++slab)
             load(tiles_v + (2 * stage + slab) * kSlabK, &map_v, 64 * slab, step * KEYS, head, full_v + 8 * stage);
           if (++stage == kStages) stage = 0, parity ^= 1;
@@ -174,12 +149,12 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       }
     }
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    take_registers<240>();
     const int consumer = group - 1, lane = threadIdx.x % 128, g = lane % 32 / 4, t = lane % 4;
     const u32 rows_q = tile_q + consumer * 8192;
     int stage = 0;
     u32 parity = 0, parity_q = 0;
-    if (consumer == 1) arrive_named(1, 256);  // barriers 1 and 2: the turns of the consumers
+    if (consumer == 1) named_barrier_arrive(1, 256);  // barriers 1 and 2: the turns of the consumers
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, parity_q ^= 1) {
       place(tile, block, head, steps);
       float s[KEYS / 2], o[kD / 2];
@@ -189,15 +164,15 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       const auto multiply_keys = [&](int at) {
 #pragma unroll
         for (int k = 0; k < kD / 16; ++k)
-          scores(s, descriptor(rows_q + k / 4 * kSlabQ + k % 4 * 32),
-                 descriptor(tiles_k + (2 * at + k / 4) * kSlabK + k % 4 * 32), k > 0);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+          scores(s, descriptor_128(rows_q + k / 4 * kSlabQ + k % 4 * 32),
+                 descriptor_128(tiles_k + (2 * at + k / 4) * kSlabK + k % 4 * 32), k > 0);
+        wgmma_commit();
       };
       const auto multiply_values = [&](int at) {
 #pragma unroll
         for (int k = 0; k < kGroups; ++k)
-          add_values(o, p[k], descriptor_v(tiles_v + 2 * at * kSlabK + k * 2048));
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+          add_values(o, p[k], descriptor_128(tiles_v + 2 * at * kSlabK + k * 2048, kSlabK));
+        wgmma_commit();
       };
       const auto mask = [&](int step) {
         const int row = block * kRows + consumer * 64 + lane / 32 * 16 + g;
@@ -207,12 +182,12 @@ extern "C" __global__ void __launch_bounds__(384, 1)
           if (key >= length || (CAUSAL && key > row + 8 * (i >> 1 & 1))) s[i] = -1e30f;
         }
       };
-      wait(full_q, parity_q);
-      wait(full_k + 8 * stage, parity);
-      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+      barrier_wait(full_q, parity_q);
+      barrier_wait(full_k + 8 * stage, parity);
+      wgmma_fence();
       multiply_keys(stage);
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      if (lane == 0) arrive(empty_k + 8 * stage);
+      wgmma_wait<0>();
+      if (lane == 0) barrier_arrive(empty_k + 8 * stage);
       mask(steps - 1);
       softmax.step(s, scale);
       packed(p, s);
@@ -220,19 +195,19 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       u32 parity_before = parity;
       if (++stage == kStages) stage = 0, parity ^= 1;
       const auto body = [&](int step, bool masked) {
-        wait(full_k + 8 * stage, parity);
-        sync_named(1 + consumer, 256);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        barrier_wait(full_k + 8 * stage, parity);
+        named_barrier(1 + consumer, 256);
+        wgmma_fence();
         multiply_keys(stage);
-        wait(full_v + 8 * before, parity_before);
+        barrier_wait(full_v + 8 * before, parity_before);
         multiply_values(before);
-        arrive_named(2 - consumer, 256);
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        if (lane == 0) arrive(empty_k + 8 * stage);
+        named_barrier_arrive(2 - consumer, 256);
+        wgmma_wait<1>();
+        if (lane == 0) barrier_arrive(empty_k + 8 * stage);
         if (masked) mask(step);
         softmax.step(s, scale);
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        if (lane == 0) arrive(empty_v + 8 * before);
+        wgmma_wait<0>();
+        if (lane == 0) barrier_arrive(empty_v + 8 * before);
 #pragma unroll
         for (int i = 0; i < kD / 2; ++i) o[i] *= softmax.factor[i >> 1 & 1];
         packed(p, s);
@@ -245,19 +220,19 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       if (CAUSAL)
         for (; step >= 0 && (step + 1) * KEYS > block * kRows + consumer * 64; --step) body(step, true);
       for (; step >= 0; --step) body(step, false);
-      if (lane == 0) arrive(empty_q);
-      wait(full_v + 8 * before, parity_before);
-      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+      if (lane == 0) barrier_arrive(empty_q);
+      barrier_wait(full_v + 8 * before, parity_before);
+      wgmma_fence();
       multiply_values(before);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         softmax.sum[r] += __shfl_xor_sync(0xffffffff, softmax.sum[r], 1);
         softmax.sum[r] += __shfl_xor_sync(0xffffffff, softmax.sum[r], 2);
       }
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      if (lane == 0) arrive(empty_v + 8 * before);
+      wgmma_wait<0>();
+      if (lane == 0) barrier_arrive(empty_v + 8 * before);
       // O takes a place of V, which both consumers have read, and leaves by a tensor copy.
-      asm volatile("bar.sync 5, 256;" ::: "memory");
+      named_barrier(5, 256);
       const float inverse[2] = {__fdividef(1, softmax.sum[0]), __fdividef(1, softmax.sum[1])};
 #pragma unroll
       for (int i = 0; i < kD / 2; i += 8) {
@@ -271,16 +246,16 @@ extern "C" __global__ void __launch_bounds__(384, 1)
                          tiles_v + (offset ^ (offset >> 7 & 7) << 4)),
                      "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
       }
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      sync_named(3 + consumer, 128);
+      async_proxy_fence();
+      named_barrier(3 + consumer, 128);
       if (lane == 0) {
         for (int slab = 0; slab < 2; ++slab)
           asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map_o),
                        "r"(64 * slab), "r"(block * kRows + consumer * 64), "r"(head),
                        "r"(tiles_v + slab * kSlabQ + consumer * 8192) : "memory");
-        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-        arrive(stored_o);
+        tensor_store_commit();
+        tensor_store_wait<0>();
+        barrier_arrive(stored_o);
       }
     }
   }

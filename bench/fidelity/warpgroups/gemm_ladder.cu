@@ -9,11 +9,9 @@
 // CLUSTER          CTAs that share tiles of B by multicast: 1 or 2
 // ZERO_FIRST       1: the accumulators are zeroed; 0: the first product of a tile overwrites them
 // STAGED           1: C goes through shared memory, by a tensor copy
+// The helpers of templates/lib stand before this file: barrier.cuh, tensor_copy.cuh, wgmma.cuh, cluster.cuh.
 #include <cuda_bf16.h>
 
-struct alignas(64) TensorMap {
-  char opaque[128];
-};
 using u32 = unsigned;
 using u64 = unsigned long long;
 
@@ -50,43 +48,6 @@ __device__ __forceinline__ void multiply(float (&d)[BN / 2], u64 a, u64 b, int a
 }
 
 __device__ __forceinline__ u32 shared(const void* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
-__device__ __forceinline__ u64 descriptor(u32 at) { return (at & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62; }
-__device__ __forceinline__ void init(u32 bar, u32 count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
-}
-__device__ __forceinline__ void expect(u32 bar, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void arrive(u32 bar) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
-}
-__device__ __forceinline__ void arrive_at(u32 bar, u32 cta) {
-  asm volatile("{.reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [r];}" ::"r"(bar),
-               "r"(cta) : "memory");
-}
-__device__ __forceinline__ void wait(u32 bar, u32 parity) {
-  asm volatile(
-      "{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}" ::
-          "r"(bar), "r"(parity) : "memory");
-}
-__device__ __forceinline__ void load(u32 to, const TensorMap* map, int x, int y, u32 bar) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-      "l"(map), "r"(x), "r"(y), "r"(bar) : "memory");
-}
-__device__ __forceinline__ void load_for_all(u32 to, const TensorMap* map, int x, int y, u32 bar) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, "
-      "%3}], [%4], %5;" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(bar), "h"(static_cast<unsigned short>(3)) : "memory");
-}
-__device__ __forceinline__ u32 cluster_rank() {
-  u32 r;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
-  return r;
-}
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
 
 // The tiles of a CTA. In groups of 16 x 8 tiles, so that CTAs of a wave share rows and columns; the CTAs of a cluster
 // take neighbouring rows.
@@ -121,41 +82,41 @@ extern "C" __global__ void __launch_bounds__(kThreads, CONSUMERS + PRODUCER > 1 
   const int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0), steps = k / 64;
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
-      init(full + 8 * s, 1);
-      init(empty + 8 * s, CONSUMERS * CLUSTER * (ALL_ARRIVE ? 128 : 1));
+      barrier_init(full + 8 * s, 1);
+      barrier_init(empty + 8 * s, CONSUMERS * CLUSTER * (ALL_ARRIVE ? 128 : 1));
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barrier_init_fence();
   }
   if (CLUSTER > 1) cluster_sync();
   else __syncthreads();
 
   const auto fill = [&](int stage, int step, int row, int column) {
-    expect(full + 8 * stage, kBytesA + kBytesB);
-    load(tiles_a + stage * kBytesA, &map_a, 64 * step, row * BM, full + 8 * stage);
+    barrier_arrive_expect(full + 8 * stage, kBytesA + kBytesB);
+    tensor_load(tiles_a + stage * kBytesA, map_a, full + 8 * stage, 64 * step, row * BM);
     if (CLUSTER > 1)
-      load_for_all(tiles_b + stage * kBytesB + rank * (kBytesB / 2), &map_b, 64 * step, column * BN + rank * (BN / 2),
-                   full + 8 * stage);
+      tensor_load_multicast(tiles_b + stage * kBytesB + rank * (kBytesB / 2), map_b, full + 8 * stage, 3, 64 * step,
+                            column * BN + rank * (BN / 2));
     else
-      load(tiles_b + stage * kBytesB, &map_b, 64 * step, column * BN, full + 8 * stage);
+      tensor_load(tiles_b + stage * kBytesB, map_b, full + 8 * stage, 64 * step, column * BN);
   };
   int row, column;
   if (PRODUCER && group == 0) {
 #if PRODUCER && CONSUMERS > 1
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    give_registers<24>();
 #endif
     if (threadIdx.x == 0) {
       int stage = 0;
       u32 parity = 1;
       for (Order order(m, n); order.take(row, column);)
         for (int step = 0; step < steps; ++step) {
-          wait(empty + 8 * stage, parity);
+          barrier_wait(empty + 8 * stage, parity);
           fill(stage, step, row, column);
           if (++stage == STAGES) stage = 0, parity ^= 1;
         }
     }
   } else {
 #if PRODUCER && CONSUMERS > 1
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    take_registers<240>();
 #endif
     const int consumer = group - PRODUCER, lane = threadIdx.x % 128;
     float d[kRows][BN / 2];
@@ -170,25 +131,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, CONSUMERS + PRODUCER > 1 
           if (threadIdx.x == 0) fill(stage, step, row, column);
           __syncwarp();
         }
-        wait(full + 8 * stage, parity);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        barrier_wait(full + 8 * stage, parity);
+        wgmma_fence();
 #pragma unroll
         for (int r = 0; r < kRows; ++r)
 #pragma unroll
           for (int part = 0; part < 4; ++part)
-            multiply(d[r], descriptor(tiles_a + stage * kBytesA + (consumer * kRows + r) * 8192 + part * 32),
-                     descriptor(tiles_b + stage * kBytesB + part * 32), ZERO_FIRST || step + part > 0);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+            multiply(d[r], descriptor_128(tiles_a + stage * kBytesA + (consumer * kRows + r) * 8192 + part * 32),
+                     descriptor_128(tiles_b + stage * kBytesB + part * 32), ZERO_FIRST || step + part > 0);
+        wgmma_commit();
+        wgmma_wait<0>();
         if (!PRODUCER) __syncthreads();
-        else if (CLUSTER > 1 && lane < CLUSTER) arrive_at(empty + 8 * stage, lane);
-        else if (CLUSTER == 1 && (ALL_ARRIVE || lane == 0)) arrive(empty + 8 * stage);
+        else if (CLUSTER > 1 && lane < CLUSTER) barrier_arrive_at(empty + 8 * stage, lane);
+        else if (CLUSTER == 1 && (ALL_ARRIVE || lane == 0)) barrier_arrive(empty + 8 * stage);
         if (++stage == STAGES) stage = 0, parity ^= 1;
       }
       const int warp = lane / 32, g = lane % 32 / 4, t = lane % 4;
 #if STAGED
-      if (lane == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-      asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
+      if (lane == 0) tensor_store_wait<0>();
+      named_barrier(consumer + 1, 128);
 #endif
       for (int r = 0; r < kRows; ++r)
         for (int i = 0; i < BN / 2; i += 2) {
@@ -203,14 +164,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, CONSUMERS + PRODUCER > 1 
           }
         }
 #if STAGED
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
+      async_proxy_fence();
+      named_barrier(consumer + 1, 128);
       if (lane == 0) {
         for (int slab = 0; slab < BN / 64; ++slab)
-          asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map_c),
-                       "r"(column * BN + slab * 64), "r"(row * BM + consumer * kRows * 64),
-                       "r"(tile_c + slab * BM * 128 + consumer * kRows * 8192) : "memory");
-        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+          tensor_store(map_c, tile_c + slab * BM * 128 + consumer * kRows * 8192, column * BN + slab * 64,
+                       row * BM + consumer * kRows * 64);
+        tensor_store_commit();
       }
 #endif
     }

@@ -262,6 +262,14 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// The device helpers of the templates, then the kernel.
+std::string kernel_of(const std::string& path) {
+  std::string out;
+  for (const char* helper : {"barrier", "tensor_copy", "wgmma", "cluster"})
+    out += DataFiles{}.read(fmt::format("templates/lib/{}.cuh", helper)).value() + "\n";
+  return out + text_of(path);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -283,7 +291,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: warpgroups FOLDER [--explain] [--only gemm|attention]\n");
     return 2;
   }
-  if (only != "attention") print_gemm(text_of(folder + "/gemm_ladder.cu"), with_reasons);
+  if (only != "attention") print_gemm(kernel_of(folder + "/gemm_ladder.cu"), with_reasons);
   if (only.empty()) fmt::print("\n");
-  if (only != "gemm") print_attention(text_of(folder + "/attention.cu"), with_reasons);
+  if (only != "gemm") print_attention(kernel_of(folder + "/attention.cu"), with_reasons);
 }

@@ -1,0 +1,31 @@
+// Static facts of machine instructions that the time models need, read from the code once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/sass/code.h"
+#include "tuner/timing/machine.h"
+#include "tuner/timing/sm_model.h"
+
+namespace roofgen::timing {
+
+/// The static facts of an instruction.
+struct Facts {
+  uint8_t pipe = 0, wait_mask = 0, write_barrier = 7, read_barrier = 7;
+  float stall = 1, interval = 1, latency = 0;
+  sass::Action action = sass::Action::kOpaque;
+  Stall cause = Stall::kFixed;  ///< of a wait for its result
+  bool is_branch = false, is_memory = false, reads_device = false, writes_device = false, is_shared = false,
+       bypasses_l1 = false, arrives_only = false, atomic = false;
+  bool is_product = false, ends_group = false;  ///< of a warpgroup; with it, its group is complete
+  float operand_cycles = 0;                     ///< of shared memory, for one warp's part of a product
+  int8_t groups_left = -1;                      ///< of a WARPGROUP.DEPBAR
+  int8_t depbar = -1;                           ///< scoreboard of a DEPBAR.LE
+  uint8_t depbar_left = 0;
+};
+
+/// By index in the code.
+std::vector<Facts> facts_of(const Machine& machine, const sass::Code& code);
+
+}  // namespace roofgen::timing
