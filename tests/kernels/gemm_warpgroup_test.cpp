@@ -132,6 +132,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Small{"strip", {130, 320, 200}, narrow({{"wide", 4}})},
                     Small{"pingpong", {130, 400, 328}, pingpong(2, 4)},
                     Small{"pingpong_of_three", {130, 500, 328}, pingpong(3, 8)},
+                    Small{"cluster", {250, 320, 200}, narrow({{"cluster", 2}, {"group", 2}})},
+                    Small{"cluster_b_turned",
+                          {250, 320, 200, kBf16, "acc", "row", "row"},
+                          pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"cluster", 2}, {"group", 2}})},
+                    Small{"cluster_strip", {250, 320, 328}, narrow({{"cluster", 2}, {"group", 4}, {"wide", 4}})},
+                    Small{"cluster_outside", {330, 320, 200}, narrow({{"cluster", 2}, {"group", 4}})},
                     Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
                     Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
                     Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
@@ -152,7 +158,7 @@ class WarpgroupMutants : public testing::TestWithParam<Mutant> {};
 TEST_P(WarpgroupMutants, IsCaught) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Mutant& m = GetParam();
-  const auto problem = gemm({130, 400, 328});
+  const auto problem = gemm({250, 400, 328});
   ASSERT_TRUE(problem) << to_string(problem.error());
   expect_caught(run({*problem, "warpgroup", {{"gemm", m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
                 1.9);
@@ -186,6 +192,16 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kEither},
         Mutant{"rows_of_eight_apart", kWgmma, "int stride = 1024", "int stride = 512", narrow({}), CaughtBy::kEither},
         Mutant{"sum_not_started_from_zero", kKernel, "step > 0 || k > 0);", "true);", narrow({}), CaughtBy::kEither},
+        Mutant{"other_cta_not_awaited", kKernel, "kWarps * kCluster);  // {{", "kWarps);  // {{",
+               narrow({{"cluster", 2}, {"group", 2}}), CaughtBy::kEither},
+        Mutant{"stage_of_the_other_cta_not_released", kKernel,
+               "if (lane < kCluster) barrier_arrive_at(empty + 8 * stage, lane);",
+               "if (lane == 0) barrier_arrive_at(empty + 8 * stage, rank);", narrow({{"cluster", 2}, {"group", 2}})},
+        Mutant{"both_load_the_same_half", kKernel, "const int part = rank * (BN / kCluster);", "const int part = 0;",
+               narrow({{"cluster", 2}, {"group", 2}}), CaughtBy::kEither},
+        Mutant{"cta_ends_early", kKernel,
+               "  cluster_sync();  // others arrive at barriers of this CTA, which must not end before", "",
+               narrow({{"cluster", 2}, {"group", 2}})},
         // A staging row of 256 bytes is longer than a row of A: the area of one consumer covers tiles of the other.
         Mutant{"staging_over_the_ring", kEpilogue,
                "sync_warps();  // all warps have read their tiles; shared memory becomes the staging area", "",
