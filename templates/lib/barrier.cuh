@@ -13,9 +13,9 @@ __device__ __forceinline__ void barrier_init_fence() {
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/// Arrives at the same barrier of another CTA of the cluster. The arrival releases to its own CTA only: for the cluster,
-/// ptxas 13.0 makes of it a fence for the whole GPU, and a main loop with one took 1.5 times as long on an H100. Enough
-/// where the arrival ends reads that have completed, as of a stage that wgmma has read.
+/// Arrives at the same barrier of another CTA of the cluster. The arrival releases to its own CTA only: for the
+/// cluster, ptxas 13.0 makes of it a fence for the whole GPU, and a main loop with one took 1.5 times as long on an
+/// H100. Enough where the arrival ends reads that have completed, as of a stage that wgmma has read.
 __device__ __forceinline__ void barrier_arrive_at(unsigned barrier, int rank) {
   asm volatile(
       "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "

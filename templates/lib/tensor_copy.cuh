@@ -16,14 +16,16 @@ __device__ __forceinline__ void prefetch_map(const TensorMap& map) {
 /// Loads a box; its bytes arrive at `barrier`.
 __device__ __forceinline__ void tensor_load(unsigned to, const TensorMap& map, unsigned barrier, int x, int y) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, { %3, %4}], [%2];" ::"r"(to),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, { %3, %4}], [%2];" ::"r"(to),
       "l"(generic(map)), "r"(barrier), "r"(x), "r"(y)
       : "memory");
 }
 __device__ __forceinline__ void tensor_load(unsigned to, const TensorMap& map, unsigned barrier, int x, int y, int z,
                                             int w) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, { %3, %4, %5, %6}], [%2];" ::"r"(to),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, { %3, %4, %5, %6}], [%2];" ::"r"(to),
       "l"(generic(map)), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
       : "memory");
 }
@@ -32,8 +34,8 @@ __device__ __forceinline__ void tensor_load(unsigned to, const TensorMap& map, u
 __device__ __forceinline__ void tensor_load_multicast(unsigned to, const TensorMap& map, unsigned barrier, int ctas,
                                                       int x, int y) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, { %4, %5}], "
-      "[%2], %3;" ::"r"(to),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, { %4, %5}], [%2], %3;" ::"r"(to),
       "l"(generic(map)), "r"(barrier), "h"(static_cast<unsigned short>(ctas)), "r"(x), "r"(y)
       : "memory");
 }
@@ -46,7 +48,8 @@ __device__ __forceinline__ void tensor_load_multicast(unsigned to, const TensorM
       : "memory");
 }
 
-/// Makes this thread's writes to shared memory visible to TMA and wgmma; a barrier with the issuing thread has to follow.
+/// Makes this thread's writes to shared memory visible to TMA and wgmma; a barrier with the issuing thread has to
+/// follow.
 __device__ __forceinline__ void async_proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 /// Stores a box. The stores of a thread are closed by tensor_store_commit; tensor_store_wait<N> leaves at most the N
 /// newest batches still reading shared memory.
@@ -56,9 +59,10 @@ __device__ __forceinline__ void tensor_store(const TensorMap& map, unsigned from
                : "memory");
 }
 __device__ __forceinline__ void tensor_store(const TensorMap& map, unsigned from, int x, int y, int z, int w) {
-  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, { %2, %3, %4, %5}], [%1];" ::"l"(generic(map)),
-               "r"(from), "r"(x), "r"(y), "r"(z), "r"(w)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, { %2, %3, %4, %5}], [%1];" ::"l"(generic(map)),
+      "r"(from), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
 }
 __device__ __forceinline__ void tensor_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int kPending>
