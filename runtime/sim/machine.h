@@ -34,6 +34,11 @@ inline constexpr int kWaitsForLanes = -2;       ///< at a `.sync` instruction wh
 struct Fragment {
   uint32_t pc = 0, mask = 0;
   int barrier = kReady;  ///< number of the barrier they wait at, or one of the above
+  /// The instruction that waits: some kinds are issued again after the wait, barriers are not.
+  uint32_t waits_at() const {
+    const bool again = barrier == kWaitsForPhase || barrier == kAtWarpgroup || barrier == kWaitsForRegisters;
+    return again ? pc : pc - 1;
+  }
 };
 
 /// One warp-wide cp.async, not yet landed in some lanes.

@@ -203,7 +203,6 @@ std::string Machine::waiters() const {
   };
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
-      const bool before = f.barrier == kWaitsForPhase || f.barrier == kAtWarpgroup || f.barrier == kWaitsForRegisters;
       if (f.barrier < 0) continue;
       std::string what;
       if (f.barrier == kWaitsForPhase) {
@@ -224,7 +223,7 @@ std::string Machine::waiters() const {
         what = fmt::format("barrier {} ({} of {} threads are there)", f.barrier, arrived,
                            b.expected ? b.expected : threads_);
       }
-      const std::string text = checker_.at(before ? f.pc : f.pc - 1) + ": " + what;
+      const std::string text = checker_.at(f.waits_at()) + ": " + what;
       if (text != last || w.index > end) {
         close();
         first = w.index;
@@ -253,8 +252,7 @@ Finding Machine::deadlock() const {
           return finding("partial-warp",
                          fmt::format("warp {} waits for the 4 warps of its group, but warp {} has ended", w.index, i),
                          w, f.pc, 0);
-      const bool before = f.barrier == kWaitsForPhase || f.barrier == kAtWarpgroup || f.barrier == kWaitsForRegisters;
-      if (!at) at = &w, pc = before ? f.pc : f.pc - 1, lane = f.barrier == kWaitsForPhase ? first_lane(f.mask) : 0;
+      if (!at) at = &w, pc = f.waits_at(), lane = f.barrier == kWaitsForPhase ? first_lane(f.mask) : 0;
     }
   return finding("deadlock", "nothing that the warps wait for can happen: " + waiters(), *at, pc, lane);
 }
