@@ -1,8 +1,10 @@
 #include "generator/generate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/suggest.h"
 #include "generator/jinja/jinja.h"
@@ -143,12 +145,26 @@ std::vector<std::string> names_of(const std::vector<Variant>& variants) {
   return out;
 }
 
-Error no_variant(const std::string& wanted, const std::vector<std::string>& offered,
+std::map<std::string, std::string> conditions_of(const std::vector<Variant>& variants) {
+  std::map<std::string, std::string> out;
+  for (const Variant& v : variants) {
+    std::set<std::string> all;
+    for (const Stage& s : v.stages)
+      if (!s.target.empty()) all.insert(s.target);
+    if (v.when) all.insert(v.when->text());
+    if (v.instances) all.insert(v.instances->when.text());
+    out[v.name] = fmt::format("{}", fmt::join(all, ", "));
+  }
+  return out;
+}
+
+Error no_variant(const std::string& wanted, const std::map<std::string, std::string>& conditions,
                  const std::vector<std::string>& left, const std::string& device) {
-  if (std::find(offered.begin(), offered.end(), wanted) == offered.end())
+  const auto known = conditions.find(wanted);
+  if (known == conditions.end())
     return {Exit::kUsage, fmt::format("unknown variant \"{}\"{}", wanted, did_you_mean(wanted, left))};
-  return {Exit::kUsage, fmt::format("variant \"{}\" is not for this problem on {}; there are {}", wanted, device,
-                                    fmt::join(left, ", "))};
+  return {Exit::kUsage, fmt::format("variant \"{}\" is not for this problem on {}: its condition is {}; there are {}",
+                                    wanted, device, known->second, fmt::join(left, ", "))};
 }
 
 Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {

@@ -61,7 +61,8 @@ TEST_F(TuneCli, VariantsOfAnotherArchitectureAreNotForTheDevice) {
     const Outcome o =
         home.run(std::string(command) + " gemm --M 64 --N 64 --K 64 --variant warpgroup --device a100-sxm-80");
     EXPECT_EQ(o.exit, 2) << command;
-    EXPECT_NE(o.err.find("variant \"warpgroup\" is not for this problem on a100-sxm-80; there are fused"),
+    EXPECT_NE(o.err.find("variant \"warpgroup\" is not for this problem on a100-sxm-80: its condition is sm_90a; there "
+                         "are fused"),
               std::string::npos)
         << o.err;
   }
