@@ -18,8 +18,8 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
   ROOFGEN_TRY(Problem partial, flags.problem.problem());
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
-  ROOFGEN_TRY(const Device device,
-              load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
+  ROOFGEN_TRY(Device device, load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
+  device.arch_specific = flags.problem.arch.empty() || flags.problem.arch.ends_with('a');
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, problem));
   ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(device)));
   const auto conditions = conditions_of(variants);

@@ -66,7 +66,8 @@ Result<Variant> instance(const Variant& variant, int64_t value) {
 Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   for (const Stage& s : variant.stages)
     if (const std::optional<int> arch = feature_set_of(s.target)) {
-      ROOFGEN_TRY(const expr::Expr same, expr::Expr::parse(fmt::format("device.arch == {}", *arch)));
+      ROOFGEN_TRY(const expr::Expr same,
+                  expr::Expr::parse(fmt::format("device.arch == {} and device.arch_specific", *arch)));
       ROOFGEN_TRY(const bool has, same.check(scope));
       if (!has) return false;
     }

@@ -67,6 +67,11 @@ TEST_F(TuneCli, VariantsOfAnotherArchitectureAreNotForTheDevice) {
         << o.err;
   }
 }
+TEST_F(TuneCli, ArchChoosesBetweenPortableKernelsAndThoseOfOneArchitecture) {
+  const std::string command = "generate gemm --M 64 --N 64 --K 64 --device h200-sxm --list --arch ";
+  EXPECT_EQ(home.run(command + "sm_90").out.find("warpgroup"), std::string::npos);
+  EXPECT_NE(home.run(command + "sm_90a").out.find("warpgroup"), std::string::npos);
+}
 
 // A row of C has 2^31 bytes: offsets within a row exceed an int.
 TEST_F(TuneCli, TheWidestGemmIsVerifiedOnSlices) {
