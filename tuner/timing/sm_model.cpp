@@ -140,6 +140,11 @@ class Sm {
   }
 
  private:
+  struct Product {
+    int warp = 0;
+    uint32_t index = 0;  ///< of the instruction
+    double ready = 0;    ///< when it can begin
+  };
   struct Scheduler {
     std::vector<int> warps;  ///< resident, oldest first
     int last = -1;
@@ -147,7 +152,7 @@ class Sm {
     std::array<double, static_cast<size_t>(Pipe::kCount)> pipe_free{};
     std::vector<double> queue;  ///< service times of the last memory instructions
     size_t queue_at = 0;
-    std::deque<std::pair<int, uint32_t>> products;  ///< warp and instruction; issued, not begun
+    std::deque<Product> products;  ///< issued, not begun
   };
 
   // ---- Asynchronous units -------------------------------------------------------------------------
@@ -181,23 +186,24 @@ class Sm {
     if (!w.group_is_open) w.products.push_back(0);
     ++w.products.back();
     w.group_is_open = !f.ends_group;
-    s.products.emplace_back(id, index);
+    s.products.push_back({id, index, now + m_.product_latency});
     if (s.products.size() == 1)
-      at(std::max(now, s.pipe_free[f.pipe]), Event::Kind::kProduct, static_cast<int>(&s - schedulers_.data()));
+      at(std::max(now + m_.product_latency, s.pipe_free[f.pipe]), Event::Kind::kProduct,
+         static_cast<int>(&s - schedulers_.data()));
   }
 
   /// The unit multiplies as fast as shared memory delivers the operands.
   void begin_product(int scheduler, double time) {
     Scheduler& s = schedulers_[static_cast<size_t>(scheduler)];
-    const auto [warp, index] = s.products.front();
+    const auto [warp, index, _] = s.products.front();
     s.products.pop_front();
     const Facts& f = facts_[index];
     const double read = use(lsu_free_, time, f.operand_cycles, out_.shared_cycles) + f.operand_cycles;
     out_.instructions[index].shared += f.operand_cycles;
     const double end = std::max(time + f.interval, read);
     s.pipe_free[f.pipe] = end;
-    at(end + m_.product_tail, Event::Kind::kProductEnd, warp);
-    if (!s.products.empty()) at(end, Event::Kind::kProduct, scheduler);
+    at(end, Event::Kind::kProductEnd, warp);
+    if (!s.products.empty()) at(std::max(end, s.products.front().ready), Event::Kind::kProduct, scheduler);
     s.next = std::min(s.next, std::max(time, last_time_of(s)));  // the queue has room
   }
 
@@ -238,8 +244,7 @@ class Sm {
     Copy& c = copies_[static_cast<size_t>(id)];
     // All CTAs of a cluster load alike: what goes to others from here comes from them, too.
     const double cycles = bytes * c.ctas / m_.shared_bytes_per_cycle;
-    const double end = use(lsu_free_, time, cycles, out_.shared_cycles) + cycles;
-    out_.instructions[c.index].shared += cycles;
+    const double end = use(fill_free_, time, cycles, out_.fill_cycles) + cycles;
     c.stored += bytes;
     if (c.stored < c.bytes) return;
     Phases& p = ctas_[static_cast<size_t>(c.cta)].phases[c.barrier];
@@ -620,9 +625,9 @@ class Sm {
   double tile_from_l2(double at, double sectors, uint32_t ctas) {
     out_.l2_read_sectors += static_cast<uint64_t>(std::lround(sectors));
     const double bytes = 32.0 * sectors;
-    const double share = m_.copy_l2_bytes_per_cycle / std::max(1, load_.active_sms);
+    const double share = copy_rate(m_, load_) / std::max(1, load_.active_sms);
     const double begin =
-        use(l2_free_, at, std::max(bytes / share, bytes * ctas / m_.l2_bytes_per_cycle), out_.l2_cycles);
+        use(l2_free_, at, std::max(bytes / share, bytes * ctas / m_.copy_bytes_per_cycle), out_.l2_cycles);
     double done = begin + m_.l2_latency;
     tile_debt_ += load_.l2_miss * sectors;
     const double whole = std::floor(tile_debt_);
@@ -689,8 +694,8 @@ class Sm {
   size_t next_scheduler_ = 0;
   int live_ = 0;
   uint64_t age_ = 0;
-  double end_ = 0, lsu_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0, l2_rate_ = 64,
-         dram_rate_ = 16;
+  double end_ = 0, lsu_free_ = 0, fill_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0,
+         l2_rate_ = 64, dram_rate_ = 16;
 };
 
 constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "memory queue full", "shared memory",
@@ -701,6 +706,10 @@ constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "me
 }  // namespace
 
 const char* to_string(Stall stall) { return kStallNames[static_cast<size_t>(stall)]; }
+
+double copy_rate(const Machine& m, const SmLoad& load) {
+  return m.copy_l2_bytes_per_cycle + load.copy_sharing * (m.shared_copy_l2_bytes_per_cycle - m.copy_l2_bytes_per_cycle);
+}
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load) {
   return Sm(machine, code, load).run();
