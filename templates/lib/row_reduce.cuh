@@ -89,7 +89,8 @@ struct OnlineExpSum {
 #pragma unroll
     for (int j = 0; j < N; ++j) sum[r] += Exp::exp(term[j] - base);
   }
-  /// Both totals in every thread of the row: `reduce_tops` and `reduce_sums` replace parts of totals as reduce_rows does.
+  /// Both totals in every thread of the row: `reduce_tops` and `reduce_sums` replace parts of totals as reduce_rows
+  /// does.
   template <class ReduceTops, class ReduceSums>
   __device__ __forceinline__ void reduce(const ReduceTops& reduce_tops, const ReduceSums& reduce_sums) {
     float own[kRows];
