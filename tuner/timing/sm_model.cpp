@@ -92,7 +92,8 @@ struct Event {
   double time = 0;
   Kind kind = Kind::kProduct;
   int which = 0;  ///< scheduler, warp, copy or CTA
-  uint32_t barrier = 0, count = 0, bytes = 0;
+  uint32_t barrier = 0, count = 0;
+  int32_t bytes = 0;
   uint64_t order = 0;
   bool operator<(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
 };
@@ -157,7 +158,7 @@ class Sm {
 
   // ---- Asynchronous units -------------------------------------------------------------------------
 
-  void at(double time, Event::Kind kind, int which, uint32_t barrier = 0, uint32_t count = 0, uint32_t bytes = 0) {
+  void at(double time, Event::Kind kind, int which, uint32_t barrier = 0, uint32_t count = 0, int32_t bytes = 0) {
     events_.push({time, kind, which, barrier, count, bytes, event_order_++});
     now_ = std::max(now_, time);
   }
@@ -253,7 +254,8 @@ class Sm {
     complete_phase(c.cta, c.barrier, end);
   }
 
-  void arrive(int cta, uint32_t barrier, uint32_t count, uint32_t bytes, double time) {
+  /// `bytes`: that the phase waits for from now on; negative ones have come.
+  void arrive(int cta, uint32_t barrier, uint32_t count, int32_t bytes, double time) {
     Phases& p = ctas_[static_cast<size_t>(cta)].phases[barrier];
     p.pending -= count;
     p.bytes += bytes;
@@ -274,6 +276,11 @@ class Sm {
     }
   }
 
+  /// Cycles to an mbarrier of another CTA, in addition to those of the wait there.
+  double way_to_others(bool is_remote) const {
+    return is_remote ? m_.cluster_cycles - m_.phase_cycles : 0;
+  }
+
   /// An operation on an mbarrier, or a tensor copy.
   void synchronize(Warp& w, const sass::Step& step, double now) {
     const sass::Sync& sync = w.stream->syncs[step.sync()];
@@ -288,10 +295,14 @@ class Sm {
       case sass::Sync::Kind::kArrive: {
         w.arrived[sync.barrier] = p.complete;
         const double time = sync.after_copies ? std::max(now, w.copies_done) : now;
-        if (!sync.is_remote && time <= now) return arrive(w.cta, sync.barrier, sync.count, sync.bytes, now);
-        const double way = sync.is_remote && is_cluster_ ? m_.cluster_cycles - m_.phase_cycles : 0;
-        return at(time + way, Event::Kind::kArrival, w.cta, sync.barrier, sync.count, sync.bytes);
+        const auto bytes = static_cast<int32_t>(sync.bytes);
+        if (!sync.is_remote && time <= now) return arrive(w.cta, sync.barrier, sync.count, bytes, now);
+        return at(time + way_to_others(sync.is_remote), Event::Kind::kArrival, w.cta, sync.barrier, sync.count, bytes);
       }
+      // All CTAs of a cluster send alike: what leaves here comes from them, too.
+      case sass::Sync::Kind::kSend:
+        return at(now + way_to_others(true), Event::Kind::kArrival, w.cta, sync.barrier, 0,
+                  -static_cast<int32_t>(sync.bytes));
       case sass::Sync::Kind::kWait: {
         const bool of_arrival = sync.parity == sass::Sync::kOfArrival;
         if (of_arrival ? p.complete > w.arrived[sync.barrier] : (p.complete & 1) != sync.parity) return;
@@ -689,7 +700,6 @@ class Sm {
   std::deque<int> waiting_copies_;  ///< that the copy engine has not requested to their ends
   double copies_free_ = 0, tile_debt_ = 0, now_ = 0;
   uint64_t event_order_ = 0;
-  bool is_cluster_ = true;
   size_t next_cta_ = 0;
   size_t next_scheduler_ = 0;
   int live_ = 0;
