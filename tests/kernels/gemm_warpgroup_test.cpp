@@ -16,6 +16,7 @@ struct Case {
   Pins pins;
   int products;  ///< of one batch: between two waits, by one warpgroup
   int registers;
+  int batches = 1;  ///< of a stage
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -69,7 +70,7 @@ TEST_P(WarpgroupCode, MultipliesBackToBack) {
     batches.push_back(products);
     products = 0;
   }
-  EXPECT_EQ(batches, std::vector<int>{GetParam().products});
+  EXPECT_EQ(batches, std::vector<int>(static_cast<size_t>(GetParam().batches), GetParam().products));
 }
 
 const int64_t kSide = 4096;
@@ -84,7 +85,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gelu", {kSide, kSide, kSide, DType::kBf16, "gelu(acc + bias[n])"}, {}, 4, 168},
         Case{"gated", {kSide, kSide, kSide, DType::kBf16, "acc", "row", "col", "silu"}, {}, 4, 168},
         Case{"tf32", {kSide, kSide, kSide, DType::kTf32}, {}, 4, 168},
-        Case{"int8", {kSide, kSide, kSide, DType::kInt8}, {}, 4, 168}),
+        Case{"int8", {kSide, kSide, kSide, DType::kInt8}, {}, 4, 168},
+        Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 168},
+        Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
+        Case{"fp8_three_groups",
+             {kSide, kSide, kSide, DType::kFp8},
+             pins({{"BM", 192}, {"BN", 128}, {"groups", 3}}),
+             4,
+             128}),
     [](const auto& test) { return test.param.name; });
 
 // ---- Results ---------------------------------------------------------------------------------------
@@ -121,27 +129,30 @@ TEST_P(WarpgroupGemm, IsRight) {
 const DType kBf16 = DType::kBf16;
 INSTANTIATE_TEST_SUITE_P(
     Gemm, WarpgroupGemm,
-    testing::Values(Small{"default", {200, 320, 200}}, Small{"narrow", {200, 136, 200}, narrow({})},
-                    Small{"fp16", {200, 320, 200, DType::kFp16}},
-                    Small{"a_turned", {200, 320, 200, kBf16, "acc", "col", "col"}},
-                    Small{"b_turned", {200, 320, 200, kBf16, "acc", "row", "row"}},
-                    Small{"both_turned", {200, 320, 200, kBf16, "acc", "col", "row"}},
-                    Small{"two_tiles_of_rows", {200, 136, 200}, pins({{"BM", 256}, {"BN", 64}, {"groups", 2}})},
-                    Small{"three_groups", {200, 200, 200}, pins({{"BM", 192}, {"BN", 96}, {"groups", 3}})},
-                    Small{"columns_no_power_of_two", {130, 320, 200}, pins({{"BN", 160}})},
-                    Small{"strip", {130, 320, 200}, narrow({{"wide", 4}})},
-                    Small{"pingpong", {130, 400, 328}, pingpong(2, 4)},
-                    Small{"pingpong_of_three", {130, 500, 328}, pingpong(3, 8)},
-                    Small{"cluster", {250, 320, 200}, narrow({{"cluster", 2}, {"group", 2}})},
-                    Small{"cluster_b_turned",
-                          {250, 320, 200, kBf16, "acc", "row", "row"},
-                          pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"cluster", 2}, {"group", 2}})},
-                    Small{"cluster_strip", {250, 320, 328}, narrow({{"cluster", 2}, {"group", 4}, {"wide", 4}})},
-                    Small{"cluster_outside", {330, 320, 200}, narrow({{"cluster", 2}, {"group", 4}})},
-                    Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
-                    Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
-                    Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
-                    Small{"odd_columns", {70, 137, 200}}, Small{"one_step", {70, 136, 24}}),
+    testing::Values(
+        Small{"default", {200, 320, 200}}, Small{"narrow", {200, 136, 200}, narrow({})},
+        Small{"fp16", {200, 320, 200, DType::kFp16}}, Small{"a_turned", {200, 320, 200, kBf16, "acc", "col", "col"}},
+        Small{"b_turned", {200, 320, 200, kBf16, "acc", "row", "row"}},
+        Small{"both_turned", {200, 320, 200, kBf16, "acc", "col", "row"}},
+        Small{"two_tiles_of_rows", {200, 136, 200}, pins({{"BM", 256}, {"BN", 64}, {"groups", 2}})},
+        Small{"three_groups", {200, 200, 200}, pins({{"BM", 192}, {"BN", 96}, {"groups", 3}})},
+        Small{"columns_no_power_of_two", {130, 320, 200}, pins({{"BN", 160}})},
+        Small{"strip", {130, 320, 200}, narrow({{"wide", 4}})}, Small{"pingpong", {130, 400, 328}, pingpong(2, 4)},
+        Small{"pingpong_of_three", {130, 500, 328}, pingpong(3, 8)},
+        Small{"cluster", {250, 320, 200}, narrow({{"cluster", 2}, {"group", 2}})},
+        Small{"cluster_b_turned",
+              {250, 320, 200, kBf16, "acc", "row", "row"},
+              pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"cluster", 2}, {"group", 2}})},
+        Small{"cluster_strip", {250, 320, 328}, narrow({{"cluster", 2}, {"group", 4}, {"wide", 4}})},
+        Small{"cluster_outside", {330, 320, 200}, narrow({{"cluster", 2}, {"group", 4}})},
+        Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
+        Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
+        Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
+        Small{"fp8", {200, 320, 336, DType::kFp8}},
+        Small{"fp8_two_tiles_of_rows", {200, 136, 336, DType::kFp8}, pins({{"BM", 256}, {"BN", 64}, {"groups", 2}})},
+        Small{"fp8_pingpong", {130, 400, 656, DType::kFp8}, pingpong(2, 4)},
+        Small{"fp8_cluster", {250, 320, 656, DType::kFp8}, narrow({{"cluster", 2}, {"group", 2}})},
+        Small{"odd_columns", {70, 137, 200}}, Small{"one_step", {70, 136, 24}}),
     [](const auto& test) { return test.param.name; });
 
 // ---- Mutants ---------------------------------------------------------------------------------------
@@ -150,6 +161,7 @@ struct Mutant {
   std::string name, file, from, to;
   Pins pins = narrow({});
   CaughtBy by = CaughtBy::kFinding;
+  Gemm problem = {250, 400, 328};
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
@@ -158,12 +170,13 @@ class WarpgroupMutants : public testing::TestWithParam<Mutant> {};
 TEST_P(WarpgroupMutants, IsCaught) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Mutant& m = GetParam();
-  const auto problem = gemm({250, 400, 328});
+  const auto problem = gemm(m.problem);
   ASSERT_TRUE(problem) << to_string(problem.error());
   expect_caught(run({*problem, "warpgroup", {{"gemm", m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
                 1.9);
 }
 
+const Gemm kFp8 = {250, 400, 656, DType::kFp8};
 const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
                   kBarrier = "lib/barrier.cuh";
 INSTANTIATE_TEST_SUITE_P(
@@ -180,8 +193,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"stage_never_released", kKernel, "if (lane == 0) barrier_arrive(empty + 8 * stage);", ""},
         Mutant{"released_too_early", kKernel, "if (step > 0) release(reading);", "release(place.stage);"},
         Mutant{"batch_not_awaited", kKernel, "wgmma_wait<1>();", ""},
-        Mutant{"last_batch_not_awaited", kKernel, "wgmma_wait<0>();", ""},
-        Mutant{"fence_dropped", kKernel, "wgmma_fence();", ""},
+        Mutant{"last_batch_not_awaited", kKernel, "{% if not promoted %}\n    wgmma_wait<0>();",
+               "{% if not promoted %}\n"},
+        Mutant{"fence_dropped", kKernel, "hold(c[i]);\n      wgmma_fence();", "hold(c[i]);\n"},
         Mutant{"step_of_a", kKernel, "kAStep = {{ 2048 if a_turned else 32 }}",
                "kAStep = {{ 2048 if a_turned else 64 }}", narrow({}), CaughtBy::kEither},
         Mutant{"step_of_b", kKernel, "kBStep = {{ 2048 if b_turned else 32 }}",
@@ -220,7 +234,19 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"producer_ends_early", kKernel, "if (++step == steps) step = 0, ++tile, n0 += BN;",
                "if (++step == steps - 1) step = 0, ++tile, n0 += BN;"},
         Mutant{"tile_of_another_column", kKernel, "step = 0, ++tile, n0 += BN;", "step = 0, ++tile;",
-               narrow({{"wide", 4}}), CaughtBy::kEither}),
+               narrow({{"wide", 4}}), CaughtBy::kEither},
+        Mutant{"part_not_promoted", kKernel, "promote(c[i], part);", "if (step == 0) promote(c[i], part);", narrow({}),
+               CaughtBy::kComparison, kFp8},
+        Mutant{"part_promoted_twice", kKernel, "moved(b_tile, k * kBStep), k > 0);",
+               "moved(b_tile, k * kBStep), step > 0 || k > 0);", narrow({}), CaughtBy::kEither, kFp8},
+        Mutant{"part_promoted_in_flight", kKernel, "hold(part);\n        wgmma_wait<0>();", "hold(part);", narrow({}),
+               CaughtBy::kFinding, kFp8},
+        Mutant{"stage_released_before_the_part_is_complete", kKernel,
+               "wgmma_commit();\n        hold(part);\n        wgmma_wait<0>();\n        hold(part);\n"
+               "        if (i == MT - 1) release(place.stage);",
+               "if (i == MT - 1) release(place.stage);\n        wgmma_commit();\n        hold(part);\n"
+               "        wgmma_wait<0>();\n        hold(part);",
+               narrow({}), CaughtBy::kFinding, kFp8}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
