@@ -88,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"int8", {kSide, kSide, kSide, DType::kInt8}, {}, 4, 168},
         Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 168},
         Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
+        Case{"block_scales", block_scaled(kSide, kSide, kSide), pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"fp8_three_groups",
              {kSide, kSide, kSide, DType::kFp8},
              pins({{"BM", 192}, {"BN", 128}, {"groups", 3}}),
@@ -150,6 +151,9 @@ INSTANTIATE_TEST_SUITE_P(
         Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
         Small{"fp8", {200, 320, 336, DType::kFp8}},
         Small{"fp8_two_tiles_of_rows", {200, 136, 336, DType::kFp8}, pins({{"BM", 256}, {"BN", 64}, {"groups", 2}})},
+        Small{"block_scales", block_scaled(200, 320, 656)},
+        Small{"block_scales_two_tiles_of_rows", block_scaled(200, 136, 336), pins({{"BM", 256}, {"BN", 64}})},
+        Small{"block_scales_across_columns", block_scaled(130, 392, 336), pins({{"BM", 128}, {"BN", 192}})},
         Small{"fp8_pingpong", {130, 400, 656, DType::kFp8}, pingpong(2, 4)},
         Small{"fp8_cluster", {250, 320, 656, DType::kFp8}, narrow({{"cluster", 2}, {"group", 2}})},
         Small{"odd_columns", {70, 137, 200}}, Small{"one_step", {70, 136, 24}}),
@@ -176,9 +180,10 @@ TEST_P(WarpgroupMutants, IsCaught) {
                 1.9);
 }
 
+const Gemm kScaled = block_scaled(250, 400, 656);
 const Gemm kFp8 = {250, 400, 656, DType::kFp8};
 const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
-                  kBarrier = "lib/barrier.cuh";
+                  kBarrier = "lib/barrier.cuh", kPromote = "lib/promote.cuh";
 INSTANTIATE_TEST_SUITE_P(
     Gemm, WarpgroupMutants,
     testing::Values(
@@ -235,8 +240,22 @@ INSTANTIATE_TEST_SUITE_P(
                "if (++step == steps - 1) step = 0, ++tile, n0 += BN;"},
         Mutant{"tile_of_another_column", kKernel, "step = 0, ++tile, n0 += BN;", "step = 0, ++tile;",
                narrow({{"wide", 4}}), CaughtBy::kEither},
-        Mutant{"part_not_promoted", kKernel, "promote(c[i], part);", "if (step == 0) promote(c[i], part);", narrow({}),
+        Mutant{"part_not_promoted", kKernel, "promote(c[i], part{{", "if (step == 0) promote(c[i], part{{", narrow({}),
                CaughtBy::kComparison, kFp8},
+        Mutant{"scale_of_the_next_k", kKernel, "k_blocks, min(step + 1, steps - 1));",
+               "k_blocks, min(step + 2, steps - 1));", narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_first_k", kKernel, "k_blocks, min(step + 1, steps - 1));", "k_blocks, 0);", narrow({}),
+               CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_first_columns", kKernel, "row0, n0, M, N, k_blocks, min(", "row0, 0, M, N, k_blocks, min(",
+               narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_columns_of_half_the_width", kPromote, "N - 1) / 128 *", "N - 1) / 64 % ((N + 127) / 128) *",
+               narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_other_half_of_rows", kPromote, "fmaf_rn(scale[e / 2]", "fmaf_rn(scale[e % 2]", narrow({}),
+               CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_first_row", kPromote, "row + kTileRows * i + 8 * h, M - 1)", "row / 16 * 16, M - 1)",
+               narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"one_scale_missing", kPromote, "row_scale[1] * col_scale[block]", "row_scale[1]", narrow({}),
+               CaughtBy::kComparison, kScaled},
         Mutant{"part_promoted_twice", kKernel, "moved(b_tile, k * kBStep), k > 0);",
                "moved(b_tile, k * kBStep), step > 0 || k > 0);", narrow({}), CaughtBy::kEither, kFp8},
         Mutant{"part_promoted_in_flight", kKernel, "hold(part);\n        wgmma_wait<0>();", "hold(part);", narrow({}),
