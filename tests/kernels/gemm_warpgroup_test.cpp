@@ -26,6 +26,11 @@ Pins pins(std::initializer_list<std::pair<const char*, int64_t>> values) {
   return out;
 }
 
+Pins by_tma(Pins out) {
+  out["store"] = std::string("tma");
+  return out;
+}
+
 class WarpgroupCode : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
@@ -86,6 +91,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gated", {kSide, kSide, kSide, DType::kBf16, "acc", "row", "col", "silu"}, {}, 4, 168},
         Case{"tf32", {kSide, kSide, kSide, DType::kTf32}, {}, 4, 168},
         Case{"int8", {kSide, kSide, kSide, DType::kInt8}, {}, 4, 168},
+        Case{"tma_store", {kSide, kSide, kSide}, by_tma(pins({{"BM", 128}, {"BN", 256}})), 4, 168},
+        Case{"tma_store_gelu",
+             {kSide, kSide, kSide, DType::kBf16, "gelu(acc + bias[n])"},
+             by_tma(pins({{"BM", 128}, {"BN", 256}, {"wide", 4}})),
+             4,
+             168},
+        Case{"tma_store_of_two_tiles_of_rows", {kSide, kSide, kSide}, by_tma(pins({{"BM", 256}, {"BN", 128}})), 8, 168},
         Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 168},
         Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"block_scales", block_scaled(kSide, kSide, kSide), pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
@@ -146,6 +158,19 @@ INSTANTIATE_TEST_SUITE_P(
               pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"cluster", 2}, {"group", 2}})},
         Small{"cluster_strip", {250, 320, 328}, narrow({{"cluster", 2}, {"group", 4}, {"wide", 4}})},
         Small{"cluster_outside", {330, 320, 200}, narrow({{"cluster", 2}, {"group", 4}})},
+        Small{"tma_store", {200, 320, 200}, by_tma({})}, Small{"tma_store_narrow", {200, 136, 200}, by_tma(narrow({}))},
+        Small{"tma_store_strip", {130, 328, 200, DType::kFp16}, by_tma(narrow({{"wide", 4}}))},
+        Small{"tma_store_two_slots",
+              {130, 392, 200},
+              by_tma(pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"wide", 4}}))},
+        Small{"tma_store_three_slabs",
+              {130, 392, 200},
+              by_tma(pins({{"BM", 64}, {"BN", 192}, {"groups", 1}, {"wide", 2}}))},
+        Small{"tma_store_two_tiles_of_rows", {200, 136, 200}, by_tma(pins({{"BM", 256}, {"BN", 64}, {"groups", 2}}))},
+        Small{"tma_store_pingpong", {130, 400, 328}, by_tma(pingpong(2, 4))},
+        Small{
+            "tma_store_of_a_formula", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, by_tma({})},
+        Small{"tma_store_fp8", {200, 320, 336, DType::kFp8}, by_tma({})},
         Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
         Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
         Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
@@ -158,6 +183,25 @@ INSTANTIATE_TEST_SUITE_P(
         Small{"fp8_cluster", {250, 320, 656, DType::kFp8}, narrow({{"cluster", 2}, {"group", 2}})},
         Small{"odd_columns", {70, 137, 200}}, Small{"one_step", {70, 136, 24}}),
     [](const auto& test) { return test.param.name; });
+
+/// The staging area of a store by TMA has no bank conflicts, and C is written once, in full sectors.
+TEST(WarpgroupStore, ByTmaHasNoBankConflicts) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto problem = gemm({256, 512, 128});
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const auto runs = run({*problem,
+                         "warpgroup",
+                         {{"gemm", by_tma(pins({{"BM", 128}, {"BN", 256}, {"groups", 2}, {"stages", 2}}))}},
+                         InputPattern::kNormal,
+                         {}});
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  ASSERT_EQ(what_is_wrong(*runs), "");
+  const Counts& c = runs->at(0).counts;
+  EXPECT_GT(c.smem_wavefronts, 0u);
+  EXPECT_EQ(c.smem_wavefronts, c.smem_ideal_wavefronts);
+  EXPECT_EQ(32 * c.l2_write_sectors, 256u * 512 * 2);
+  EXPECT_EQ(c.global_store, 4u * 8 * 4);  // copies: CTAs, warps, slabs
+}
 
 // ---- Mutants ---------------------------------------------------------------------------------------
 
@@ -183,7 +227,7 @@ TEST_P(WarpgroupMutants, IsCaught) {
 const Gemm kScaled = block_scaled(250, 400, 656);
 const Gemm kFp8 = {250, 400, 656, DType::kFp8};
 const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
-                  kBarrier = "lib/barrier.cuh", kPromote = "lib/promote.cuh";
+                  kBarrier = "lib/barrier.cuh", kPromote = "lib/promote.cuh", kStage = "lib/tensor_stage.cuh";
 INSTANTIATE_TEST_SUITE_P(
     Gemm, WarpgroupMutants,
     testing::Values(
@@ -240,6 +284,24 @@ INSTANTIATE_TEST_SUITE_P(
                "if (++step == steps - 1) step = 0, ++tile, n0 += BN;"},
         Mutant{"tile_of_another_column", kKernel, "step = 0, ++tile, n0 += BN;", "step = 0, ++tile;",
                narrow({{"wide", 4}}), CaughtBy::kEither},
+        Mutant{"staging_not_visible_to_tma", kStage, "async_proxy_fence();", "", by_tma(narrow({}))},
+        Mutant{"staging_of_other_lanes_not_awaited", kStage, "async_proxy_fence();\n    __syncwarp();",
+               "async_proxy_fence();", by_tma(narrow({}))},
+        Mutant{"staging_overwritten", kStage, "if (lane == 0) tensor_store_wait<kSlots - 1>();", "",
+               by_tma(narrow({{"wide", 4}}))},
+        Mutant{"slot_overwritten", kStage, "tensor_store_wait<kSlots - 1>();", "tensor_store_wait<kSlots>();",
+               by_tma(pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"stages", 2}, {"wide", 4}}))},
+        Mutant{"cta_ends_before_its_copies", kKernel,
+               "if (lane == 0) tensor_store_wait<0>();  // shared memory must outlast the copies from it", "",
+               by_tma(narrow({}))},
+        Mutant{"stmatrix_without_swizzle", kStage, "(matrix / 2 ^ row % 8) * 16", "(matrix / 2) * 16",
+               by_tma(narrow({})), CaughtBy::kComparison},
+        Mutant{"stmatrix_of_tiles_exchanged", kStage, "(matrix / 2 ^ row % 8) * 16", "(1 - matrix / 2 ^ row % 8) * 16",
+               by_tma(narrow({})), CaughtBy::kComparison},
+        Mutant{"stmatrix_rows_exchanged", kStage, "words[0][0], words[0][1],", "words[0][1], words[0][0],",
+               by_tma(narrow({})), CaughtBy::kComparison},
+        Mutant{"slab_of_the_next_columns", kEpilogue, "n0 + 8 * (j - 7), m0", "n0 + 8 * j, m0", by_tma(narrow({})),
+               CaughtBy::kEither},
         Mutant{"part_not_promoted", kKernel, "promote(c[i], part{{", "if (step == 0) promote(c[i], part{{", narrow({}),
                CaughtBy::kComparison, kFp8},
         Mutant{"scale_of_the_next_k", kKernel, "k_blocks, min(step + 1, steps - 1));",
