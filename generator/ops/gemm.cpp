@@ -41,9 +41,10 @@ constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
 const std::string kSplitVariant = "split_k";
 
-/// "split_k4" -> 4; 1 for the other variants.
+/// "split_k4", "warpgroup_split_k4" -> 4; 1 for the other variants.
 int64_t splits_of(const std::string& variant) {
-  return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1;
+  const size_t at = variant.find(kSplitVariant);
+  return at == std::string::npos ? 1 : std::stoll(variant.substr(at + kSplitVariant.size()));
 }
 
 /// The format of bias and residual unless declared: C's if that is a floating-point format of at least 16 bits.
@@ -320,7 +321,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   for (const Variant& v : loaded) {
     if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
       continue;  // no unfused form
-    if (v.name == kSplitVariant) {
+    if (v.name.ends_with(kSplitVariant)) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
         Variant split = v;

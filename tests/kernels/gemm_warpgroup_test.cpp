@@ -114,6 +114,7 @@ struct Small {
   std::string name;
   Gemm problem;
   Pins pins = {};
+  std::string variant = "warpgroup", stage = "gemm";
 };
 void PrintTo(const Small& c, std::ostream* out) { *out << c.name; }
 
@@ -134,7 +135,8 @@ TEST_P(WarpgroupGemm, IsRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto problem = gemm(GetParam().problem);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  const auto runs = run({*problem, "warpgroup", {{"gemm", GetParam().pins}}, InputPattern::kNormal, {}});
+  const auto runs =
+      run({*problem, GetParam().variant, {{GetParam().stage, GetParam().pins}}, InputPattern::kNormal, {}});
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
 }
@@ -171,6 +173,19 @@ INSTANTIATE_TEST_SUITE_P(
         Small{
             "tma_store_of_a_formula", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, by_tma({})},
         Small{"tma_store_fp8", {200, 320, 336, DType::kFp8}, by_tma({})},
+        Small{"split_k", {130, 136, 1032}, {}, "warpgroup_split_k2", "partial"},
+        Small{"split_k_cluster",
+              {250, 136, 1032, kBf16, "gelu(acc * 0.1 + bias[n])"},
+              narrow({{"cluster", 2}, {"group", 2}}),
+              "warpgroup_split_k4",
+              "partial"},
+        Small{"split_k_empty_slab", {70, 72, 2104}, narrow({}), "warpgroup_split_k8", "partial"},
+        Small{"split_k_gated",
+              {70, 72, 1032, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"},
+              narrow({}),
+              "warpgroup_split_k2",
+              "partial"},
+        Small{"split_k_block_scales", block_scaled(70, 200, 2112), narrow({}), "warpgroup_split_k8", "partial"},
         Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
         Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
         Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
@@ -210,6 +225,7 @@ struct Mutant {
   Pins pins = narrow({});
   CaughtBy by = CaughtBy::kFinding;
   Gemm problem = {250, 400, 328};
+  std::string variant = "warpgroup", stage = "gemm";
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
@@ -220,10 +236,11 @@ TEST_P(WarpgroupMutants, IsCaught) {
   const Mutant& m = GetParam();
   const auto problem = gemm(m.problem);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  expect_caught(run({*problem, "warpgroup", {{"gemm", m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
+  expect_caught(run({*problem, m.variant, {{m.stage, m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
                 1.9);
 }
 
+const Gemm kSplit = {70, 72, 2104};
 const Gemm kScaled = block_scaled(250, 400, 656);
 const Gemm kFp8 = {250, 400, 656, DType::kFp8};
 const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
@@ -284,6 +301,18 @@ INSTANTIATE_TEST_SUITE_P(
                "if (++step == steps - 1) step = 0, ++tile, n0 += BN;"},
         Mutant{"tile_of_another_column", kKernel, "step = 0, ++tile, n0 += BN;", "step = 0, ++tile;",
                narrow({{"wide", 4}}), CaughtBy::kEither},
+        Mutant{"slab_of_another_part", kKernel, "k0 = blockIdx.z * k_per_split,", "k0 = blockIdx.z * kTileK,",
+               narrow({}), CaughtBy::kComparison, kSplit, "warpgroup_split_k8", "partial"},
+        Mutant{"slabs_overlap", kKernel, "min(k_per_split, K - k0)", "K - k0", narrow({}), CaughtBy::kComparison,
+               kSplit, "warpgroup_split_k8", "partial"},
+        Mutant{"empty_slab_not_written", kKernel, "max(1, ceil_div(min(k_per_split, K - k0), kTileK))",
+               "ceil_div(min(k_per_split, K - k0), kTileK)", narrow({}), CaughtBy::kEither, kSplit,
+               "warpgroup_split_k8", "partial"},
+        Mutant{"slabs_at_one_address", kEpilogue, "blockIdx.z * (static_cast<long long>(M) * cols)", "0", narrow({}),
+               CaughtBy::kFinding, kSplit, "warpgroup_split_k8", "partial"},
+        Mutant{"scales_of_the_first_slab", kKernel, "k_blocks, min(k0 / kTileK + step + 1, k_blocks - 1));",
+               "k_blocks, min(step + 1, k_blocks - 1));", narrow({}), CaughtBy::kComparison,
+               block_scaled(70, 200, 2112), "warpgroup_split_k8", "partial"},
         Mutant{"staging_not_visible_to_tma", kStage, "async_proxy_fence();", "", by_tma(narrow({}))},
         Mutant{"staging_of_other_lanes_not_awaited", kStage, "async_proxy_fence();\n    __syncwarp();",
                "async_proxy_fence();", by_tma(narrow({}))},
@@ -304,12 +333,12 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kEither},
         Mutant{"part_not_promoted", kKernel, "promote(c[i], part{{", "if (step == 0) promote(c[i], part{{", narrow({}),
                CaughtBy::kComparison, kFp8},
-        Mutant{"scale_of_the_next_k", kKernel, "k_blocks, min(step + 1, steps - 1));",
-               "k_blocks, min(step + 2, steps - 1));", narrow({}), CaughtBy::kComparison, kScaled},
-        Mutant{"scale_of_the_first_k", kKernel, "k_blocks, min(step + 1, steps - 1));", "k_blocks, 0);", narrow({}),
-               CaughtBy::kComparison, kScaled},
-        Mutant{"scale_of_the_first_columns", kKernel, "row0, n0, M, N, k_blocks, min(", "row0, 0, M, N, k_blocks, min(",
-               narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_next_k", kKernel, "k_blocks, min(k0 / kTileK + step + 1, k_blocks - 1));",
+               "k_blocks, min(k0 / kTileK + step + 2, k_blocks - 1));", narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_first_k", kKernel, "k_blocks, min(k0 / kTileK + step + 1, k_blocks - 1));",
+               "k_blocks, 0);", narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_first_columns", kKernel, "row0, n0, M, N, k_blocks, min(k0 / kTileK + step",
+               "row0, 0, M, N, k_blocks, min(k0 / kTileK + step", narrow({}), CaughtBy::kComparison, kScaled},
         Mutant{"scale_of_columns_of_half_the_width", kPromote, "N - 1) / 128 *", "N - 1) / 64 % ((N + 127) / 128) *",
                narrow({}), CaughtBy::kComparison, kScaled},
         Mutant{"scale_of_the_other_half_of_rows", kPromote, "fmaf_rn(scale[e / 2]", "fmaf_rn(scale[e % 2]", narrow({}),
