@@ -70,6 +70,7 @@ constexpr struct {
     {"--kv-scales", "kv_scales", kAttention, "scales of --kv-dtype fp8: one per tensor or per head [tensor]"},
     {"--epilogue", "epilogue", kGemm, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
     {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
+    {"--scales", "scales", kGemm, "of fp8 operands: block (A: 1 row x 128 of k, B: 128 of k x 128 columns)"},
     {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
     {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},
     {"--quant", "quant", kRows, "write fp8 or int8"},

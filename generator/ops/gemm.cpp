@@ -41,9 +41,10 @@ constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
 const std::string kSplitVariant = "split_k";
 
-/// "split_k4" -> 4; 1 for the other variants.
+/// "split_k4", "warpgroup_split_k4" -> 4; 1 for the other variants.
 int64_t splits_of(const std::string& variant) {
-  return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1;
+  const size_t at = variant.find(kSplitVariant);
+  return at == std::string::npos ? 1 : std::stoll(variant.substr(at + kSplitVariant.size()));
 }
 
 /// The format of bias and residual unless declared: C's if that is a floating-point format of at least 16 bits.
@@ -134,6 +135,11 @@ class Gemm final : public Op {
       if (p.dims["N"] % 2 != 0)
         return usage(fmt::format("N is {}; gate and value alternate, so an even number was expected", p.dims["N"]));
     }
+    if (const auto scales = p.texts.find("scales"); scales != p.texts.end()) {
+      if (scales->second != "block") return usage(fmt::format("scales is '{}'; block was expected", scales->second));
+      if (p.dtype != DType::kFp8)
+        return usage(fmt::format("--scales block needs --dtype fp8; the dtype is {}", to_string(p.dtype)));
+    }
     for (const char* scalar : {"alpha", "beta", "scale"})
       if (const double value = p.reals.emplace(scalar, 1.0).first->second; !std::isfinite(value))
         return usage(fmt::format("{} is {}; a finite number was expected", scalar, value));
@@ -148,7 +154,7 @@ class Gemm final : public Op {
         return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
-    ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y"}));
+    ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y", "a_scale", "b_scale"}));
     ROOFGEN_CHECK(epilogue(p));
     return p;
   }
@@ -161,6 +167,10 @@ class Gemm final : public Op {
     std::vector<Buffer> out{{"A", s.dtype, bytes(s.a_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"B", s.dtype, bytes(s.b_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
+    if (s.scaled) {
+      out.push_back({"a_scale", DType::kFp32, bytes(s.m, s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
+      out.push_back({"b_scale", DType::kFp32, bytes(s.n_blocks(), s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
+    }
     if (const auto formula = epilogue(problem))
       for (const TensorArg& t : formula->tensors()) {
         int64_t count = 1;
@@ -180,6 +190,7 @@ class Gemm final : public Op {
     out["cols"] = s.n;  // of the product, which the row kernel reads
     out["dtype"] = to_string(s.dtype);
     out["esize"] = esize;
+    out["scaled"] = s.scaled;
     out["out_dtype"] = to_string(s.out);
     out["out_size"] = size_of(s.out);
     out["stored_dtype"] = to_string(stored_dtype(s));
@@ -267,6 +278,8 @@ class Gemm final : public Op {
       const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
       return gemm::OperandContents(Shape(problem), pattern, operand).fill(offset, out);
     }
+    if (buffer == "a_scale" || buffer == "b_scale")
+      return gemm::fill_scales(pattern, buffer == "a_scale" ? gemm::Operand::kA : gemm::Operand::kB, offset, out);
     DType dtype = tensor_dtype(problem.dtypes.at("out"));
     for (const TensorArg& arg : problem.args)
       if (arg.name == buffer) dtype = arg.dtype;
@@ -308,7 +321,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   for (const Variant& v : loaded) {
     if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
       continue;  // no unfused form
-    if (v.name == kSplitVariant) {
+    if (v.name.ends_with(kSplitVariant)) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
         Variant split = v;
@@ -352,8 +365,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
       const size_t start =
           static_cast<size_t>((row - part.row_begin) * products->cols + first - part.col_begin * halves);
       for (size_t i = 0; i < out.size(); ++i) {
-        const double sum = products->sum[start + i], sigma = gemm::accumulation_sigma(s.dtype, pattern, k_end - k_begin,
-                                                                                      sum, products->square[start + i]);
+        const double sum = products->sum[start + i],
+                     sigma = gemm::accumulation_sigma(s.dtype, s.scaled, pattern, k_end - k_begin, sum,
+                                                      products->square[start + i]);
         out[i] = {sum, whole ? 0 : sigma};
         if (stored == DType::kFp32) continue;
         out[i].sigma = std::hypot(sigma, rounding_sigma(sum, stored));
