@@ -30,6 +30,9 @@ struct SwizzledSlab {
 __device__ __forceinline__ void store_shared_32(unsigned to, unsigned word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
 }
+__device__ __forceinline__ void store_shared_8(unsigned to, uint2 words) {
+  asm volatile("st.shared.v2.b32 [%0], { %1, %2};" ::"r"(to), "r"(words.x), "r"(words.y) : "memory");
+}
 __device__ __forceinline__ void store_shared_16(unsigned to, uint4 words) {
   asm volatile("st.shared.v4.b32 [%0], { %1, %2, %3, %4};" ::"r"(to), "r"(words.x), "r"(words.y), "r"(words.z),
                "r"(words.w)
