@@ -1,4 +1,4 @@
-// P and V in e4m3 for a warpgroup. The kernel defines D, BN, Slab, kTileSlabBytes and multiply_pv.
+// P and V in e4m3 for a warpgroup. The kernel defines D, BN, Slab, kTileSlabBytes, kInFlight and multiply_pv.
 //
 // wgmma reads e4m3 along k only, and k of P V are the keys: V has to lie in shared memory as [column][key]. Other warps
 // turn each tile that TMA has brought. ldmatrix.trans moves pairs of bytes, so a lane gets two columns of two keys; two
@@ -56,29 +56,36 @@ __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned
                : "memory");
 }
 
-/// A warp's share, of kWarps, of turning a tile; a step has 32 keys and 16 columns. kTail: keys from `keys` on become
-/// 0.
+/// A warp's share, of kWarps, of turning a tile, in units of 32 keys and 16 columns. kTail: keys from `keys` on
+/// become 0.
 template <int kWarps, bool kTail>
-__device__ __forceinline__ void turn_tile(unsigned from, unsigned to, int warp, int lane, int keys) {
-  constexpr int kColumnSteps = D / 16;
-  const int columns_first = lane % 16, half = lane / 16;  // the row of a matrix to store, and its 16 keys
-#pragma unroll 4
-  for (int i = warp; i < BN / 32 * kColumnSteps; i += kWarps) {
-    const int step = i / kColumnSteps, columns = i % kColumnSteps;
-    unsigned r[4];  // keys 8 m to 8 m + 7 of the step; a byte of each of two columns of two keys
-    load_turned_matrices(r, from + columns / Slab::kChunks * kTileSlabBytes + 32 * step * Slab::kPitch +
-                                Slab::offset(lane, columns % Slab::kChunks));
-    if constexpr (kTail) {
+__device__ __forceinline__ void turn_tile(unsigned from, unsigned to, unsigned warp, unsigned lane, int keys) {
+  constexpr unsigned kAcross = D / 16, kUnits = BN / 32 * kAcross;
+#pragma unroll 1
+  for (unsigned first = warp; first < kUnits; first += kInFlight * kWarps) {
+    unsigned r[kInFlight][4];  // of keys 8 m to 8 m + 7 of the unit: a byte of each of two columns of two keys
 #pragma unroll
-      for (int m = 0; m < 4; ++m) {
-        const int key = 32 * step + 8 * m + lane % 4 * 2;
-        r[m] &= (key < keys ? 0xffffu : 0) | (key + 1 < keys ? 0xffff0000u : 0);
+    for (unsigned b = 0; b < kInFlight; ++b) {
+      const unsigned unit = first + b * kWarps, key = 32 * (unit / kAcross), chunk = unit % kAcross;
+      if (unit >= kUnits) continue;
+      load_turned_matrices(r[b], from + chunk / Slab::kChunks * kTileSlabBytes + key * Slab::kPitch +
+                                     Slab::offset(lane, chunk % Slab::kChunks));
+      if constexpr (kTail) {
+#pragma unroll
+        for (unsigned m = 0; m < 4; ++m) {
+          const int left = keys - static_cast<int>(key + 8 * m + lane % 4 * 2);
+          r[b][m] &= left >= 2 ? 0xffffffffu : left == 1 ? 0xffffu : 0u;
+        }
       }
     }
-    const int first_chunk = 2 * step % Turned::kChunks;
-    store_matrices(to + 2 * step / Turned::kChunks * kTurnedSlabBytes + 16 * columns * Turned::kPitch +
-                       Turned::offset(columns_first, first_chunk + half),
-                   __byte_perm(r[0], r[1], 0x6420), __byte_perm(r[0], r[1], 0x7531), __byte_perm(r[2], r[3], 0x6420),
-                   __byte_perm(r[2], r[3], 0x7531));
+#pragma unroll
+    for (unsigned b = 0; b < kInFlight; ++b) {
+      const unsigned unit = first + b * kWarps, chunk = unit / kAcross * 2, column = unit % kAcross * 16;
+      if (unit >= kUnits) continue;
+      const unsigned slab = to + chunk / Turned::kChunks * kTurnedSlabBytes + column * Turned::kPitch;
+      store_matrices(slab + Turned::offset(lane % 16, chunk % Turned::kChunks + lane / 16),
+                     __byte_perm(r[b][0], r[b][1], 0x6420), __byte_perm(r[b][0], r[b][1], 0x7531),
+                     __byte_perm(r[b][2], r[b][3], 0x6420), __byte_perm(r[b][2], r[b][3], 0x7531));
+    }
   }
 }
