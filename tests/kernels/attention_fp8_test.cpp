@@ -20,6 +20,10 @@ AttentionCase with_pattern(AttentionCase c, InputPattern pattern, const std::str
   c.name += name;
   return c;
 }
+AttentionCase without_mask(AttentionCase c) {
+  c.flags = kLse;
+  return c;
+}
 AttentionCase capped(AttentionCase c) {
   c.softcap = 20;
   return c;
@@ -93,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                     of(kSchedules, {{"k_stages", n(3)}, {"v_stages", n(4)}, {"BN", n(64)}, {"pingpong", false}}),
                     of(kSchedules, {{"groups", n(2)}, {"BN", n(224)}, {"overlap", false}}),
                     of(kSchedules, {{"groups", n(2)}, {"BN", n(128)}, {"fma_exps", n(3)}}),
-                    of(kSchedules, {{"groups", n(2)}, {"BN", n(64)}, {"cluster", n(2)}}),
+                    of(without_mask(kSchedules), {{"groups", n(2)}, {"BN", n(64)}, {"cluster", n(2)}}),
                     of(kSchedules, {{"groups", n(2)}, {"BN", n(64)}, {"cluster", n(2)}, {"section", n(2)}})));
 
 /// A problem and a legal schedule of it at random.
@@ -137,7 +141,10 @@ struct Mutant {
   std::string name;
   std::vector<Edit> edits;
   CaughtBy by;
-  bool packed = false;  ///< sequences of several lengths
+  /// In the simulator's own order of warps, three early arrivals of three warps end the right phase: another order
+  /// tells.
+  uint64_t order = 0;
+  bool ragged = false;  ///< caches of several lengths, with NaN behind the last key
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
@@ -146,12 +153,14 @@ TEST_P(Fp8Mutants, IsCaught) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Mutant& m = GetParam();
   AttentionCase c = fp8(kSchedules);
-  if (m.packed) c = fp8({"", {{"d", 64}, {"heads", 2}}, kCausalLse, {{"lengths", "100,257,33"}}});
+  if (m.ragged) c = fp8({"", {{"L", 9}, {"d", 64}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "77,290,33"}}});
   Request request;
   request.problem = problem_of(c);
   request.variant = "warpgroup";
-  request.pins["attention"] = {{"BN", n(64)}};
+  // With fewer stages of K, the wait for K alone keeps the loads of V behind.
+  request.pins["attention"] = {{"BN", n(64)}, {"k_stages", n(3)}};
   request.edits = m.edits;
+  request.order = m.order;
   expect_caught(run(request), m.by, 2);
 }
 
@@ -166,10 +175,6 @@ const Mutant kMutants[] = {
       {kKernel, "        barrier_wait(v_empty + 8 * v_place.stage, v_place.parity ^ 1);\n{% if varlen",
        "        barrier_wait(v_empty + 8 * v_place.stage, v_place.parity ^ 1);\n        async_proxy_fence();\n{% if "
        "varlen"}},
-     CaughtBy::kFinding},
-    {"arrival_before_other_lanes_stores",
-     {{kKernel, "        async_proxy_fence();\n        __syncwarp();\n        if (lane == 0) barrier_arrive(v_full",
-       "        async_proxy_fence();\n        if (lane == 0) barrier_arrive(v_full"}},
      CaughtBy::kFinding},
     {"turned_tile_reused_too_early",
      {{kKernel, "        barrier_wait(v_empty + 8 * v_place.stage, v_place.parity ^ 1);\n{% if varlen",
@@ -189,10 +194,12 @@ const Mutant kMutants[] = {
      CaughtBy::kFinding},
     {"turned_tile_full_after_one_warp",
      {{kKernel, "barrier_init(v_full + 8 * s, {{ \"kTurners\" if fp8", "barrier_init(v_full + 8 * s, {{ \"1\" if fp8"}},
-     CaughtBy::kFinding},
+     CaughtBy::kFinding,
+     1},
     {"raw_tile_empty_after_one_warp",
      {{kKernel, "barrier_init(raw_empty + 8 * s, kTurners * kCluster);", "barrier_init(raw_empty + 8 * s, kCluster);"}},
-     CaughtBy::kFinding},
+     CaughtBy::kFinding,
+     1},
     {"raw_ring_without_phase",
      {{kKernel, "        raw_place.advance();\n        v_place", "        v_place"}},
      CaughtBy::kFinding},
@@ -202,14 +209,17 @@ const Mutant kMutants[] = {
     {"rows_behind_a_sequence_not_cleared",
      {{kKernel, "turn_tile<kTurners, true>(from", "turn_tile<kTurners, false>(from"}},
      CaughtBy::kComparison,
+     0,
      true},
     {"one_row_too_few_cleared",
      {{kTurn, "const int left = keys -", "const int left = keys + 1 -"}},
      CaughtBy::kComparison,
+     0,
      true},
     {"one_row_too_many_cleared",
      {{kTurn, "const int left = keys -", "const int left = keys - 1 -"}},
      CaughtBy::kComparison,
+     0,
      true},
     {"keys_in_their_order_in_p",
      {{kTurn, "s[block][row], s[block][row + 1], s[block + 1][row], s[block + 1][row + 1])",
