@@ -67,7 +67,7 @@ constexpr struct {
     {"--kv-lengths", "kv_lengths", kAttention, "lengths of the caches, one per sequence: 100,8192,33"},
     {"--kv-layout", "kv_layout", kAttention, "K and V as [token, head, d] or [head, token, d]: nhd or hnd [nhd]"},
     {"--rotary", "rotary", kAttention, "rotate Q and K by position; pairs of columns: half or interleaved"},
-    {"--kv-scales", "kv_scales", kAttention, "scales of --kv-dtype fp8: one per tensor or per head [tensor]"},
+    {"--kv-scales", "kv_scales", kAttention, "scales of fp8: one per tensor or per K/V head [tensor]"},
     {"--epilogue", "epilogue", kGemm, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
     {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
     {"--scales", "scales", kGemm, "of fp8 operands: block (A: 1 row x 128 of k, B: 128 of k x 128 columns)"},

@@ -76,7 +76,8 @@ Result<Protocol> protocol_of(const RunFlags& run) {
 void ProblemFlags::declare(FlagSet app) {
   app.add("op", op, "what to compute").required();
   given.declare(app);
-  app.add("--dtype", dtype, "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")
+  app.add("--dtype", dtype,
+          "number format of the inputs: bf16, fp16; norms and map fp32; attention fp8; gemm tf32, fp8, int8 [bf16]")
       .group("Problem");
   app.add("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice)).group("Device");
   profile.declare(app);

@@ -74,6 +74,14 @@ Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   return true;
 }
 
+/// "sm_90a (warpgroup)"
+std::string targets_of(const Variant& v) {
+  std::string out;
+  for (const Stage& s : v.stages)
+    if (out.find(s.target) == std::string::npos) out += fmt::format("{}{}", out.empty() ? "" : ", ", s.target);
+  return fmt::format("{} ({})", out, v.name);
+}
+
 /// Removes the kernels, or the temporaries, that the problem does not need.
 template <class T, class Wanted>
 Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
@@ -110,9 +118,11 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
     return when ? when->check(problem_scope) : Result<bool>(true);
   };
   std::vector<Variant> out;
+  std::string elsewhere;
   for (Variant& v : variants) {
     ROOFGEN_TRY(const bool runs, runs_on_device(v, problem_scope));
     ROOFGEN_TRY(const bool has, wanted(v.when));
+    if (has && !runs) elsewhere += fmt::format("{}{}", elsewhere.empty() ? "" : ", ", targets_of(v));
     if (!runs || !has) continue;
     ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
     ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
@@ -124,6 +134,11 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
     for (const int64_t value : values) {
       ROOFGEN_TRY(out.emplace_back(), instance(v, value));
     }
+  }
+  if (out.empty() && !elsewhere.empty()) {
+    const expr::Map& device = *problem_scope.at("device").map();
+    return Error{Exit::kUnavailable, fmt::format("no kernel for this problem runs on sm_{}; there is one for {}",
+                                                 device.at("arch").str(), elsewhere)};
   }
   for (Variant& v : out)
     for (Stage& s : v.stages) {

@@ -128,7 +128,7 @@ Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::st
 
 /// The variants of a problem: an instance for each value of Variant::instances; without the variants, kernels and
 /// temporaries whose `when` is false, without variants whose `target` is another architecture than the device's, and
-/// with only the default of parameters whose `when` is false.
+/// with only the default of parameters whose `when` is false. Exit::kUnavailable: only other devices have a variant.
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope);
 
 /// By the name of each variant: its conditions on device and problem, as in "sm_90a, not (paged or prologue)".

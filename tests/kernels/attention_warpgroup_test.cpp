@@ -23,9 +23,9 @@ ParamValue n(int64_t x) { return x; }
 
 /// Stretches of machine code between waits of warpgroup products.
 struct Stretch {
-  int64_t scores = 0, values = 0;                  ///< HGMMA whose A is in shared memory, and in registers
+  int64_t scores = 0, values = 0;                  ///< products whose A is in shared memory, and in registers
   int64_t longest_scores = 0, longest_values = 0;  ///< of one product, without another warpgroup instruction inside
-  int64_t exps = 0;                                ///< MUFU.EX2 behind the last HGMMA, before the wait that ends it
+  int64_t exps = 0;                                ///< MUFU.EX2 behind the last product, before the wait that ends it
   std::string ended_by;                            ///< operands of the wait
 };
 
@@ -35,7 +35,7 @@ std::vector<Stretch> stretches(const std::vector<sass::Text>& code) {
   int64_t scores = 0, values = 0;
   for (const sass::Text& t : code) {
     Stretch& s = out.back();
-    if (t.opcode.starts_with("HGMMA")) {
+    if (t.opcode.starts_with("HGMMA") || t.opcode.starts_with("QGMMA")) {
       const bool from_shared = t.operands.find("gdesc") < t.operands.find(',', t.operands.find(',') + 1);
       (from_shared ? s.scores : s.values) += 1;
       (from_shared ? scores : values) += 1;
@@ -96,7 +96,8 @@ TEST_P(MachineCode, IsThePublishedDesign) {
 
   const int64_t d = c.problem.dims.at("d"), keys = *legal.scope.at("BN").as<int64_t>();
   const bool overlap = *legal.scope.at("overlap").as<bool>(), masked = *legal.scope.at("may_mask").as<bool>();
-  const int64_t of_scores = d / 16, of_values = keys / 16, of_fma = *legal.scope.at("fma_exps").as<int64_t>();
+  const int64_t k = c.problem.dtype == DType::kFp8 ? 32 : 16;  // of an instruction
+  const int64_t of_scores = d / k, of_values = keys / k, of_fma = *legal.scope.at("fma_exps").as<int64_t>();
   const std::vector<Stretch> parts = stretches(code);
   int64_t steps = 0, hidden = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -120,6 +121,10 @@ TEST_P(MachineCode, IsThePublishedDesign) {
 AttentionCase of(const char* name, int64_t d, Flags flags = {}) { return {name, {{"L", 4096}, {"d", d}}, flags}; }
 AttentionCase half(AttentionCase c) {
   c.dtype = DType::kFp16;
+  return c;
+}
+AttentionCase fp8(AttentionCase c) {
+  c.dtype = DType::kFp8;
   return c;
 }
 AttentionCase with(AttentionCase c, Texts texts, std::vector<TensorArg> args = {}) {
@@ -154,6 +159,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{with(of("window", 128, kCausal), {{"mask", "q - k < 1024"}})},
                     Case{capped(of("softcap", 128, kCausal))},
                     Case{with(of("alibi", 64, kCausal), {{"score", "s + slope[h] * (k - q)"}}, {kSlope})},
+                    Case{fp8(of("fp8_d64", 64)), {}, 128, "0xa0"}, Case{fp8(of("fp8_d128", 128)), {}, 168, "0xe8"},
+                    Case{fp8(grouped(of("fp8_d128_causal", 128, kCausalLse))), {}, 168, "0xe8"},
+                    Case{fp8(of("fp8_d128_fma", 128)), {{"fma_exps", n(2)}}, 168, "0xe8"},
+                    Case{fp8(of("fp8_d192", 192)), {}, 168, "0xe8"}, Case{fp8(of("fp8_d256", 256))},
+                    Case{fp8(of("fp8_d256_causal", 256, kCausal))},
                     Case{{"packed", {{"d", 128}}, kCausalLse, {{"lengths", "100,4096,333"}}}},
                     Case{{"ragged", {{"L", 128}, {"d", 128}}, kCausal, {{"kv_lengths", "1000,4096,333"}}}}),
     [](const auto& test) { return test.param.problem.name; });
