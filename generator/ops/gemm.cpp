@@ -10,6 +10,7 @@
 #include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
+#include "generator/ops/gemm_groups.h"
 #include "generator/ops/gemm_inputs.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/gemm_shape.h"
@@ -109,19 +110,31 @@ expr::Map with_gate(expr::Map formula, const Shape& s) {
   return formula;
 }
 
+/// The tensors of `all`, but of those with the index n alone the elements of one expert.
+pointwise::TensorReader of_expert(pointwise::TensorReader all, int64_t first_column) {
+  if (first_column == 0) return all;
+  return [all = std::move(all), first_column](const TensorArg& tensor, std::span<const int64_t> row, int64_t first,
+                                              std::span<double> out) {
+    const bool by_column = tensor.indices == std::vector<std::string>{"n"};
+    all(tensor, row, by_column ? first_column + first : first, out);
+  };
+}
+
 class Gemm final : public Op {
  public:
-  std::string name() const override { return "gemm"; }
+  explicit Gemm(bool grouped) : grouped_(grouped) {}
+  std::string name() const override { return grouped_ ? "grouped_gemm" : "gemm"; }
 
   Result<Problem> complete(Problem p) const override {
+    if (grouped_) ROOFGEN_CHECK(gemm::complete_groups(p));
     for (const char* dim : {"M", "N", "K"}) {
-      if (!p.dims.count(dim)) return usage(fmt::format("gemm needs {}", dim));
+      if (!p.dims.count(dim)) return usage(fmt::format("{} needs {}", name(), dim));
       if (const int64_t value = p.dims[dim]; value < 1 || value > kMaxDim)
         return usage(fmt::format("{} is {}; 1 to {} was expected", dim, value, kMaxDim));
     }
     if (p.dtype == DType::kFp32 || p.dtype == DType::kInt32)
-      return usage(fmt::format("gemm has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected",
-                               to_string(p.dtype)));
+      return usage(fmt::format("{} has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected",
+                               name(), to_string(p.dtype)));
     p.texts.emplace("epilogue", "acc");
     for (const auto& [text, preset] : {std::pair{"a_layout", "row"}, std::pair{"b_layout", "col"}})
       if (const std::string layout = p.texts.emplace(text, preset).first->second; layout != "row" && layout != "col")
@@ -141,14 +154,19 @@ class Gemm final : public Op {
     const Shape s(p);
     const std::pair<const char*, double> sizes[] = {
         {"A", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * size_of(s.dtype)},
-        {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.n) * size_of(s.dtype)},
+        {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.side_by_side().n) * size_of(s.dtype)},
         {"C", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * 4}};
     for (const auto& [tensor, bytes] : sizes)
       if (bytes > kMaxTensorBytes)
         return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
+    if (s.side_by_side().n > kMaxDim)
+      return usage(fmt::format("{} experts of {} columns have {} in all; at most {} were expected", s.experts, s.n,
+                               s.side_by_side().n, kMaxDim));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
-    ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y"}));
+    std::vector<std::string> own{"A", "B", "C", "T", "partial", "y"};
+    if (grouped_) own.push_back("offsets");
+    ROOFGEN_CHECK(check_declared(p.args, name(), own));
     ROOFGEN_CHECK(epilogue(p));
     return p;
   }
@@ -161,9 +179,11 @@ class Gemm final : public Op {
     std::vector<Buffer> out{{"A", s.dtype, bytes(s.a_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"B", s.dtype, bytes(s.b_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
+    if (grouped_)
+      out.push_back({"offsets", DType::kInt32, static_cast<uint64_t>(s.experts + 1) * 4, Buffer::Role::kInput});
     if (const auto formula = epilogue(problem))
       for (const TensorArg& t : formula->tensors()) {
-        int64_t count = 1;
+        int64_t count = t.indices == std::vector<std::string>{"n"} ? s.experts : 1;
         for (const std::string& index : t.indices) count *= index == "m" ? s.m : s.n;
         out.push_back({t.name, t.dtype, bytes(count, 1, t.dtype), Buffer::Role::kInput});
       }
@@ -176,6 +196,14 @@ class Gemm final : public Op {
     for (const auto& [name, value] : problem.texts) out[name] = value;
     const Shape s(problem);
     const int64_t esize = size_of(s.dtype);
+    out["grouped"] = grouped_;
+    if (grouped_) {
+      const gemm::Groups groups(problem);
+      expr::Map row_tiles;
+      for (const int64_t height : {64, 128, 192, 256}) row_tiles[std::to_string(height)] = groups.row_tiles(height);
+      out["row_tiles_of"] = std::move(row_tiles);  // by BM
+      out["experts_used"] = groups.used();
+    }
     out["rows"] = s.m;
     out["cols"] = s.n;  // of the product, which the row kernel reads
     out["dtype"] = to_string(s.dtype);
@@ -215,8 +243,9 @@ class Gemm final : public Op {
   Problem reduced(const Problem& problem) const override {
     constexpr int64_t kWhole = 512, kTile = 256;
     Problem out = problem;
+    if (grouped_) out = gemm::with_few_rows(std::move(out));
     for (const char* dim : {"M", "N"})
-      if (int64_t& size = out.dims[dim]; size > kWhole) size = kTile + size % kTile;
+      if (int64_t& size = out.dims[dim]; size > kWhole && !(grouped_ && *dim == 'M')) size = kTile + size % kTile;
     const Result<Formula> formula = epilogue(problem);
     if (formula && formula->reductions() > 0) out.dims["N"] = problem.dims.at("N");
     return out;
@@ -224,7 +253,9 @@ class Gemm final : public Op {
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {1, 1, s.m, s.cols()};
+    Extent out{1, 1, s.m, s.cols()};
+    if (grouped_) out.groups = gemm::Groups(problem).offsets();
+    return out;
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
@@ -254,18 +285,32 @@ class Gemm final : public Op {
     const Shape s(problem);
     RequiredWork out;
     out.mma_flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+    for (const Buffer& b : buffers(problem)) out.dram_bytes += distinct_bytes(problem, b);
     if (const auto formula = epilogue(problem))
       out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
     out.exps += gate_work(s).exps * static_cast<double>(s.m) * static_cast<double>(s.cols());
     return out;
   }
 
+  double distinct_bytes(const Problem& problem, const Buffer& buffer) const override {
+    const double all = static_cast<double>(buffer.bytes);
+    if (!grouped_ || buffer.name != "B") return all;
+    const gemm::Groups groups(problem);
+    return all * static_cast<double>(groups.used()) / static_cast<double>(groups.count());
+  }
+
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
+    if (buffer == "offsets") {
+      const gemm::Groups groups(problem);
+      const std::vector<int32_t> offsets(groups.offsets().begin(), groups.offsets().end());
+      const std::span<const std::byte> bytes = std::as_bytes(std::span(offsets));
+      std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+      return;
+    }
     if (buffer == "A" || buffer == "B") {
       const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
-      return gemm::OperandContents(Shape(problem), pattern, operand).fill(offset, out);
+      return gemm::OperandContents(Shape(problem).side_by_side(), pattern, operand).fill(offset, out);
     }
     DType dtype = tensor_dtype(problem.dtypes.at("out"));
     for (const TensorArg& arg : problem.args)
@@ -282,6 +327,11 @@ class Gemm final : public Op {
   }
 
  private:
+  /// compare() of rows of one expert, whose columns of the product begin at `first_column` of Shape::side_by_side().
+  Result<Comparison> compare_rows(const Problem& problem, InputPattern pattern, const std::string& variant,
+                                  const std::string& stage, const Region& region, int64_t first_column,
+                                  const ElementReader& read) const;
+
   static int64_t alignment(int64_t bytes) {
     int64_t out = 16;
     while (bytes % out != 0) out /= 2;
@@ -299,6 +349,8 @@ class Gemm final : public Op {
       return usage("an output cannot be tf32; fp32 was expected");
     return {};
   }
+
+  bool grouped_;
 };
 
 /// One variant for each number of slabs with enough work per slab.
@@ -332,6 +384,26 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
 
 Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                                  const std::string& stage, const Region& region, const ElementReader& read) const {
+  if (!grouped_) return compare_rows(problem, pattern, variant, stage, region, 0, read);
+  const gemm::Groups groups(problem);
+  Comparison out;
+  for (int64_t e = 0; e < groups.count(); ++e) {
+    Region rows = region;
+    rows.row_begin = std::max(rows.row_begin, groups.begin(e));
+    rows.row_end = std::min(rows.row_end, groups.end(e));
+    if (rows.row_begin >= rows.row_end) continue;
+    ROOFGEN_TRY(const Comparison c,
+                compare_rows(problem, pattern, variant, stage, rows, e * problem.dims.at("N"), read));
+    out.rows += c.rows;
+    out.worst = std::max(out.worst, c.worst);
+    if (out.failure.empty() && !c.failure.empty()) out.failure = fmt::format("expert {}: {}", e, c.failure);
+  }
+  return out;
+}
+
+Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern pattern, const std::string& variant,
+                                      const std::string& stage, const Region& region, int64_t first_column,
+                                      const ElementReader& read) const {
   const Shape s(problem);
   const Extent extent = this->extent(problem), product{1, 1, s.m, s.n};
   ROOFGEN_TRY(const Formula formula, epilogue(problem));
@@ -345,8 +417,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
       s.dtype == DType::kInt8 && s.out == DType::kInt32 && problem.texts.at("epilogue") == "acc" && s.gated.empty();
   // The accumulators of a row, rounded to `stored` if they are stored between kernels.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
-    const auto products = gemm::products_of(
-        s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
+    const auto products = gemm::products_of(s.side_by_side(), pattern,
+                                            {part.row_begin, part.row_end, first_column + part.col_begin * halves,
+                                             first_column + part.col_end * halves, k_begin, k_end});
     return [=, &s, &part](int64_t row, int64_t first, int64_t count) {
       std::vector<Estimate> out(static_cast<size_t>(count));
       const size_t start =
@@ -387,11 +460,12 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
     return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);
   }
   const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? stored_dtype(s) : DType::kFp32);
-  if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
+  const pointwise::TensorReader tensors =
+      of_expert(contents_reader(formula.vocabulary().indices, product, pattern), first_column);
+  if (s.gated.empty()) return compare_formula(formula, part, extent, tensors, sums, read);
 
   // A gated output is compared as the identity of a source: the product of both halves.
   ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
-  const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
   const bool fast = !pointwise::is_exact(s.out);
   return compare_formula(
       written, part, extent, pattern,
@@ -415,7 +489,12 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
 }  // namespace
 
 const Op& gemm_op() {
-  static const Gemm op;
+  static const Gemm op(false);
+  return op;
+}
+
+const Op& grouped_gemm_op() {
+  static const Gemm op(true);
   return op;
 }
 

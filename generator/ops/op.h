@@ -54,6 +54,9 @@ struct Extent {
   int64_t batch = 1, heads = 1, rows = 1, cols = 0;
   /// Rows of each batch where index data decides them (docs/regions.md); `rows` is the largest. Empty: `rows` each.
   std::vector<int64_t> batch_rows = {};
+  /// Rows at which row tiles begin anew, and the number of rows: the groups of a grouped GEMM. Empty: one group. Grid
+  /// axes with GridAxis::by_group count the tiles of one group after those of another.
+  std::vector<int64_t> groups = {};
   int64_t rows_of(int64_t b) const { return batch_rows.empty() ? rows : batch_rows[static_cast<size_t>(b)]; }
 };
 
