@@ -33,6 +33,8 @@ constexpr struct {
     {"--N", "N", kGemmSizes, "columns of B and of the output"},
     {"--K", "K", kGemmSizes, "columns of A, rows of B: the reduction dimension"},
     {"--experts", "experts", kGrouped, "experts, each with its own B [as many as --sizes]"},
+    {"--tokens", "tokens", kGrouped, "tokens that are routed: M is tokens x topk"},
+    {"--topk", "topk", kGrouped, "experts of each token"},
     {"--rows", "rows", kRowsSizes, "rows"},
     {"--cols", "cols", kRowsSizes, "elements of a row: the reduction dimension"},
 };
@@ -44,6 +46,7 @@ constexpr struct {
     {"--lse", "lse", kAttention, "also write the log-sum-exp of each row"},
     {"--rotary-table", "rotary_table", kAttention, "cosines and sines of --rotary come from a tensor"},
     {"--append", "append", kAttention, "the last L keys are new: write K_new and V_new to the cache first"},
+    {"--gather", "gather", kGrouped, "A has a row for each token; an index has the token of each routed row"},
     {"--residual", "residual", kRows, "add residual[m,n] first; the norms also write the sum"},
     {"--bias", "bias", " layernorm ", "add bias[n] last"},
 };

@@ -120,6 +120,26 @@ pointwise::TensorReader of_expert(pointwise::TensorReader all, int64_t first_col
   };
 }
 
+/// Rows of A in the order of their experts, element by element.
+Result<Comparison> compare_gathered(const Shape& s, InputPattern pattern, const Region& region,
+                                    const ElementReader& read) {
+  const gemm::Routing routing(s.tokens);
+  const gemm::OperandContents contents(s, pattern, gemm::Operand::kA);
+  Judge judge("G");
+  std::vector<double> expected(static_cast<size_t>(s.k)), got(expected.size());
+  for (int64_t row = region.row_begin; row < region.row_end; ++row) {
+    contents.values(static_cast<uint64_t>(routing.token_of(row) * s.a_stride()), expected);
+    std::vector<bool> valid(got.size(), true);
+    ROOFGEN_CHECK(read("G", static_cast<uint64_t>(row * s.a_stride()), got, &valid));
+    for (size_t k = 0; k < got.size(); ++k)
+      judge.element(row, static_cast<int64_t>(k), got[k], valid[k], expected[k], 0);
+  }
+  Comparison out;
+  out.rows = static_cast<uint64_t>(region.row_end - region.row_begin);
+  judge.add_to(out);
+  return out;
+}
+
 class Gemm final : public Op {
  public:
   explicit Gemm(bool grouped) : grouped_(grouped) {}
@@ -165,7 +185,7 @@ class Gemm final : public Op {
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
     std::vector<std::string> own{"A", "B", "C", "T", "partial", "y"};
-    if (grouped_) own.push_back("offsets");
+    if (grouped_) own.insert(own.end(), {"offsets", "row_tokens", "G"});
     ROOFGEN_CHECK(check_declared(p.args, name(), own));
     ROOFGEN_CHECK(epilogue(p));
     return p;
@@ -181,6 +201,8 @@ class Gemm final : public Op {
                             {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
     if (grouped_)
       out.push_back({"offsets", DType::kInt32, static_cast<uint64_t>(s.experts + 1) * 4, Buffer::Role::kInput});
+    if (s.tokens > 0)
+      out.push_back({"row_tokens", DType::kInt32, static_cast<uint64_t>(s.m) * 4, Buffer::Role::kInput});
     if (const auto formula = epilogue(problem))
       for (const TensorArg& t : formula->tensors()) {
         int64_t count = t.indices == std::vector<std::string>{"n"} ? s.experts : 1;
@@ -197,6 +219,7 @@ class Gemm final : public Op {
     const Shape s(problem);
     const int64_t esize = size_of(s.dtype);
     out["grouped"] = grouped_;
+    out["gather"] = out["routed"] = s.tokens > 0;
     if (grouped_) {
       const gemm::Groups groups(problem);
       expr::Map row_tiles;
@@ -220,6 +243,7 @@ class Gemm final : public Op {
     out["a_gather"] = !s.a_rows && esize != 2;
     out["b_gather"] = s.b_rows && esize != 2;
     out["a_align"] = alignment(s.a_stride() * esize);
+    out["row_align"] = std::min(alignment(s.a_stride() * esize), alignment(s.k * esize));
     out["b_align"] = alignment(s.b_stride() * esize);
     expr::Map scalars;
     for (const char* name : {"alpha", "beta", "scale"}) scalars[name] = problem.reals.at(name);
@@ -259,7 +283,15 @@ class Gemm final : public Op {
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
-    return {256, formula && formula->reductions() > 0 ? 0 : 256, 256, true};
+    // A multiple of every height of a tile.
+    return {256, formula && formula->reductions() > 0 ? 0 : 256, grouped_ ? 768 : 256, true};
+  }
+  /// A tile of grouped rows begins anywhere, and reads rows of A beyond those that it writes.
+  std::vector<RowRange> rows_fed(const Problem& problem, const std::string& stage, RowRange slice) const override {
+    constexpr int64_t kTallestTile = 256;
+    if (stage != "gather") return {slice};
+    return {
+        {std::max<int64_t>(0, slice.first - kTallestTile), std::min(Shape(problem).m, slice.second + kTallestTile)}};
   }
   uint64_t default_evals() const override { return 40; }
 
@@ -306,6 +338,14 @@ class Gemm final : public Op {
       const std::vector<int32_t> offsets(groups.offsets().begin(), groups.offsets().end());
       const std::span<const std::byte> bytes = std::as_bytes(std::span(offsets));
       std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+      return;
+    }
+    if (buffer == "row_tokens") {
+      const gemm::Routing routing(Shape(problem).tokens);
+      for (size_t i = 0; i < out.size(); ++i) {
+        const auto token = static_cast<int32_t>(routing.token_of(static_cast<int64_t>((offset + i) / 4)));
+        out[i] = static_cast<std::byte>(token >> ((offset + i) % 4 * 8) & 0xff);
+      }
       return;
     }
     if (buffer == "A" || buffer == "B") {
@@ -358,7 +398,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
   for (const Variant& v : loaded) {
-    if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
+    if (!grouped_ && v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
       continue;  // no unfused form
     if (v.name == kSplitVariant) {
       for (const int64_t splits : kSplits) {
@@ -385,6 +425,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
 Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                                  const std::string& stage, const Region& region, const ElementReader& read) const {
   if (!grouped_) return compare_rows(problem, pattern, variant, stage, region, 0, read);
+  if (stage == "gather") return compare_gathered(Shape(problem), pattern, region, read);
   const gemm::Groups groups(problem);
   Comparison out;
   for (int64_t e = 0; e < groups.count(); ++e) {
@@ -455,11 +496,12 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
     }
     return out;
   }
-  if (variant == "unfused" && stage == "gemm") {
+  const bool stored_sums = variant == "unfused" && !grouped_;
+  if (stored_sums && stage == "gemm") {
     ROOFGEN_TRY(const Formula stored, identity(problem, "T", stored_dtype(s)));
     return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);
   }
-  const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? stored_dtype(s) : DType::kFp32);
+  const SourceRow sums = sums_over(0, s.k, stored_sums ? stored_dtype(s) : DType::kFp32);
   const pointwise::TensorReader tensors =
       of_expert(contents_reader(formula.vocabulary().indices, product, pattern), first_column);
   if (s.gated.empty()) return compare_formula(formula, part, extent, tensors, sums, read);

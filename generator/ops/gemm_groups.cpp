@@ -32,6 +32,22 @@ std::vector<int64_t> uneven_sizes(int64_t rows, int64_t experts) {
   return out;
 }
 
+/// M of the routed tokens.
+Result<void> complete_routing(Problem& p) {
+  const bool tokens = p.dims.count("tokens") > 0, topk = p.dims.count("topk") > 0;
+  if (!tokens && !topk && p.flags["gather"]) return usage("--gather needs --tokens and --topk");
+  if (!tokens && !topk) return {};
+  if (!tokens || !topk)
+    return usage(fmt::format("--{} needs --{}", tokens ? "tokens" : "topk", tokens ? "topk" : "tokens"));
+  ROOFGEN_CHECK(in_range("tokens", p.dims["tokens"], 1, kMaxRows));
+  ROOFGEN_CHECK(in_range("topk", p.dims["topk"], 1, kMaxExperts));
+  const int64_t rows = p.dims["tokens"] * p.dims["topk"];
+  if (const int64_t given = p.dims.emplace("M", rows).first->second; given != rows)
+    return usage(fmt::format("M is {}, but {} tokens with {} experts each have {} rows; leave it out", given,
+                             p.dims["tokens"], p.dims["topk"], rows));
+  return {};
+}
+
 void set_sizes(Problem& p, const std::vector<int64_t>& sizes) {
   p.texts[kSizes] = fmt::format("{}", fmt::join(sizes, ","));
   p.dims["experts"] = static_cast<int64_t>(sizes.size());
@@ -41,6 +57,10 @@ void set_sizes(Problem& p, const std::vector<int64_t>& sizes) {
 }  // namespace
 
 bool is_grouped(const Problem& problem) { return problem.op == "grouped_gemm"; }
+
+Routing::Routing(int64_t tokens) : tokens_(tokens), step_(std::max<int64_t>(1, tokens * 5 / 8)) {
+  while (std::gcd(tokens_, step_) != 1) ++step_;
+}
 
 Groups::Groups(const Problem& problem) : offsets_{0} {
   const std::vector<int64_t> sizes = *parse_numbers("--sizes", problem.texts.at(kSizes), "size", 0, kMaxRows);
@@ -60,6 +80,7 @@ int64_t Groups::row_tiles(int64_t height) const {
 }
 
 Result<void> complete_groups(Problem& p) {
+  ROOFGEN_CHECK(complete_routing(p));
   const auto text = p.texts.find(kSizes);
   if (text == p.texts.end()) {
     for (const char* dim : {"M", "experts"})
@@ -77,7 +98,10 @@ Result<void> complete_groups(Problem& p) {
     return usage(fmt::format("experts is {}, but --sizes has {}; leave it out", given->second, experts));
   const int64_t rows = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
   if (const auto given = p.dims.find("M"); given != p.dims.end() && given->second != rows)
-    return usage(fmt::format("M is {}, but --sizes adds up to {} rows; leave one of them out", given->second, rows));
+    return usage(
+        p.dims.count("tokens")
+            ? fmt::format("--tokens and --topk give {} rows, but --sizes adds up to {}", given->second, rows)
+            : fmt::format("M is {}, but --sizes adds up to {} rows; leave one of them out", given->second, rows));
   if (rows < 1 || rows > kMaxRows)
     return usage(fmt::format("--sizes adds up to {} rows; 1 to {} were expected", rows, kMaxRows));
   set_sizes(p, sizes);
@@ -94,6 +118,12 @@ Problem with_few_rows(Problem problem) {
   for (const int64_t e : {int64_t{0}, largest, all.count() - 1}) {
     const int64_t size = all.end(e) - all.begin(e);
     sizes.push_back(size <= kFew ? size : kLeast + size % (kFew - kLeast));
+  }
+  if (const auto topk = problem.dims.find("topk"); topk != problem.dims.end()) {
+    // As many rows as some tokens have.
+    const int64_t rows = sizes[0] + sizes[1] + 1 + sizes[2], more = (topk->second - rows % topk->second) % topk->second;
+    sizes[1] += more;
+    problem.dims["tokens"] = (rows + more) / topk->second;
   }
   set_sizes(problem, {sizes[0], 0, sizes[1], 1, sizes[2]});
   return problem;

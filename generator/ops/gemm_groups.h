@@ -27,11 +27,22 @@ class Groups {
   std::vector<int64_t> offsets_;
 };
 
+/// Which token each routed row is of. Every token has `topk` rows, and rows in a row are of other tokens.
+class Routing {
+ public:
+  explicit Routing(int64_t tokens);
+  int64_t tokens() const { return tokens_; }
+  int64_t token_of(int64_t row) const { return row % tokens_ * step_ % tokens_; }
+
+ private:
+  int64_t tokens_, step_;  ///< step: prime to tokens
+};
+
 /// Whether the problem is grouped: its op is grouped_gemm.
 bool is_grouped(const Problem& problem);
 
-/// Sets the dims M and experts and the text sizes, "700,0,1300", each from the others. Without sizes they are uneven
-/// and the same on every machine. Exit::kUsage where they do not agree.
+/// Sets the dims M and experts and the text sizes, "700,0,1300", each from the others; M also from tokens and topk.
+/// Without sizes they are uneven and the same on every machine. Exit::kUsage where they do not agree.
 Result<void> complete_groups(Problem& problem);
 
 /// A problem with few rows that still has an empty expert, one with a single row, and the largest of `problem`.

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "generator/expr/expr.h"
@@ -131,6 +132,11 @@ class Op {
     bool tile = false;
   };
   virtual Slice slice(const Problem& problem) const = 0;
+  /// The rows that a stage of several computes for a slice of the last: those that later stages read.
+  using RowRange = std::pair<int64_t, int64_t>;
+  virtual std::vector<RowRange> rows_fed(const Problem&, const std::string& /*stage*/, RowRange slice) const {
+    return {slice};
+  }
   /// The rows of a slice that have all that a pattern varies.
   virtual int64_t least_rows(const Problem&, InputPattern) const { return 1; }
   /// Problems with the output of this one and a shorter sum behind each element, the shortest first: on them every tile

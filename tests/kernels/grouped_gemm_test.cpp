@@ -20,10 +20,11 @@ struct Grouped {
   DType dtype = DType::kBf16;
   std::string gated = {};
   std::map<std::string, int64_t> dims = {};  ///< besides N and K
+  bool gather = false;
 };
 
 Result<Problem> grouped(const Grouped& g) {
-  Problem p{"grouped_gemm", g.dims, g.dtype, {}, {}};
+  Problem p{"grouped_gemm", g.dims, g.dtype, {{"gather", g.gather}}, {}};
   p.dims["N"] = g.N, p.dims["K"] = g.K;
   p.texts = {{"epilogue", g.epilogue}, {"gated", g.gated}};
   if (!g.sizes.empty()) p.texts["sizes"] = g.sizes;
@@ -58,6 +59,32 @@ TEST(GroupedGemmOp, RefusesSizesThatDoNotAgree) {
             "      |   ^~");
   EXPECT_NE(refusal({"3,four", 8, 8}).find("a size was expected; sizes are whole numbers"), std::string::npos);
   EXPECT_NE(refusal({"3,4", 1 << 30, 8}).find("2 experts of 1073741824 columns"), std::string::npos);
+}
+
+TEST(GroupedGemmOp, RefusesTokensThatDoNotAgree) {
+  const auto of = [](std::map<std::string, int64_t> dims, const std::string& sizes = "") {
+    return refusal({sizes, 8, 8, "acc", DType::kBf16, "", std::move(dims), true});
+  };
+  EXPECT_EQ(of({{"M", 8}, {"experts", 2}}), "error: --gather needs --tokens and --topk");
+  EXPECT_EQ(of({{"tokens", 8}, {"experts", 2}}), "error: --tokens needs --topk");
+  EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}, {"M", 15}, {"experts", 2}}),
+            "error: M is 15, but 8 tokens with 2 experts each have 16 rows; leave it out");
+  EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}}, "9,8"),
+            "error: --tokens and --topk give 16 rows, but --sizes adds up to 17");
+  EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}}, "9,7"), "accepted");
+}
+
+TEST(GroupedGemmOp, EveryTokenHasItsRowsAndTheNextRowIsAnother) {
+  for (const int64_t tokens : {1, 2, 3, 8, 12, 97, 4096}) {
+    const gemm::Routing routing(tokens);
+    std::map<int64_t, int> rows;
+    for (int64_t row = 0; row < 3 * tokens; ++row) {
+      ++rows[routing.token_of(row)];
+      if (tokens > 1) EXPECT_NE(routing.token_of(row), routing.token_of(row + 1));
+    }
+    EXPECT_EQ(rows.size(), static_cast<size_t>(tokens));
+    for (const auto& [token, count] : rows) EXPECT_EQ(count, 3) << token;
+  }
 }
 
 TEST(GroupedGemmOp, DefaultSizesAreUnevenAndAddUp) {
@@ -132,7 +159,8 @@ TEST(GroupedGemmOp, TheReferenceIsTheSumOverTheRowsExpert) {
       }
       return Result<void>();
     };
-    const auto c = grouped_gemm_op().compare(problem, InputPattern::kNormal, "fused", "grouped_gemm", {0, 0, 0, 9}, read);
+    const auto c =
+        grouped_gemm_op().compare(problem, InputPattern::kNormal, "fused", "grouped_gemm", {0, 0, 0, 9}, read);
     ASSERT_TRUE(c) << to_string(c.error());
     EXPECT_EQ(c->rows, 9u);
     EXPECT_EQ(c->failure.empty(), shift == 0) << c->failure;
@@ -254,8 +282,8 @@ TEST_P(GroupedMutants, AreCaught) {
   ASSERT_TRUE(problem) << to_string(problem.error());
   const Pins mma{{"BM", int64_t{64}}, {"BN", int64_t{64}}, {"group", int64_t{2}}};
   const Pins pins = m.variant == "fused" ? mma : narrow({{"group", 2}});
-  expect_caught(run({*problem, m.variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
-                1.9);
+  expect_caught(run({*problem, m.variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}),
+                m.by, 1.9);
 }
 
 const std::string kTile = "lib/group_tile.cuh", kWarpgroup = "gemm/warpgroup.cu.jinja", kMma = "gemm/gemm.cu.jinja";

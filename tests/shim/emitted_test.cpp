@@ -56,9 +56,9 @@ TEST(Emitted, GatedGemmInTwoKernels) {
 }
 
 TEST(Emitted, GroupedGemmRunsForOtherExpertsToo) {
-  for (const char* variant : {"fused", "warpgroup"})
-    embed(std::string("grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ") + variant,
-          "grouped_gemm");
+  const std::string emit = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ";
+  embed(emit + "fused", "grouped_gemm", "'-DSIZES=experts,N,K,K,K,M'");
+  embed(emit + "warpgroup", "grouped_gemm", "'-DSIZES=experts,N,K,M,K,K'");
 }
 
 TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }

@@ -243,9 +243,14 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
         continue;
       out.run.push_back(region);
       if (run == Run::kFeed) {
-        out.run.back().row_begin = row / plan_.fed_rows * plan_.fed_rows;
-        out.run.back().row_end =
-            std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch));
+        const int64_t begin = row / plan_.fed_rows * plan_.fed_rows;
+        out.run.pop_back();
+        for (const auto& [from, to] :
+             op_.rows_fed(site.problem, variant_.stages[stage_index].name,
+                          {begin, std::min(begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch))})) {
+          out.run.push_back(region);
+          out.run.back().row_begin = from, out.run.back().row_end = to;
+        }
       }
       if (variant_.stages.size() > 1 && head != a.head) continue;
       if (plan_.full || !plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {

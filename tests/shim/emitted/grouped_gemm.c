@@ -1,4 +1,5 @@
-/* grouped_gemm.h of `emit grouped_gemm`, at its tuned sizes and at others and other numbers of experts. */
+/* grouped_gemm.h of `emit grouped_gemm`, at its tuned sizes and at others and other numbers of experts. SIZES: the sizes, in
+ * the order of the header. */
 #include "out/grouped_gemm.h"
 
 #include "host.h"
@@ -16,8 +17,7 @@ static int run(int64_t N, int64_t K, const int32_t* sizes, int experts) {
   snprintf(what, sizeof what, "%d rows of %d experts", (int)M, experts);
   CUfunction kernel = load("out/grouped_gemm.ptx", GROUPED_GEMM_ENTRY);
   must(grouped_gemm_prepare(kernel), "grouped_gemm_prepare");
-  must(grouped_gemm_launch(kernel, 0, a.device, b.device, bias.device, c.device, on_device, experts, N, K, M, K, K),
-       what);
+  must(grouped_gemm_launch(kernel, 0, a.device, b.device, bias.device, c.device, on_device, SIZES), what);
   float* got = read_back(c);
   for (int e = 0; e < experts; ++e)
     for (int64_t m = offsets[e]; m < offsets[e + 1]; ++m)
