@@ -264,6 +264,65 @@ TEST(GroupedGemm, RandomSizesAreRight) {
   }
 }
 
+// ---- Gathered rows ---------------------------------------------------------------------------------
+
+Grouped gathered(const std::string& sizes, int64_t tokens, int64_t topk, int64_t N, int64_t K,
+                 const std::string& epilogue = "acc", DType dtype = DType::kBf16) {
+  return {sizes, N, K, epilogue, dtype, "", {{"tokens", tokens}, {"topk", topk}}, true};
+}
+
+struct Gathered {
+  std::string name, variant;
+  Grouped problem;
+  Pins pins = {}, gather = {};
+};
+void PrintTo(const Gathered& c, std::ostream* out) { *out << c.name; }
+
+class GroupedGather : public testing::TestWithParam<Gathered> {};
+
+TEST_P(GroupedGather, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Gathered& g = GetParam();
+  const auto problem = grouped(g.problem);
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const auto runs =
+      run({*problem, g.variant, {{"grouped_gemm", g.pins}, {"gather", g.gather}}, InputPattern::kNormal, {}});
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+}
+
+const Pins kSmallMma{{"BM", int64_t{64}}, {"BN", int64_t{64}}};
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GroupedGather,
+    testing::Values(
+        Gathered{"mma", "fused", gathered("70,0,1,63", 67, 2, 136, 200)},
+        Gathered{"mma_small_tiles", "fused", gathered("70,0,1,63", 67, 2, 136, 200), kSmallMma},
+        Gathered{"mma_rows_of_4_bytes", "fused", gathered("70,0,1,63", 67, 2, 136, 202), kSmallMma},
+        Gathered{"mma_int8", "fused", gathered("70,0,1,63", 67, 2, 136, 204, "acc", DType::kInt8)},
+        Gathered{"warpgroups", "warpgroup", gathered("170,0,1,99", 135, 2, 320, 200)},
+        Gathered{"warpgroups_narrow", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 328), narrow()},
+        Gathered{"warpgroups_of_five_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 456),
+                 narrow({{"stages", 5}})},
+        Gathered{"warpgroups_less_steps_than_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 136),
+                 narrow({{"stages", 3}})},
+        Gathered{"warpgroups_one_step", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 24), narrow()},
+        Gathered{"warpgroups_strip", "warpgroup", gathered("70,1,40", 37, 3, 320, 200), narrow({{"wide", 4}})},
+        Gathered{"warpgroups_pingpong", "warpgroup", gathered("70,1,40", 37, 3, 400, 328), pingpong()},
+        Gathered{"warpgroups_tf32", "warpgroup", gathered("70,0,41", 37, 3, 136, 76, "acc", DType::kTf32), narrow()},
+        Gathered{"warpgroups_of_three_groups",
+                 "warpgroup",
+                 gathered("170,0,1,99", 135, 2, 200, 200),
+                 {{"BM", int64_t{192}}, {"BN", int64_t{96}}, {"groups", int64_t{3}}}},
+        Gathered{"two_kernels", "unfused", gathered("70,0,1,63", 67, 2, 136, 200, "acc + bias[n]")},
+        Gathered{"two_kernels_odd", "unfused", gathered("70,0,1,63", 67, 2, 137, 201)},
+        Gathered{"two_kernels_of_many_threads",
+                 "unfused",
+                 gathered("70,0,1,63", 67, 2, 136, 2056),
+                 {},
+                 {{"row_threads", int64_t{128}}, {"batch", int64_t{2}}}},
+        Gathered{"two_kernels_of_warpgroups", "unfused_warpgroup", gathered("70,0,1,63", 67, 2, 136, 200), narrow()}),
+    [](const auto& test) { return test.param.name; });
+
 // ---- Mutants ---------------------------------------------------------------------------------------
 
 struct Mutant {
@@ -312,6 +371,53 @@ INSTANTIATE_TEST_SUITE_P(
                "fused"},
         Mutant{"mma_bias_of_the_first_expert", kMma, "{{ t.param }} += static_cast<long long>(rows.group) * N;", "",
                "fused"}),
+    [](const auto& test) { return test.param.name; });
+
+class GatherMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(GatherMutants, AreCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  const auto problem = grouped(gathered("70,0,1,129", 100, 2, 136, 456));
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const Pins pins = m.variant == "warpgroup" ? narrow({{"stages", 4}}) : kSmallMma;
+  expect_caught(run({*problem, m.variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}),
+                m.by, 1.9);
+}
+
+const std::string kRouted = "lib/routed_tile.cuh", kCopy = "lib/operand_copy.cuh",
+                  kGatherRows = "grouped_gemm/gather.cu.jinja";
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GatherMutants,
+    testing::Values(
+        Mutant{"copies_not_awaited", kRouted, "cp_async_wait<kLag>();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"awaited_a_stage_late", kRouted, "cp_async_wait<kLag>();", "cp_async_wait<kLag + 1>();", "warpgroup",
+               CaughtBy::kFinding},
+        Mutant{"last_copies_not_awaited", kRouted, "cp_async_wait<0>();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"no_barrier_of_the_warp", kRouted, "    __syncwarp();\n    if (lane == 0)", "    if (lane == 0)",
+               "warpgroup", CaughtBy::kFinding},
+        Mutant{"table_not_awaited", kRouted, "named_barrier(15, 128);", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"last_stages_not_signalled", kRouted, "for (; pending > 0; --pending) arrive(full);", "", "warpgroup",
+               CaughtBy::kFinding},
+        Mutant{"a_warp_too_few", kWarpgroup, "1 + 4);  // the load of B", "1 + 3);  // the load of B"},
+        Mutant{"swizzle_of_the_next_row", kRouted, "(piece ^ row % 8) * 16;", "(piece ^ (row + 1) % 8) * 16;"},
+        Mutant{"rows_of_the_pass_before", kRouted, "rows[16 * kPass] * row_bytes", "rows[0] * row_bytes"},
+        Mutant{"tail_not_zeroed", kRouted, "min(16, max(0, left - first));", "16;"},
+        Mutant{"k_of_the_first_step", kRouted, "* row_bytes + first), bytes);", "* row_bytes), bytes);"},
+        Mutant{"sorted_rows_of_a", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
+               "return min(m0 + row, M - 1);"},
+        Mutant{"tokens_of_the_first_tile", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
+               "return row_tokens[min(row, M - 1)];"},
+        Mutant{"mma_tokens_of_the_first_tile", kMma, "return row_tokens[min(m0 + row, M - 1)];",
+               "return row_tokens[min(row, M - 1)];", "fused"},
+        Mutant{"mma_rows_of_the_first_pass", kCopy, "row_of(row + kPass * kStep) * row_bytes;",
+               "row_of(row) * row_bytes;", "fused"},
+        Mutant{"mma_row_twice", kCopy, "    from -= row * row_bytes;\n", "", "fused"},
+        Mutant{"copied_in_place", kGatherRows, "row_tokens[row] * row_bytes);", "row * row_bytes);", "unfused"},
+        Mutant{"last_row_not_copied", kGatherRows, "if (row >= M) return;", "if (row >= M - 1) return;", "unfused"},
+        Mutant{"last_piece_not_copied", kGatherRows, "i < pieces; i += kRowThreads", "i < pieces - 1; i += kRowThreads",
+               "unfused"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
