@@ -13,7 +13,9 @@ constexpr const char* kAttention = " attention ";
 constexpr const char* kRows = " rmsnorm layernorm softmax map ";
 constexpr const char* kRowsSizes = " rmsnorm layernorm softmax map chain ";
 constexpr const char* kGemm = " gemm ";
-constexpr const char* kGemmSizes = " gemm chain ";
+constexpr const char* kGrouped = " grouped_gemm ";
+constexpr const char* kProducts = " gemm grouped_gemm ";
+constexpr const char* kGemmSizes = " gemm grouped_gemm chain ";
 
 /// Sizes. The help of one with a default ends in it.
 constexpr struct {
@@ -27,9 +29,12 @@ constexpr struct {
     {"--kv-len", "kv_len", kAttention, "key and value length [L, or the longest of --kv-lengths]"},
     {"--page", "page", kAttention, "K and V in pages of 16, 32, 64, 128 or 256 keys, found in a block table"},
     {"--rotary-dim", "rotary_dim", kAttention, "columns that --rotary rotates, a multiple of 16 [d]"},
-    {"--M", "M", kGemmSizes, "rows of A and of the output"},
+    {"--M", "M", kGemmSizes, "rows of A and of the output; grouped_gemm: of all experts [the sum of --sizes]"},
     {"--N", "N", kGemmSizes, "columns of B and of the output"},
     {"--K", "K", kGemmSizes, "columns of A, rows of B: the reduction dimension"},
+    {"--experts", "experts", kGrouped, "experts, each with its own B [as many as --sizes]"},
+    {"--tokens", "tokens", kGrouped, "tokens that are routed: M is tokens x topk"},
+    {"--topk", "topk", kGrouped, "experts of each token"},
     {"--rows", "rows", kRowsSizes, "rows"},
     {"--cols", "cols", kRowsSizes, "elements of a row: the reduction dimension"},
 };
@@ -41,6 +46,7 @@ constexpr struct {
     {"--lse", "lse", kAttention, "also write the log-sum-exp of each row"},
     {"--rotary-table", "rotary_table", kAttention, "cosines and sines of --rotary come from a tensor"},
     {"--append", "append", kAttention, "the last L keys are new: write K_new and V_new to the cache first"},
+    {"--gather", "gather", kGrouped, "A has a row for each token; an index has the token of each routed row"},
     {"--residual", "residual", kRows, "add residual[m,n] first; the norms also write the sum"},
     {"--bias", "bias", " layernorm ", "add bias[n] last"},
 };
@@ -48,13 +54,13 @@ constexpr struct {
 constexpr struct {
   const char *flag, *name, *ops, *help;
 } kReals[] = {
-    {"--scale", "scale", " attention gemm rmsnorm layernorm softmax map chain ",
+    {"--scale", "scale", " attention gemm grouped_gemm rmsnorm layernorm softmax map chain ",
      "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
     {"--softcap", "softcap", kAttention, "scores become cap * tanh(score / cap)"},
     {"--rotary-base", "rotary_base", kAttention,
      "pair i of --rotary turns by position * base^(-2i/rotary_dim) [10000]"},
-    {"--alpha", "alpha", " gemm map ", "`alpha` of the epilogue [1]"},
-    {"--beta", "beta", " gemm map ", "`beta` of the epilogue [1]"},
+    {"--alpha", "alpha", " gemm grouped_gemm map ", "`alpha` of the epilogue [1]"},
+    {"--beta", "beta", " gemm grouped_gemm map ", "`beta` of the epilogue [1]"},
     {"--eps", "eps", " rmsnorm layernorm ", "added to the mean square or the variance"},
 };
 
@@ -68,9 +74,10 @@ constexpr struct {
     {"--kv-layout", "kv_layout", kAttention, "K and V as [token, head, d] or [head, token, d]: nhd or hnd [nhd]"},
     {"--rotary", "rotary", kAttention, "rotate Q and K by position; pairs of columns: half or interleaved"},
     {"--kv-scales", "kv_scales", kAttention, "scales of fp8: one per tensor or per K/V head [tensor]"},
-    {"--epilogue", "epilogue", kGemm, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
-    {"--gated", "gated", kGemm, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
+    {"--epilogue", "epilogue", kProducts, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
+    {"--gated", "gated", kProducts, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
     {"--scales", "scales", kGemm, "of fp8 operands: block (A: 1 row x 128 of k, B: 128 of k x 128 columns)"},
+    {"--sizes", "sizes", kGrouped, "rows of each expert, 0 or more: 700,0,1300 [uneven]"},
     {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
     {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},
     {"--quant", "quant", kRows, "write fp8 or int8"},
@@ -85,10 +92,10 @@ void OpFlags::own(Flag flag, const char* ops, const char* group) { given_.push_b
 
 void OpFlags::declare(FlagSet app) {
   const auto group = [](const std::string& ops) {
-    return ops == kAttention                   ? "Attention"
-           : ops == kGemm || ops == kGemmSizes ? "GEMM"
-           : ops == kRows || ops == kRowsSizes ? "Norms, softmax, map"
-                                               : "Problem";
+    return ops == kAttention                                                          ? "Attention"
+           : ops == kGemm || ops == kGemmSizes || ops == kProducts || ops == kGrouped ? "GEMM"
+           : ops == kRows || ops == kRowsSizes                                        ? "Norms, softmax, map"
+                                                                                      : "Problem";
   };
   for (const auto& d : kDims)
     own(app.add_each<int64_t>(
@@ -109,14 +116,14 @@ void OpFlags::declare(FlagSet app) {
   own(app.add_each<std::string>(
           "--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; },
           "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
-      " gemm rmsnorm layernorm softmax map ", "Problem");
+      " gemm grouped_gemm rmsnorm layernorm softmax map ", "Problem");
   own(app.add_each<std::string>(
           "--kv-dtype", [this](const std::string& v) { dtypes_["kv"] = v; },
           "number format of K and V: fp8 (e4m3 with scales) [that of Q]"),
       kAttention, "Attention");
   // One --arg each; its commas are its own.
   own(app.add("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]").repeated(),
-      " attention gemm map chain ", "Problem");
+      " attention gemm grouped_gemm map chain ", "Problem");
 }
 
 Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {

@@ -63,6 +63,7 @@ struct Stage {
     int dim = 0;
     expr::Expr extent, step;
     bool reverse = false;
+    bool by_group = false;
   };
   std::vector<AxisSpec> axes;
   expr::Expr block, smem;

@@ -143,7 +143,7 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
   Launch launch;
   uint64_t extent[3] = {1, 1, 1};
   for (const Stage::AxisSpec& spec : stage.axes) {
-    GridAxis axis{spec.name, spec.dim, 1, 1, spec.reverse};
+    GridAxis axis{spec.name, spec.dim, 1, 1, spec.reverse, spec.by_group};
     ROOFGEN_TRY(axis.extent, spec.extent.eval_int(scope));
     ROOFGEN_TRY(axis.step, spec.step.eval_int(scope));
     ROOFGEN_CHECK(dimension(axis.extent, "grid axis"));

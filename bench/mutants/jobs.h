@@ -52,6 +52,9 @@ inline constexpr Job kJobs[] = {
      "BM=64,BN=64,stages=4"},
     {"gemm groups",
      "gemm --M 382 --N 124 --K 216 --variant fused --set BM=64,BN=64,group=4,store=direct,warps_n=1,warps_m=4"},
+    {"grouped gemm",
+     "grouped_gemm --sizes 126,0,1,62,190 --N 124 --K 200 --epilogue 'acc * 0.1 + bias[n]' --variant fused --set "
+     "BM=64,BN=64"},
     {"gemm reduces", "gemm --M 126 --N 124 --K 200 --epilogue 'acc * rsqrt(mean(acc * acc) + 0.001)' --variant fused"},
     {"gemm gated", "gemm --M 126 --N 248 --K 200 --gated silu --epilogue 'acc * 0.1 + bias[n]' --variant fused"},
     {"gemm split", "gemm --M 126 --N 60 --K 2100 --epilogue 'relu(acc * 0.05 + bias[n])' --variant split_k4"},

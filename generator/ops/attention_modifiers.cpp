@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <limits>
 
 #include "base/diagnostics.h"
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/attention_prologue.h"
+#include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/limits.h"
@@ -64,25 +64,7 @@ std::string offset_of(const TensorArg& t) {
 }  // namespace
 
 Result<std::vector<int64_t>> parse_lengths(const std::string& flag, const std::string& text) {
-  const auto wrong = [&](size_t begin, size_t end, std::string message) {
-    Error error = located_error({text, {flag, 1, 1}}, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)},
-                                std::move(message));
-    error.exit = Exit::kUsage;
-    return error;
-  };
-  std::vector<int64_t> out;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    int64_t length = 0;
-    const auto [stop, failure] = std::from_chars(text.data() + begin, text.data() + end, length);
-    if (failure != std::errc() || stop != text.data() + end || begin == end)
-      return wrong(begin, end,
-                   "a length was expected; lengths are whole numbers with commas between them, like 512,1024,33");
-    if (length < 1 || length > kMaxLength)
-      return wrong(begin, end, fmt::format("a length of 1 to {} was expected", kMaxLength));
-    out.push_back(length);
-    begin = end + 1;
-  }
+  ROOFGEN_TRY(std::vector<int64_t> out, parse_numbers(flag, text, "length", 1, kMaxLength));
   if (static_cast<int64_t>(out.size()) > kMaxSequences)
     return usage(fmt::format("{} has {} sequences; at most {} were expected", flag, out.size(), kMaxSequences));
   return out;

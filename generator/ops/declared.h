@@ -1,4 +1,5 @@
-// Checks of --arg for ops with elements [m,n]. Attention's tensors have other indices, in any order.
+// What users declare in text: --arg of ops with elements [m,n] (attention's tensors have other indices, in any order),
+// and lists of numbers.
 #pragma once
 
 #include <string>
@@ -14,5 +15,10 @@ namespace roofgen {
 /// caret for two indices other than [m,n], because kernels read its rows along rows of the output.
 Result<void> check_declared(const std::vector<TensorArg>& declared, std::string_view op,
                             const std::vector<std::string>& own);
+
+/// "512,1024,33" of the flag `flag`, each number from `low` to `high`. Exit::kUsage with a caret at the first that is
+/// not; `noun` is what one number is: "length".
+Result<std::vector<int64_t>> parse_numbers(const std::string& flag, const std::string& text, const std::string& noun,
+                                           int64_t low, int64_t high);
 
 }  // namespace roofgen

@@ -93,13 +93,19 @@ pointwise::TensorReader contents_reader(std::vector<std::string> indices, const 
 
 Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent,
                                    InputPattern pattern, const SourceRow& source, const ElementReader& read) {
+  const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, extent, pattern);
+  return compare_formula(formula, region, extent, tensors, source, read);
+}
+
+Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent,
+                                   const pointwise::TensorReader& tensors, const SourceRow& source,
+                                   const ElementReader& read) {
   const int64_t end = region.col_end < 0 ? extent.cols : region.col_end, count = end - region.col_begin;
   if (formula.reductions() > 0 && count != extent.cols)
     return Error{Exit::kFailed,
                  fmt::format("columns {} to {} of {} cannot be compared: the formula reduces over the row",
                              region.col_begin, end, extent.cols)};
   const std::vector<std::string>& indices = formula.vocabulary().indices;
-  const pointwise::TensorReader tensors = contents_reader(indices, extent, pattern);
   std::vector<OutputJudge> judges;
   for (const pointwise::Output& output : formula.outputs()) judges.emplace_back(output, extent.cols, read);
 

@@ -23,5 +23,9 @@ pointwise::TensorReader contents_reader(std::vector<std::string> indices, const 
 /// expected value (its rounding) + kSigmas sigma.
 Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent,
                                    InputPattern pattern, const SourceRow& source, const ElementReader& read);
+/// The same with tensors read by `tensors`.
+Result<Comparison> compare_formula(const pointwise::Formula& formula, const Region& region, const Extent& extent,
+                                   const pointwise::TensorReader& tensors, const SourceRow& source,
+                                   const ElementReader& read);
 
 }  // namespace roofgen

@@ -10,6 +10,7 @@
 #include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
+#include "generator/ops/gemm_groups.h"
 #include "generator/ops/gemm_inputs.h"
 #include "generator/ops/gemm_reference.h"
 #include "generator/ops/gemm_shape.h"
@@ -110,19 +111,51 @@ expr::Map with_gate(expr::Map formula, const Shape& s) {
   return formula;
 }
 
+/// The tensors of `all`, but of those with the index n alone the elements of one expert.
+pointwise::TensorReader of_expert(pointwise::TensorReader all, int64_t first_column) {
+  if (first_column == 0) return all;
+  return [all = std::move(all), first_column](const TensorArg& tensor, std::span<const int64_t> row, int64_t first,
+                                              std::span<double> out) {
+    const bool by_column = tensor.indices == std::vector<std::string>{"n"};
+    all(tensor, row, by_column ? first_column + first : first, out);
+  };
+}
+
+/// Rows of A in the order of their experts, element by element.
+Result<Comparison> compare_gathered(const Shape& s, InputPattern pattern, const Region& region,
+                                    const ElementReader& read) {
+  const gemm::Routing routing(s.tokens);
+  const gemm::OperandContents contents(s, pattern, gemm::Operand::kA);
+  Judge judge("G");
+  std::vector<double> expected(static_cast<size_t>(s.k)), got(expected.size());
+  for (int64_t row = region.row_begin; row < region.row_end; ++row) {
+    contents.values(static_cast<uint64_t>(routing.token_of(row) * s.a_stride()), expected);
+    std::vector<bool> valid(got.size(), true);
+    ROOFGEN_CHECK(read("G", static_cast<uint64_t>(row * s.a_stride()), got, &valid));
+    for (size_t k = 0; k < got.size(); ++k)
+      judge.element(row, static_cast<int64_t>(k), got[k], valid[k], expected[k], 0);
+  }
+  Comparison out;
+  out.rows = static_cast<uint64_t>(region.row_end - region.row_begin);
+  judge.add_to(out);
+  return out;
+}
+
 class Gemm final : public Op {
  public:
-  std::string name() const override { return "gemm"; }
+  explicit Gemm(bool grouped) : grouped_(grouped) {}
+  std::string name() const override { return grouped_ ? "grouped_gemm" : "gemm"; }
 
   Result<Problem> complete(Problem p) const override {
+    if (grouped_) ROOFGEN_CHECK(gemm::complete_groups(p));
     for (const char* dim : {"M", "N", "K"}) {
-      if (!p.dims.count(dim)) return usage(fmt::format("gemm needs {}", dim));
+      if (!p.dims.count(dim)) return usage(fmt::format("{} needs {}", name(), dim));
       if (const int64_t value = p.dims[dim]; value < 1 || value > kMaxDim)
         return usage(fmt::format("{} is {}; 1 to {} was expected", dim, value, kMaxDim));
     }
     if (p.dtype == DType::kFp32 || p.dtype == DType::kInt32)
-      return usage(fmt::format("gemm has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected",
-                               to_string(p.dtype)));
+      return usage(fmt::format("{} has no dtype {}; bf16, fp16, tf32 (fp32 in memory), fp8 or int8 was expected",
+                               name(), to_string(p.dtype)));
     p.texts.emplace("epilogue", "acc");
     for (const auto& [text, preset] : {std::pair{"a_layout", "row"}, std::pair{"b_layout", "col"}})
       if (const std::string layout = p.texts.emplace(text, preset).first->second; layout != "row" && layout != "col")
@@ -147,14 +180,19 @@ class Gemm final : public Op {
     const Shape s(p);
     const std::pair<const char*, double> sizes[] = {
         {"A", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * size_of(s.dtype)},
-        {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.n) * size_of(s.dtype)},
+        {"B", 1.0 * static_cast<double>(s.k) * static_cast<double>(s.side_by_side().n) * size_of(s.dtype)},
         {"C", 1.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * 4}};
     for (const auto& [tensor, bytes] : sizes)
       if (bytes > kMaxTensorBytes)
         return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
+    if (s.side_by_side().n > kMaxDim)
+      return usage(fmt::format("{} experts of {} columns have {} in all; at most {} were expected", s.experts, s.n,
+                               s.side_by_side().n, kMaxDim));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
-    ROOFGEN_CHECK(check_declared(p.args, name(), {"A", "B", "C", "T", "partial", "y", "a_scale", "b_scale"}));
+    std::vector<std::string> own{"A", "B", "C", "T", "partial", "y", "a_scale", "b_scale"};
+    if (grouped_) own.insert(own.end(), {"offsets", "row_tokens", "G"});
+    ROOFGEN_CHECK(check_declared(p.args, name(), own));
     ROOFGEN_CHECK(epilogue(p));
     return p;
   }
@@ -171,9 +209,13 @@ class Gemm final : public Op {
       out.push_back({"a_scale", DType::kFp32, bytes(s.m, s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
       out.push_back({"b_scale", DType::kFp32, bytes(s.n_blocks(), s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
     }
+    if (grouped_)
+      out.push_back({"offsets", DType::kInt32, static_cast<uint64_t>(s.experts + 1) * 4, Buffer::Role::kInput});
+    if (s.tokens > 0)
+      out.push_back({"row_tokens", DType::kInt32, static_cast<uint64_t>(s.m) * 4, Buffer::Role::kInput});
     if (const auto formula = epilogue(problem))
       for (const TensorArg& t : formula->tensors()) {
-        int64_t count = 1;
+        int64_t count = t.indices == std::vector<std::string>{"n"} ? s.experts : 1;
         for (const std::string& index : t.indices) count *= index == "m" ? s.m : s.n;
         out.push_back({t.name, t.dtype, bytes(count, 1, t.dtype), Buffer::Role::kInput});
       }
@@ -186,6 +228,15 @@ class Gemm final : public Op {
     for (const auto& [name, value] : problem.texts) out[name] = value;
     const Shape s(problem);
     const int64_t esize = size_of(s.dtype);
+    out["grouped"] = grouped_;
+    out["gather"] = out["routed"] = s.tokens > 0;
+    if (grouped_) {
+      const gemm::Groups groups(problem);
+      expr::Map row_tiles;
+      for (const int64_t height : {64, 128, 192, 256}) row_tiles[std::to_string(height)] = groups.row_tiles(height);
+      out["row_tiles_of"] = std::move(row_tiles);  // by BM
+      out["experts_used"] = groups.used();
+    }
     out["rows"] = s.m;
     out["cols"] = s.n;  // of the product, which the row kernel reads
     out["dtype"] = to_string(s.dtype);
@@ -203,6 +254,7 @@ class Gemm final : public Op {
     out["a_gather"] = !s.a_rows && esize != 2;
     out["b_gather"] = s.b_rows && esize != 2;
     out["a_align"] = alignment(s.a_stride() * esize);
+    out["row_align"] = std::min(alignment(s.a_stride() * esize), alignment(s.k * esize));
     out["b_align"] = alignment(s.b_stride() * esize);
     expr::Map scalars;
     for (const char* name : {"alpha", "beta", "scale"}) scalars[name] = problem.reals.at(name);
@@ -226,8 +278,9 @@ class Gemm final : public Op {
   Problem reduced(const Problem& problem) const override {
     constexpr int64_t kWhole = 512, kTile = 256;
     Problem out = problem;
+    if (grouped_) out = gemm::with_few_rows(std::move(out));
     for (const char* dim : {"M", "N"})
-      if (int64_t& size = out.dims[dim]; size > kWhole) size = kTile + size % kTile;
+      if (int64_t& size = out.dims[dim]; size > kWhole && !(grouped_ && *dim == 'M')) size = kTile + size % kTile;
     const Result<Formula> formula = epilogue(problem);
     if (formula && formula->reductions() > 0) out.dims["N"] = problem.dims.at("N");
     return out;
@@ -235,11 +288,21 @@ class Gemm final : public Op {
 
   Extent extent(const Problem& problem) const override {
     const Shape s(problem);
-    return {1, 1, s.m, s.cols()};
+    Extent out{1, 1, s.m, s.cols()};
+    if (grouped_) out.groups = gemm::Groups(problem).offsets();
+    return out;
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
-    return {256, formula && formula->reductions() > 0 ? 0 : 256, 256, true};
+    // A multiple of every height of a tile.
+    return {256, formula && formula->reductions() > 0 ? 0 : 256, grouped_ ? 768 : 256, true};
+  }
+  /// A tile of grouped rows begins anywhere, and reads rows of A beyond those that it writes.
+  std::vector<RowRange> rows_fed(const Problem& problem, const std::string& stage, RowRange slice) const override {
+    constexpr int64_t kTallestTile = 256;
+    if (stage != "gather") return {slice};
+    return {
+        {std::max<int64_t>(0, slice.first - kTallestTile), std::min(Shape(problem).m, slice.second + kTallestTile)}};
   }
   uint64_t default_evals() const override { return 40; }
 
@@ -265,18 +328,40 @@ class Gemm final : public Op {
     const Shape s(problem);
     RequiredWork out;
     out.mma_flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
+    for (const Buffer& b : buffers(problem)) out.dram_bytes += distinct_bytes(problem, b);
     if (const auto formula = epilogue(problem))
       out.exps = formula->cost().exps * static_cast<double>(s.m) * static_cast<double>(s.n);
     out.exps += gate_work(s).exps * static_cast<double>(s.m) * static_cast<double>(s.cols());
     return out;
   }
 
+  double distinct_bytes(const Problem& problem, const Buffer& buffer) const override {
+    const double all = static_cast<double>(buffer.bytes);
+    if (!grouped_ || buffer.name != "B") return all;
+    const gemm::Groups groups(problem);
+    return all * static_cast<double>(groups.used()) / static_cast<double>(groups.count());
+  }
+
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
+    if (buffer == "offsets") {
+      const gemm::Groups groups(problem);
+      const std::vector<int32_t> offsets(groups.offsets().begin(), groups.offsets().end());
+      const std::span<const std::byte> bytes = std::as_bytes(std::span(offsets));
+      std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
+      return;
+    }
+    if (buffer == "row_tokens") {
+      const gemm::Routing routing(Shape(problem).tokens);
+      for (size_t i = 0; i < out.size(); ++i) {
+        const auto token = static_cast<int32_t>(routing.token_of(static_cast<int64_t>((offset + i) / 4)));
+        out[i] = static_cast<std::byte>(token >> ((offset + i) % 4 * 8) & 0xff);
+      }
+      return;
+    }
     if (buffer == "A" || buffer == "B") {
       const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
-      return gemm::OperandContents(Shape(problem), pattern, operand).fill(offset, out);
+      return gemm::OperandContents(Shape(problem).side_by_side(), pattern, operand).fill(offset, out);
     }
     if (buffer == "a_scale" || buffer == "b_scale")
       return gemm::fill_scales(pattern, buffer == "a_scale" ? gemm::Operand::kA : gemm::Operand::kB, offset, out);
@@ -295,6 +380,11 @@ class Gemm final : public Op {
   }
 
  private:
+  /// compare() of rows of one expert, whose columns of the product begin at `first_column` of Shape::side_by_side().
+  Result<Comparison> compare_rows(const Problem& problem, InputPattern pattern, const std::string& variant,
+                                  const std::string& stage, const Region& region, int64_t first_column,
+                                  const ElementReader& read) const;
+
   static int64_t alignment(int64_t bytes) {
     int64_t out = 16;
     while (bytes % out != 0) out /= 2;
@@ -312,6 +402,8 @@ class Gemm final : public Op {
       return usage("an output cannot be tf32; fp32 was expected");
     return {};
   }
+
+  bool grouped_;
 };
 
 /// One variant for each number of slabs with enough work per slab.
@@ -319,7 +411,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
   for (const Variant& v : loaded) {
-    if (v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
+    if (!grouped_ && v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
       continue;  // no unfused form
     if (v.name.ends_with(kSplitVariant)) {
       for (const int64_t splits : kSplits) {
@@ -345,6 +437,27 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
 
 Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                                  const std::string& stage, const Region& region, const ElementReader& read) const {
+  if (!grouped_) return compare_rows(problem, pattern, variant, stage, region, 0, read);
+  if (stage == "gather") return compare_gathered(Shape(problem), pattern, region, read);
+  const gemm::Groups groups(problem);
+  Comparison out;
+  for (int64_t e = 0; e < groups.count(); ++e) {
+    Region rows = region;
+    rows.row_begin = std::max(rows.row_begin, groups.begin(e));
+    rows.row_end = std::min(rows.row_end, groups.end(e));
+    if (rows.row_begin >= rows.row_end) continue;
+    ROOFGEN_TRY(const Comparison c,
+                compare_rows(problem, pattern, variant, stage, rows, e * problem.dims.at("N"), read));
+    out.rows += c.rows;
+    out.worst = std::max(out.worst, c.worst);
+    if (out.failure.empty() && !c.failure.empty()) out.failure = fmt::format("expert {}: {}", e, c.failure);
+  }
+  return out;
+}
+
+Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern pattern, const std::string& variant,
+                                      const std::string& stage, const Region& region, int64_t first_column,
+                                      const ElementReader& read) const {
   const Shape s(problem);
   const Extent extent = this->extent(problem), product{1, 1, s.m, s.n};
   ROOFGEN_TRY(const Formula formula, epilogue(problem));
@@ -358,8 +471,9 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
       s.dtype == DType::kInt8 && s.out == DType::kInt32 && problem.texts.at("epilogue") == "acc" && s.gated.empty();
   // The accumulators of a row, rounded to `stored` if they are stored between kernels.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
-    const auto products = gemm::products_of(
-        s, pattern, {part.row_begin, part.row_end, part.col_begin * halves, part.col_end * halves, k_begin, k_end});
+    const auto products = gemm::products_of(s.side_by_side(), pattern,
+                                            {part.row_begin, part.row_end, first_column + part.col_begin * halves,
+                                             first_column + part.col_end * halves, k_begin, k_end});
     return [=, &s, &part](int64_t row, int64_t first, int64_t count) {
       std::vector<Estimate> out(static_cast<size_t>(count));
       const size_t start =
@@ -396,16 +510,18 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
     }
     return out;
   }
-  if (variant == "unfused" && stage == "gemm") {
+  const bool stored_sums = variant == "unfused" && !grouped_;
+  if (stored_sums && stage == "gemm") {
     ROOFGEN_TRY(const Formula stored, identity(problem, "T", stored_dtype(s)));
     return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);
   }
-  const SourceRow sums = sums_over(0, s.k, variant == "unfused" ? stored_dtype(s) : DType::kFp32);
-  if (s.gated.empty()) return compare_formula(formula, part, extent, pattern, sums, read);
+  const SourceRow sums = sums_over(0, s.k, stored_sums ? stored_dtype(s) : DType::kFp32);
+  const pointwise::TensorReader tensors =
+      of_expert(contents_reader(formula.vocabulary().indices, product, pattern), first_column);
+  if (s.gated.empty()) return compare_formula(formula, part, extent, tensors, sums, read);
 
   // A gated output is compared as the identity of a source: the product of both halves.
   ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
-  const pointwise::TensorReader tensors = contents_reader(formula.vocabulary().indices, product, pattern);
   const bool fast = !pointwise::is_exact(s.out);
   return compare_formula(
       written, part, extent, pattern,
@@ -429,7 +545,12 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
 }  // namespace
 
 const Op& gemm_op() {
-  static const Gemm op;
+  static const Gemm op(false);
+  return op;
+}
+
+const Op& grouped_gemm_op() {
+  static const Gemm op(true);
   return op;
 }
 

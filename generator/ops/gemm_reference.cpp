@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "generator/ops/elements.h"
+#include "generator/ops/gemm_groups.h"
 #include "generator/ops/gemm_inputs.h"
 #include "generator/ops/small_gemm.h"
 
@@ -54,8 +55,15 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
   for (int64_t k = at.k_begin; k < at.k_end; k += kDepth) {
     const int64_t depth = std::min(kDepth, at.k_end - k);
     std::fill(a.begin(), a.end(), 0.0);
-    operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(),
-                  kDepth, 1);
+    if (shape.tokens > 0) {
+      const Routing routing(shape.tokens);
+      for (int64_t r = 0; r < rows; ++r)
+        operand_block(a_contents, shape.dtype, true, shape.a_stride(), routing.token_of(at.row_begin + r), 1, k, depth,
+                      &a[r * kDepth], kDepth, 1);
+    } else {
+      operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(),
+                    kDepth, 1);
+    }
     if (shape.scaled) apply_scales(shape, pattern, Operand::kA, at.row_begin, rows, k, depth, a.data(), kDepth, 1);
     std::vector<double> a_square(a);
     for (double& x : a_square) x *= x;

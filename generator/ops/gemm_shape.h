@@ -19,6 +19,8 @@ struct Shape {
   std::string gated;    ///< activation of the even columns, or empty
   bool has_factors;     ///< sums may be multiplied by tensors or by other sums
   bool scaled;          ///< blocks of A and B have scales
+  int64_t experts;      ///< each with its own B [k, n]; 1: a plain product
+  int64_t tokens;       ///< rows of A, which are gathered; 0: A has the rows of C
   int64_t pad;          ///< elements between the end of a line of A or B and the next
 
   explicit Shape(const Problem& p)
@@ -32,15 +34,25 @@ struct Shape {
         gated(p.texts.at("gated")),
         has_factors(p.texts.at("epilogue").find('[') != std::string::npos || !p.args.empty() || !gated.empty()),
         scaled(p.texts.count("scales") && !p.texts.at("scales").empty()),
+        experts(p.dims.count("experts") ? p.dims.at("experts") : 1),
+        tokens(p.flags.count("gather") && p.flags.at("gather") ? p.dims.at("tokens") : 0),
         pad(p.dims.count(kPad) ? p.dims.at(kPad) : 0) {}
 
   int64_t cols() const { return gated.empty() ? n : n / 2; }   ///< of C
   int64_t a_stride() const { return (a_rows ? k : m) + pad; }  ///< elements from one row (column) to the next
   int64_t b_stride() const { return (b_rows ? n : k) + pad; }
-  int64_t a_elements() const { return a_stride() * (a_rows ? m : k); }
-  int64_t b_elements() const { return b_stride() * (b_rows ? k : n); }
+  int64_t a_elements() const { return a_stride() * (a_rows ? (tokens > 0 ? tokens : m) : k); }
+  int64_t b_elements() const { return b_stride() * (b_rows ? k : experts * n); }
   int64_t k_blocks() const { return (k + kScaleBlock - 1) / kScaleBlock; }  ///< with a scale each
   int64_t n_blocks() const { return (n + kScaleBlock - 1) / kScaleBlock; }
+  /// The product of all rows with the B of all experts, beside each other: its elements of a row and of the columns of
+  /// the row's expert are those of the grouped product.
+  Shape side_by_side() const {
+    Shape all = *this;
+    all.n *= experts;
+    all.experts = 1;
+    return all;
+  }
   bool operator==(const Shape&) const = default;
 };
 

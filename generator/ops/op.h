@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "generator/expr/expr.h"
@@ -54,6 +55,9 @@ struct Extent {
   int64_t batch = 1, heads = 1, rows = 1, cols = 0;
   /// Rows of each batch where index data decides them (docs/regions.md); `rows` is the largest. Empty: `rows` each.
   std::vector<int64_t> batch_rows = {};
+  /// Rows at which row tiles begin anew, and the number of rows: the groups of a grouped GEMM. Empty: one group. Grid
+  /// axes with GridAxis::by_group count the tiles of one group after those of another.
+  std::vector<int64_t> groups = {};
   int64_t rows_of(int64_t b) const { return batch_rows.empty() ? rows : batch_rows[static_cast<size_t>(b)]; }
 };
 
@@ -128,6 +132,11 @@ class Op {
     bool tile = false;
   };
   virtual Slice slice(const Problem& problem) const = 0;
+  /// The rows that a stage of several computes for a slice of the last: those that later stages read.
+  using RowRange = std::pair<int64_t, int64_t>;
+  virtual std::vector<RowRange> rows_fed(const Problem&, const std::string& /*stage*/, RowRange slice) const {
+    return {slice};
+  }
   /// The rows of a slice that have all that a pattern varies.
   virtual int64_t least_rows(const Problem&, InputPattern) const { return 1; }
   /// Problems with the output of this one and a shorter sum behind each element, the shortest first: on them every tile

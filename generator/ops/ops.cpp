@@ -51,7 +51,7 @@ Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&
 }
 
 const std::vector<const Op*>& ops() {
-  static const std::vector<const Op*> all{&attention_op(), &gemm_op(),    &rmsnorm_op(),
+  static const std::vector<const Op*> all{&attention_op(), &gemm_op(),    &grouped_gemm_op(), &rmsnorm_op(),
                                           &layernorm_op(), &softmax_op(), &map_op()};
   return all;
 }

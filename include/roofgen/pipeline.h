@@ -128,7 +128,8 @@ struct GridAxis {
   int dim = 0;  ///< 0, 1, 2: x, y, z
   int64_t extent = 1;
   int64_t step = 1;
-  bool reverse = false;  ///< index i covers the tile extent - 1 - i (longest causal rows first)
+  bool reverse = false;   ///< index i covers the tile extent - 1 - i (longest causal rows first)
+  bool by_group = false;  ///< of rows: no tile has rows of two groups; index data decides where tiles begin
 };
 
 /// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is contiguous.

@@ -4,8 +4,10 @@
 // kEvenK: the tile size divides the matrix in that direction, so that no tile is partial; whole tiles may still lie
 // beyond the end of k.
 
-/// By cp.async, in pieces of kPiece bytes. A thread copies the same column of several rows.
-template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kRowsOfK, bool kEven, bool kEvenK>
+/// By cp.async, in pieces of kPiece bytes. A thread copies the same column of several rows. kRouted: the rows lie
+/// anywhere in memory.
+template <class Layout, int kRows, int kThreads, int kPiece, int kElementBytes, bool kRowsOfK, bool kEven, bool kEvenK,
+          bool kRouted = false>
 struct OperandCopy {
   static constexpr int kAcross = Layout::kChunks * 16 / kPiece;  ///< pieces in a row
   static constexpr int kStep = kThreads / kAcross;               ///< rows of a pass
@@ -16,6 +18,7 @@ struct OperandCopy {
   unsigned to;
   const char* from;
   long long pass_bytes;
+  long long routed[kRouted ? kPasses : 1];  ///< from `from` to the thread's row of each pass, in bytes
 
   __device__ __forceinline__ OperandCopy(int thread, const char* source, long long row_bytes) {
     row = thread / kAcross;
@@ -24,6 +27,17 @@ struct OperandCopy {
     to = Layout::offset(row, byte / 16) + byte % 16;
     from = source + row * row_bytes + byte;
     pass_bytes = kStep * row_bytes;
+  }
+  /// Row r of the tile is row row_of(r) of the matrix at `source`.
+  template <class RowOf>
+  __device__ __forceinline__ OperandCopy(int thread, const char* source, long long row_bytes, const RowOf& row_of)
+      : OperandCopy(thread, source, row_bytes) {
+    static_assert(kRouted && !kRowsOfK, "rows along k that lie anywhere");
+    from -= row * row_bytes;
+    static_for<kPasses>([&](auto pass) {
+      constexpr int kPass = decltype(pass)::value;
+      routed[kPass] = row_of(row + kPass * kStep) * row_bytes;
+    });
   }
   __device__ __forceinline__ void copy(unsigned tile, int left, int k_left) const {
     const int col_left = kRowsOfK ? left : k_left, row_left = kRowsOfK ? k_left : left;
@@ -34,6 +48,7 @@ struct OperandCopy {
     const char* p = from;
     static_for<kPasses>([&](auto pass) {
       constexpr int kFirst = decltype(pass)::value * kStep;
+      if constexpr (kRouted) p = from + routed[decltype(pass)::value];
       const unsigned to_row =
           kStep % 8 == 0 ? to : Layout::offset(row + kFirst, col * kElementBytes / 16) + col * kElementBytes % 16;
       if (kFirst + kStep <= kRows || row + kFirst < kRows) {
@@ -41,7 +56,7 @@ struct OperandCopy {
         // The swizzle repeats every 8 rows: then all passes share an address.
         cp_async_piece<kPiece, kStep % 8 == 0 ? kFirst * Layout::kPitch : 0>(tile + to_row, p, valid ? kPiece : 0);
       }
-      p += pass_bytes;
+      if constexpr (!kRouted) p += pass_bytes;
     });
   }
 };

@@ -55,6 +55,12 @@ TEST(Emitted, GatedGemmInTwoKernels) {
         "-DFORM=3 -DTUNED=50,66,64 -DOTHER=70,54,128");
 }
 
+TEST(Emitted, GroupedGemmRunsForOtherExpertsToo) {
+  const std::string emit = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ";
+  embed(emit + "fused", "grouped_gemm", "'-DSIZES=experts,N,K,K,K,M'");
+  embed(emit + "warpgroup", "grouped_gemm", "'-DSIZES=experts,N,K,M,K,K'");
+}
+
 TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }
 
 const std::string kClusterNorm =

@@ -111,6 +111,15 @@ TEST(TileTraffic, TheFirstDimensionRunsFastest) {
   EXPECT_DOUBLE_EQ(tile_traffic(slow_columns, {}, {{"B", {"col"}, kMiB, false}}, 1, 50 * kMiB).dram_bytes, 100 * kMiB);
 }
 
+/// Two row tiles of one group share its B, a third of another group reads another.
+TEST(TileTraffic, EachGroupHasAnOperandOfItsOwn) {
+  const std::vector<GridAxis> axes = {{"row", 0, 4, 64, false, true}, {"col", 1, 5, 128}};
+  const TileTraffic t =
+      tile_traffic(axes, {{"row", 100}}, {{"B", {"col", "group"}, kMiB}}, 132, 50 * kMiB, {0, 99, 100});
+  EXPECT_DOUBLE_EQ(t.compulsory_bytes, 2 * 5 * kMiB);
+  EXPECT_DOUBLE_EQ(t.dram_bytes, 2 * 5 * kMiB);
+}
+
 }  // namespace
 
 }  // namespace roofgen::tile_traffic_test

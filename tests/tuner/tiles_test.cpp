@@ -66,6 +66,33 @@ TEST(Tiles, ClustersAreTakenWhole) {
   EXPECT_EQ(select_ctas(l, {{0, 2, 192, 256}}), (std::vector<uint64_t>{2 + 16, 3 + 16, 2 + 24, 3 + 24}));
 }
 
+/// 300 rows in groups of 130, 0, 1, 169 and tiles of 64: three, none, one and three of them, and a bound of eight.
+Launch grouped() {
+  Launch l;
+  l.axes = {{"row", 0, 2, 64, false, true}, {"col", 0, 3, 128, false}, {"row", 0, 4, 128, false, true}};
+  l.grid = {24, 1, 1};
+  return l;
+}
+const Extent kGroups{1, 1, 300, 384, {}, {0, 130, 130, 131, 300}};
+
+TEST(Tiles, RowTilesBeginAnewAtEachGroup) {
+  const auto of_tile = [](uint64_t tile) {
+    std::vector<uint64_t> out;
+    for (uint64_t col = 0; col < 3; ++col) out.push_back(tile % 2 + 2 * col + 6 * (tile / 2));
+    return out;
+  };
+  EXPECT_EQ(select_ctas(grouped(), {{0, 0, 129, 130}}, kGroups), of_tile(2)) << "rows 128 and 129";
+  EXPECT_EQ(select_ctas(grouped(), {{0, 0, 130, 131}}, kGroups), of_tile(3)) << "the group of one row";
+  EXPECT_EQ(select_ctas(grouped(), {{0, 0, 131, 195}}, kGroups), of_tile(4));
+  EXPECT_EQ(select_ctas(grouped(), {{0, 0, 299, 300}}, kGroups), of_tile(6));
+  EXPECT_EQ(select_ctas(grouped(), {{0, 0, 0, 300}}, kGroups).size(), 7u * 3) << "the tile beyond the last is nobody's";
+  EXPECT_EQ(busy_ctas(grouped(), kGroups), 7u * 3);
+}
+
+TEST(Tiles, WithoutGroupsTheirAxesAreThoseOfAMatrix) {
+  EXPECT_EQ(select_ctas(grouped(), {{0, 0, 128, 129}}), (std::vector<uint64_t>{6, 8, 10}));
+}
+
 TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
   EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 1000, 300}), 8u * 3 * 2);
   EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 300}), 5u * 3 * 2);

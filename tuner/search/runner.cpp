@@ -31,7 +31,8 @@ std::string launch_text(const Launch& launch) {
   std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z,
                                 launch.block.count(), launch.smem_bytes);
   for (const GridAxis& a : launch.axes)
-    out += fmt::format(" {}.{}={}/{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "");
+    out +=
+        fmt::format(" {}.{}={}/{}{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "", a.by_group ? "g" : "");
   if (launch.cluster.count() > 1)
     out += fmt::format(" cluster={}x{}x{}", launch.cluster.x, launch.cluster.y, launch.cluster.z);
   if (launch.overlap) out += " overlap";

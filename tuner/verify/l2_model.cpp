@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tuner/verify/tiles.h"
+
 namespace roofgen {
 namespace {
 
@@ -230,7 +232,9 @@ struct Position {
 
 class Grid {
  public:
-  Grid(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents) : axes_(axes) {
+  Grid(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
+       const std::vector<int64_t>& groups)
+      : axes_(axes) {
     std::stable_sort(axes_.begin(), axes_.end(), [](const GridAxis& a, const GridAxis& b) { return a.dim < b.dim; });
     for (const GridAxis& axis : axes_) {
       Position& p = position(axis.name);
@@ -239,10 +243,18 @@ class Grid {
     }
     for (const GridAxis& axis : axes_)
       position(axis.name).tiles += (axis.extent - 1) * axis.step / position(axis.name).step;
+    const auto rows = std::find_if(axes_.begin(), axes_.end(), [](const GridAxis& axis) { return axis.by_group; });
+    if (rows != axes_.end() && !groups.empty()) {
+      row_ = index(rows->name);
+      tiles_ = group_tiles(groups, positions_[row_].step);
+      positions_.push_back({"group", 1, static_cast<int64_t>(groups.size()) - 1});
+    }
     for (Position& p : positions_) {
       const auto known = extents.find(p.name);
       p.extent = known == extents.end() ? p.tiles * p.step : known->second;
     }
+    // Partial tiles count as whole ones.
+    if (!tiles_.empty()) positions_[row_].extent = static_cast<int64_t>(tiles_.size()) * positions_[row_].step;
   }
 
   int64_t ctas() const { return ctas_; }
@@ -260,6 +272,11 @@ class Grid {
       cta /= axis.extent;
       first[index(axis.name)] += (axis.reverse ? axis.extent - 1 - i : i) * axis.step;
     }
+    if (!tiles_.empty()) {
+      const auto tile = static_cast<size_t>(first[row_] / positions_[row_].step);
+      if (tile >= tiles_.size()) return false;
+      first.back() = tiles_[tile].group;
+    }
     for (size_t i = 0; i < first.size(); ++i)
       if (first[i] >= positions_[i].extent) return false;
     return true;
@@ -273,6 +290,8 @@ class Grid {
   }
   std::vector<GridAxis> axes_;  ///< fastest first
   std::vector<Position> positions_;
+  std::vector<GroupTile> tiles_;  ///< of rows, where groups decide where they begin
+  size_t row_ = 0;                ///< their position
   int64_t ctas_ = 1;
 };
 
@@ -308,8 +327,9 @@ struct Use {
 }  // namespace
 
 TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
-                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes) {
-  const Grid grid(axes, extents);
+                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes,
+                         const std::vector<int64_t>& groups) {
+  const Grid grid(axes, extents, groups);
   const uint64_t uses = std::max<uint64_t>(1, static_cast<uint64_t>(grid.ctas()) * panels.size());
   const uint64_t pieces = std::clamp<uint64_t>(kTouchLimit / uses, 1, kPieces);
   std::vector<Family> families;

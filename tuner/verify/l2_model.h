@@ -30,7 +30,8 @@ double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wav
 // next wave. The traces of a few CTAs do not contain that order.
 
 /// Data shared by the CTAs of equal positions along `axes`: the rows of A of a tile ("row"), the columns of B ("col"),
-/// with split K those of the slice ("row", "split"), or an output tile ("row", "col").
+/// with split K those of the slice ("row", "split"), or an output tile ("row", "col"). Position "group" is the group
+/// of a row tile: each has its own B ("col", "group").
 struct Panel {
   std::string name;
   std::vector<std::string> axes;
@@ -49,7 +50,9 @@ struct TileTraffic {
 
 /// Walks the CTAs in launch order, `wave_ctas` at a time, through an LRU of kL2Usable of the L2. `extents` gives the
 /// sizes of axes in elements, by name (default: the reach of the grid); CTAs that begin beyond one do nothing.
+/// `groups`: Extent::groups.
 TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
-                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes);
+                         const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes,
+                         const std::vector<int64_t>& groups = {});
 
 }  // namespace roofgen

@@ -6,9 +6,9 @@
 namespace roofgen {
 namespace {
 
-/// A tile along one direction: its first element, and its contribution to the linear CTA index.
+/// A tile along one direction: its elements, and its contribution to the linear CTA index.
 struct Tile {
-  int64_t begin = 0;
+  int64_t begin = 0, end = 1;
   uint64_t id = 0;
 };
 
@@ -28,19 +28,30 @@ std::vector<uint64_t> strides(const Launch& launch) {
 /// Every tile along the axes of one name that satisfies `keep`.
 template <class Keep>
 std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>& stride, std::string_view name,
-                              Keep keep) {
+                              const std::vector<int64_t>& groups, Keep keep) {
+  const int64_t step = finest_step(launch, name);
+  bool by_group = false;
   std::vector<Tile> out{{}};
   for (size_t a = 0; a < launch.axes.size(); ++a) {
     const GridAxis& axis = launch.axes[a];
     if (axis.name != name) continue;
+    by_group |= axis.by_group && !groups.empty();
     std::vector<Tile> next;
     next.reserve(out.size() * static_cast<size_t>(axis.extent));
     for (const Tile& t : out)
       for (int64_t i = 0; i < axis.extent; ++i) {
         const int64_t covers = axis.reverse ? axis.extent - 1 - i : i;
-        next.push_back({t.begin + covers * axis.step, t.id + static_cast<uint64_t>(i) * stride[a]});
+        next.push_back({t.begin + covers * axis.step, 0, t.id + static_cast<uint64_t>(i) * stride[a]});
       }
     out = std::move(next);
+  }
+  const std::vector<GroupTile> of_groups = by_group ? group_tiles(groups, step) : std::vector<GroupTile>();
+  if (by_group)
+    std::erase_if(out, [&](const Tile& t) { return t.begin / step >= static_cast<int64_t>(of_groups.size()); });
+  for (Tile& t : out) {
+    const auto index = static_cast<size_t>(t.begin / step);
+    if (by_group) t.begin = of_groups[index].begin;
+    t.end = by_group ? of_groups[index].end : t.begin + step;
   }
   std::erase_if(out, [&](const Tile& t) { return !keep(t); });
   return out;
@@ -69,9 +80,16 @@ int64_t finest_step(const Launch& launch, std::string_view name) {
   return out == std::numeric_limits<int64_t>::max() ? 1 : out;
 }
 
-std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions) {
+std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t step) {
+  std::vector<GroupTile> out;
+  for (size_t g = 0; g + 1 < groups.size(); ++g)
+    for (int64_t row = groups[g]; row < groups[g + 1]; row += step)
+      out.push_back({static_cast<int64_t>(g), row, std::min(row + step, groups[g + 1])});
+  return out;
+}
+
+std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent) {
   const std::vector<uint64_t> stride = strides(launch);
-  const int64_t rows = finest_step(launch, "row"), cols = finest_step(launch, "col");
   std::vector<uint64_t> out;
   for (const Region& region : regions) {
     std::vector<uint64_t> ids{0};
@@ -88,12 +106,11 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
       return std::any_of(launch.axes.begin(), launch.axes.end(), [&](const GridAxis& a) { return a.name == name; });
     };
     if (has("row"))
-      combine(tiles_along(launch, stride, "row", [&](const Tile& t) {
-        return t.begin < region.row_end && t.begin + rows > region.row_begin;
-      }));
+      combine(tiles_along(launch, stride, "row", extent.groups,
+                          [&](const Tile& t) { return t.begin < region.row_end && t.end > region.row_begin; }));
     if (has("col"))
-      combine(tiles_along(launch, stride, "col",
-                          [&](const Tile& t) { return t.begin < col_end && t.begin + cols > region.col_begin; }));
+      combine(tiles_along(launch, stride, "col", {},
+                          [&](const Tile& t) { return t.begin < col_end && t.end > region.col_begin; }));
     for (size_t a = 0; a < launch.axes.size(); ++a) {
       const GridAxis& axis = launch.axes[a];
       if (axis.name == "row" || axis.name == "col") continue;
@@ -105,7 +122,7 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
       }
       std::vector<Tile> tiles;
       for (int64_t i = begin; i < end; ++i)
-        tiles.push_back({0, static_cast<uint64_t>(axis.reverse ? axis.extent - 1 - i : i) * stride[a]});
+        tiles.push_back({0, 1, static_cast<uint64_t>(axis.reverse ? axis.extent - 1 - i : i) * stride[a]});
       combine(tiles);
     }
     out.insert(out.end(), ids.begin(), ids.end());
@@ -121,8 +138,8 @@ uint64_t busy_ctas(const Launch& launch, const Extent& extent) {
   uint64_t out = 1;
   for (const GridAxis& axis : launch.axes)
     if (axis.name != "row" && axis.name != "col") out *= static_cast<uint64_t>(axis.extent);
-  out *= tiles_along(launch, stride, "row", [&](const Tile& t) { return t.begin < extent.rows; }).size();
-  out *= tiles_along(launch, stride, "col", [&](const Tile& t) {
+  out *= tiles_along(launch, stride, "row", extent.groups, [&](const Tile& t) { return t.begin < extent.rows; }).size();
+  out *= tiles_along(launch, stride, "col", {}, [&](const Tile& t) {
            return extent.cols == 0 || t.begin < extent.cols;
          }).size();
   return out;

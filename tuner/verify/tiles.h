@@ -13,9 +13,15 @@ namespace roofgen {
 /// Elements that one CTA covers along "row" or "col": the smallest step of the axes of that name. 1 when there is none.
 int64_t finest_step(const Launch& launch, std::string_view axis);
 
+/// The tiles of rows of a launch whose axes have GridAxis::by_group, in their order.
+struct GroupTile {
+  int64_t group, begin, end;
+};
+std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t step);
+
 /// Linear indices of the CTAs that cover a part of any region, ascending. Every position along other axes (splits of
-/// the sum) is included.
-std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions);
+/// the sum) is included. `extent`: of the problem; only its groups count.
+std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent = {});
 
 /// CTAs whose tile begins inside the output. A rasterised grid may have others, which exit at once.
 uint64_t busy_ctas(const Launch& launch, const Extent& extent);

@@ -171,7 +171,8 @@ Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t w
   const Extent extent = op_.extent(problem_);
   std::map<std::string, int64_t> extents{{"row", extent.rows}};
   if (extent.cols > 0) extents["col"] = extent.cols;
-  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes")).miss_ratio(unique_bytes);
+  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes"), extent.groups)
+      .miss_ratio(unique_bytes);
 }
 
 /// How many heads one CTA of a later stage may take, in any of its schedules.
@@ -242,9 +243,14 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
         continue;
       out.run.push_back(region);
       if (run == Run::kFeed) {
-        out.run.back().row_begin = row / plan_.fed_rows * plan_.fed_rows;
-        out.run.back().row_end =
-            std::min(out.run.back().row_begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch));
+        const int64_t begin = row / plan_.fed_rows * plan_.fed_rows;
+        out.run.pop_back();
+        for (const auto& [from, to] :
+             op_.rows_fed(site.problem, variant_.stages[stage_index].name,
+                          {begin, std::min(begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch))})) {
+          out.run.push_back(region);
+          out.run.back().row_begin = from, out.run.back().row_end = to;
+        }
       }
       if (variant_.stages.size() > 1 && head != a.head) continue;
       if (plan_.full || !plan_.tile_slices || region.row_end - row <= 2 * kEndRows) {
@@ -317,7 +323,7 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   run.slices = std::move(*slices);
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
-    options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run)};
+    options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
     run.ctas = options.ctas->ctas.size();
   }
   auto result = executor_.run(module, run.launch, options);
@@ -497,9 +503,10 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     const double missing = static_cast<double>((step - r.row_end % step) % step);
     return op_.weight(problem, r) + missing * op_.weight(problem, {r.batch, r.head, r.row_end - 1, r.row_end});
   };
-  const bool same_tiles = extent.rows == here_extent.rows && extent.cols == here_extent.cols;
+  const bool same_tiles =
+      extent.rows == here_extent.rows && extent.cols == here_extent.cols && extent.groups == here_extent.groups;
   const auto whole_tiles = [&](const Extent& e) {
-    return e.rows % finest_step(run.launch, "row") == 0 &&
+    return e.groups.empty() && e.rows % finest_step(run.launch, "row") == 0 &&
            (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
   if (site.whole && !extent.batch_rows.empty()) {
@@ -528,7 +535,8 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
       // The other CTAs of a cluster ran too, for rows outside the bands.
       Launch alone = run.launch;
       alone.cluster = {};
-      out.scale *= static_cast<double>(select_ctas(alone, run.slices.run).size()) / static_cast<double>(run.ctas);
+      out.scale *=
+          static_cast<double>(select_ctas(alone, run.slices.run, here_extent).size()) / static_cast<double>(run.ctas);
     }
   }
   // Distinct bytes scale with the buffers of the stage: K and V with the KV heads, Q and O with the query heads. Masked

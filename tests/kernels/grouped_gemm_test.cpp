@@ -1,0 +1,424 @@
+// Grouped GEMM: bad input, its reference against the textbook sum, kernels in the simulator for sizes of all kinds, and
+// mutants with one wrong line (docs/mutants.md).
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "generator/ops/elements.h"
+#include "generator/ops/gemm.h"
+#include "generator/ops/gemm_groups.h"
+#include "tests/kernels/expect_caught.h"
+#include "tests/kernels/run_kernel.h"
+
+namespace roofgen::test::grouped_gemm_test {
+namespace {
+
+struct Grouped {
+  std::string sizes;
+  int64_t N, K;
+  std::string epilogue = "acc";
+  DType dtype = DType::kBf16;
+  std::string gated = {};
+  std::map<std::string, int64_t> dims = {};  ///< besides N and K
+  bool gather = false;
+};
+
+Result<Problem> grouped(const Grouped& g) {
+  Problem p{"grouped_gemm", g.dims, g.dtype, {{"gather", g.gather}}, {}};
+  p.dims["N"] = g.N, p.dims["K"] = g.K;
+  p.texts = {{"epilogue", g.epilogue}, {"gated", g.gated}};
+  if (!g.sizes.empty()) p.texts["sizes"] = g.sizes;
+  return grouped_gemm_op().complete(std::move(p));
+}
+
+// ---- The op ----------------------------------------------------------------------------------------
+
+std::string refusal(const Grouped& g) {
+  const auto problem = grouped(g);
+  if (problem) return "accepted";
+  EXPECT_EQ(problem.error().exit, Exit::kUsage);
+  return to_string(problem.error());
+}
+
+TEST(GroupedGemmOp, RefusesSizesThatDoNotAgree) {
+  EXPECT_EQ(refusal({"", 8, 8}), "error: grouped_gemm needs --M, or --sizes");
+  EXPECT_EQ(refusal({"", 8, 8, "acc", DType::kBf16, "", {{"M", 8}}}),
+            "error: grouped_gemm needs --experts, or --sizes");
+  EXPECT_EQ(refusal({"", 8, 8, "acc", DType::kBf16, "", {{"M", 8}, {"experts", 0}}}),
+            "error: experts is 0; 1 to 1024 was expected");
+  EXPECT_EQ(refusal({"", 8, 8, "acc", DType::kBf16, "", {{"M", 8}, {"experts", 1025}}}),
+            "error: experts is 1025; 1 to 1024 was expected");
+  EXPECT_EQ(refusal({"3,4", 8, 8, "acc", DType::kBf16, "", {{"M", 8}}}),
+            "error: M is 8, but --sizes adds up to 7 rows; leave one of them out");
+  EXPECT_EQ(refusal({"3,4", 8, 8, "acc", DType::kBf16, "", {{"experts", 3}}}),
+            "error: experts is 3, but --sizes has 2; leave it out");
+  EXPECT_EQ(refusal({"0,0", 8, 8}), "error: --sizes adds up to 0 rows; 1 to 1073741824 were expected");
+  EXPECT_EQ(refusal({"3,-4,9", 8, 8}),
+            "--sizes:1:3: error: a size of 0 to 1073741824 was expected\n"
+            "    1 | 3,-4,9\n"
+            "      |   ^~");
+  EXPECT_NE(refusal({"3,four", 8, 8}).find("a size was expected; sizes are whole numbers"), std::string::npos);
+  EXPECT_NE(refusal({"3,4", 1 << 30, 8}).find("2 experts of 1073741824 columns"), std::string::npos);
+}
+
+TEST(GroupedGemmOp, RefusesTokensThatDoNotAgree) {
+  const auto of = [](std::map<std::string, int64_t> dims, const std::string& sizes = "") {
+    return refusal({sizes, 8, 8, "acc", DType::kBf16, "", std::move(dims), true});
+  };
+  EXPECT_EQ(of({{"M", 8}, {"experts", 2}}), "error: --gather needs --tokens and --topk");
+  EXPECT_EQ(of({{"tokens", 8}, {"experts", 2}}), "error: --tokens needs --topk");
+  EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}, {"M", 15}, {"experts", 2}}),
+            "error: M is 15, but 8 tokens with 2 experts each have 16 rows; leave it out");
+  EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}}, "9,8"),
+            "error: --tokens and --topk give 16 rows, but --sizes adds up to 17");
+  EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}}, "9,7"), "accepted");
+}
+
+TEST(GroupedGemmOp, EveryTokenHasItsRowsAndTheNextRowIsAnother) {
+  for (const int64_t tokens : {1, 2, 3, 8, 12, 97, 4096}) {
+    const gemm::Routing routing(tokens);
+    std::map<int64_t, int> rows;
+    for (int64_t row = 0; row < 3 * tokens; ++row) {
+      ++rows[routing.token_of(row)];
+      if (tokens > 1) EXPECT_NE(routing.token_of(row), routing.token_of(row + 1));
+    }
+    EXPECT_EQ(rows.size(), static_cast<size_t>(tokens));
+    for (const auto& [token, count] : rows) EXPECT_EQ(count, 3) << token;
+  }
+}
+
+TEST(GroupedGemmOp, DefaultSizesAreUnevenAndAddUp) {
+  for (const int64_t rows : {1, 7, 4096, 100000})
+    for (const int64_t experts : {1, 8, 1000}) {
+      const auto problem = grouped({"", 8, 8, "acc", DType::kBf16, "", {{"M", rows}, {"experts", experts}}});
+      ASSERT_TRUE(problem) << to_string(problem.error());
+      const gemm::Groups groups(*problem);
+      EXPECT_EQ(groups.count(), experts);
+      EXPECT_EQ(groups.offsets().back(), rows);
+      EXPECT_TRUE(std::is_sorted(groups.offsets().begin(), groups.offsets().end()));
+    }
+  const auto eight = grouped({"", 8, 8, "acc", DType::kBf16, "", {{"M", 4096}, {"experts", 8}}});
+  std::set<int64_t> sizes;
+  for (int64_t e = 0; e < 8; ++e) sizes.insert(gemm::Groups(*eight).end(e) - gemm::Groups(*eight).begin(e));
+  EXPECT_EQ(sizes.size(), 8u);
+}
+
+TEST(GroupedGemmOp, TheReducedProblemHasAnEmptyExpertAndASingleRow) {
+  const Problem reduced = grouped_gemm_op().reduced(*grouped({"5000,17,70000,3", 4096, 64}));
+  const gemm::Groups groups(reduced);
+  std::vector<int64_t> sizes;
+  for (int64_t e = 0; e < groups.count(); ++e) sizes.push_back(groups.end(e) - groups.begin(e));
+  EXPECT_EQ(sizes.size(), 5u);
+  EXPECT_EQ(sizes[1], 0);
+  EXPECT_EQ(sizes[3], 1);
+  EXPECT_EQ(sizes[4], 3);
+  EXPECT_LE(groups.offsets().back(), 700);
+  EXPECT_EQ(reduced.dims.at("M"), groups.offsets().back());
+}
+
+TEST(GroupedGemmOp, WeightsOfEmptyExpertsAreNotRequired) {
+  const Problem problem = *grouped({"4,0,0,4", 16, 32});
+  const double bytes = grouped_gemm_op().required(problem)->dram_bytes;
+  EXPECT_EQ(bytes, 2.0 * (8 * 32 + 2 * 16 * 32 + 8 * 16) + 5 * 4);
+  EXPECT_EQ(grouped_gemm_op().required(problem)->mma_flops, 2.0 * 8 * 16 * 32);
+}
+
+/// The elements of an input, from fill().
+std::vector<double> contents(const Problem& problem, const std::string& name) {
+  for (const Buffer& b : grouped_gemm_op().buffers(problem)) {
+    if (b.name != name) continue;
+    std::vector<std::byte> bytes(b.bytes);
+    grouped_gemm_op().fill(problem, InputPattern::kNormal, name, 0, bytes);
+    std::vector<double> out(bytes.size() / static_cast<size_t>(size_of(b.dtype)));
+    for (size_t i = 0; i < out.size(); ++i) out[i] = load_element(bytes.data(), i, b.dtype);
+    return out;
+  }
+  ADD_FAILURE() << "no buffer " << name;
+  return {};
+}
+
+/// compare() accepts the textbook sum over the row's own expert and no other expert's.
+TEST(GroupedGemmOp, TheReferenceIsTheSumOverTheRowsExpert) {
+  const int64_t N = 24, K = 40;
+  const Problem problem = *grouped({"3,0,1,5", N, K, "acc + bias[n] + residual[m,n]"});
+  const std::vector<int64_t> expert = {0, 0, 0, 2, 3, 3, 3, 3, 3};
+  const auto a = contents(problem, "A"), b = contents(problem, "B"), bias = contents(problem, "bias"),
+             residual = contents(problem, "residual");
+  EXPECT_EQ(contents(problem, "offsets"), (std::vector<double>{0, 3, 3, 4, 9}));
+  ASSERT_EQ(b.size(), static_cast<size_t>(4 * N * K));
+  ASSERT_EQ(bias.size(), static_cast<size_t>(4 * N));
+  for (const int64_t shift : {0, 1}) {
+    const ElementReader read = [&](const std::string&, uint64_t first, std::span<double> out, std::vector<bool>*) {
+      for (size_t i = 0; i < out.size(); ++i) {
+        const auto m = static_cast<int64_t>(first + i) / N, n = static_cast<int64_t>(first + i) % N;
+        const int64_t e = (expert[static_cast<size_t>(m)] + shift) % 4;
+        double sum = bias[static_cast<size_t>(e * N + n)] + residual[static_cast<size_t>(m * N + n)];
+        for (int64_t k = 0; k < K; ++k)
+          sum += a[static_cast<size_t>(m * K + k)] * b[static_cast<size_t>((e * N + n) * K + k)];
+        out[i] = round_to_dtype(sum, DType::kBf16);
+      }
+      return Result<void>();
+    };
+    const auto c =
+        grouped_gemm_op().compare(problem, InputPattern::kNormal, "fused", "grouped_gemm", {0, 0, 0, 9}, read);
+    ASSERT_TRUE(c) << to_string(c.error());
+    EXPECT_EQ(c->rows, 9u);
+    EXPECT_EQ(c->failure.empty(), shift == 0) << c->failure;
+  }
+}
+
+// ---- Kernels ---------------------------------------------------------------------------------------
+
+struct Small {
+  std::string name;
+  Grouped problem;
+  Pins pins = {};
+};
+void PrintTo(const Small& c, std::ostream* out) { *out << c.name; }
+
+Pins narrow(std::initializer_list<std::pair<const char*, int64_t>> values = {}) {
+  Pins out{{"BM", int64_t{64}}, {"BN", int64_t{64}}, {"groups", int64_t{1}}, {"stages", int64_t{2}}};
+  for (const auto& [name, value] : values) out[name] = value;
+  return out;
+}
+Pins pingpong() {
+  Pins out = narrow({{"groups", 2}, {"wide", 4}});
+  out["pingpong"] = true;
+  return out;
+}
+std::string many_sizes() {
+  std::string out = "70";
+  for (int e = 1; e < 75; ++e) out += "," + std::to_string(e % 3 == 0 ? e % 11 : e % 7 == 0 || e == 74 ? 66 : 0);
+  return out;
+}
+
+class Kernels : public testing::TestWithParam<Small> {
+ protected:
+  static void expect_right(const std::string& variant, const Pins& pins) {
+    if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+    const auto problem = grouped(GetParam().problem);
+    ASSERT_TRUE(problem) << to_string(problem.error());
+    const auto runs = run({*problem, variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {}});
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    EXPECT_EQ(what_is_wrong(*runs), "");
+  }
+};
+
+class GroupedWarpgroups : public Kernels {};
+TEST_P(GroupedWarpgroups, AreRight) { expect_right("warpgroup", GetParam().pins); }
+
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GroupedWarpgroups,
+    testing::Values(
+        Small{"default", {"130,0,1,200", 320, 200}}, Small{"narrow", {"70,0,1,63,64,65", 136, 200}, narrow()},
+        Small{"one_expert", {"150", 136, 72}, narrow()}, Small{"only_the_last", {"0,0,0,9", 136, 72}, narrow()},
+        Small{"only_the_first", {"9,0,0,0", 136, 72}, narrow()},
+        Small{"more_than_a_warp", {many_sizes(), 64, 72}, narrow()},
+        Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, narrow({{"group", 4}})},
+        Small{"strip", {"70,1,40", 320, 200}, narrow({{"wide", 4}})},
+        Small{"pingpong", {"70,1,40", 400, 328}, pingpong()},
+        Small{"fp16", {"70,0,40", 136, 72, "acc", DType::kFp16}, narrow()},
+        Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}, narrow()},
+        Small{"tf32", {"70,0,40", 136, 72, "acc", DType::kTf32}, narrow()},
+        Small{"tensors", {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"}, narrow()},
+        Small{"gated", {"70,0,1,40", 256, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"}, narrow()},
+        Small{"row_norm", {"70,0,1,40", 120, 72, "acc * rsqrt(mean(acc * acc) + 0.001)"}}),
+    [](const auto& test) { return test.param.name; });
+
+class GroupedMma : public Kernels {};
+TEST_P(GroupedMma, IsRight) { expect_right("fused", GetParam().pins); }
+
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GroupedMma,
+    testing::Values(
+        Small{"default", {"130,0,1,200", 320, 200}}, Small{"odd_sizes", {"70,0,1,63,64,65", 137, 201}},
+        Small{"more_than_a_warp", {many_sizes(), 64, 72}, {{"BM", int64_t{64}}, {"BN", int64_t{64}}}},
+        Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, {{"BM", int64_t{64}}, {"group", int64_t{4}}}},
+        Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}},
+        Small{"tensors", {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"}},
+        Small{"gated", {"70,0,1,40", 256, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"}}),
+    [](const auto& test) { return test.param.name; });
+
+/// Sizes of all kinds: empty, one row, one less and one more than a tile, several tiles.
+TEST(GroupedGemm, RandomSizesAreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  std::mt19937 random(20);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int round = 0; round < 12; ++round) {
+    std::string sizes = std::to_string(pick(1, 70));
+    for (int64_t e = pick(3, 9); e > 0; --e) {
+      const int64_t kinds[] = {0, 0, 1, 63, 64, 65, pick(2, 200)};
+      sizes += "," + std::to_string(kinds[pick(0, 6)]);
+    }
+    const Grouped g{sizes, 8 * pick(1, 24), 8 * pick(1, 16), round % 2 ? "acc + bias[n]" : "acc + residual[m,n]"};
+    const auto problem = grouped(g);
+    ASSERT_TRUE(problem) << to_string(problem.error());
+    for (const auto& [variant, pins] : {std::pair{"warpgroup", narrow({{"group", 1 << pick(0, 2)}})},
+                                        std::pair{"fused", Pins{{"BM", int64_t{64}}, {"group", 1 << pick(0, 2)}}}}) {
+      const auto runs = run({*problem, variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {}});
+      ASSERT_TRUE(runs) << to_string(runs.error());
+      EXPECT_EQ(what_is_wrong(*runs), "") << variant << " " << sizes;
+    }
+  }
+}
+
+// ---- Gathered rows ---------------------------------------------------------------------------------
+
+Grouped gathered(const std::string& sizes, int64_t tokens, int64_t topk, int64_t N, int64_t K,
+                 const std::string& epilogue = "acc", DType dtype = DType::kBf16) {
+  return {sizes, N, K, epilogue, dtype, "", {{"tokens", tokens}, {"topk", topk}}, true};
+}
+
+struct Gathered {
+  std::string name, variant;
+  Grouped problem;
+  Pins pins = {}, gather = {};
+};
+void PrintTo(const Gathered& c, std::ostream* out) { *out << c.name; }
+
+class GroupedGather : public testing::TestWithParam<Gathered> {};
+
+TEST_P(GroupedGather, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Gathered& g = GetParam();
+  const auto problem = grouped(g.problem);
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const auto runs =
+      run({*problem, g.variant, {{"grouped_gemm", g.pins}, {"gather", g.gather}}, InputPattern::kNormal, {}});
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+}
+
+const Pins kSmallMma{{"BM", int64_t{64}}, {"BN", int64_t{64}}};
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GroupedGather,
+    testing::Values(
+        Gathered{"mma", "fused", gathered("70,0,1,63", 67, 2, 136, 200)},
+        Gathered{"mma_small_tiles", "fused", gathered("70,0,1,63", 67, 2, 136, 200), kSmallMma},
+        Gathered{"mma_rows_of_4_bytes", "fused", gathered("70,0,1,63", 67, 2, 136, 202), kSmallMma},
+        Gathered{"mma_int8", "fused", gathered("70,0,1,63", 67, 2, 136, 204, "acc", DType::kInt8)},
+        Gathered{"warpgroups", "warpgroup", gathered("170,0,1,99", 135, 2, 320, 200)},
+        Gathered{"warpgroups_narrow", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 328), narrow()},
+        Gathered{"warpgroups_of_five_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 456),
+                 narrow({{"stages", 5}})},
+        Gathered{"warpgroups_less_steps_than_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 136),
+                 narrow({{"stages", 3}})},
+        Gathered{"warpgroups_one_step", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 24), narrow()},
+        Gathered{"warpgroups_strip", "warpgroup", gathered("70,1,40", 37, 3, 320, 200), narrow({{"wide", 4}})},
+        Gathered{"warpgroups_pingpong", "warpgroup", gathered("70,1,40", 37, 3, 400, 328), pingpong()},
+        Gathered{"warpgroups_tf32", "warpgroup", gathered("70,0,41", 37, 3, 136, 76, "acc", DType::kTf32), narrow()},
+        Gathered{"warpgroups_of_three_groups",
+                 "warpgroup",
+                 gathered("170,0,1,99", 135, 2, 200, 200),
+                 {{"BM", int64_t{192}}, {"BN", int64_t{96}}, {"groups", int64_t{3}}}},
+        Gathered{"two_kernels", "unfused", gathered("70,0,1,63", 67, 2, 136, 200, "acc + bias[n]")},
+        Gathered{"two_kernels_odd", "unfused", gathered("70,0,1,63", 67, 2, 137, 201)},
+        Gathered{"two_kernels_of_many_threads",
+                 "unfused",
+                 gathered("70,0,1,63", 67, 2, 136, 2056),
+                 {},
+                 {{"row_threads", int64_t{128}}, {"batch", int64_t{2}}}},
+        Gathered{"two_kernels_of_warpgroups", "unfused_warpgroup", gathered("70,0,1,63", 67, 2, 136, 200), narrow()}),
+    [](const auto& test) { return test.param.name; });
+
+// ---- Mutants ---------------------------------------------------------------------------------------
+
+struct Mutant {
+  std::string name, file, from, to;
+  std::string variant = "warpgroup";
+  CaughtBy by = CaughtBy::kEither;
+};
+void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
+
+class GroupedMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(GroupedMutants, AreCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  const auto problem = grouped({many_sizes(), 72, 72, "acc + bias[n]"});
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const Pins mma{{"BM", int64_t{64}}, {"BN", int64_t{64}}, {"group", int64_t{2}}};
+  const Pins pins = m.variant == "fused" ? mma : narrow({{"group", 2}});
+  expect_caught(run({*problem, m.variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}),
+                m.by, 1.9);
+}
+
+const std::string kTile = "lib/group_tile.cuh", kWarpgroup = "gemm/warpgroup.cu.jinja", kMma = "gemm/gemm.cu.jinja";
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GroupedMutants,
+    testing::Values(
+        Mutant{"expert_before_at_a_boundary", kTile, "index < until);", "index <= until);"},
+        Mutant{"next_expert", kTile, "return {first + owner,", "return {min(first + owner + 1, groups - 1),"},
+        Mutant{"offsets_from_the_next", kTile, "begin = offsets[group],", "begin = offsets[min(group + 1, groups)],"},
+        Mutant{"end_of_the_next", kTile, "end = offsets[group + 1];", "end = offsets[min(group + 2, groups)];"},
+        Mutant{"last_expert_left_out", kTile, "first < groups;", "first < groups - 32;"},
+        Mutant{"lanes_beyond_the_experts_count", kTile, "first + lane < groups ? ceil_div(end - begin, kRows) : 0;",
+               "ceil_div(end - begin, kRows);", "warpgroup"},
+        Mutant{"tiles_rounded_down", kTile, "ceil_div(end - begin, kRows) : 0;", "(end - begin) / kRows : 0;"},
+        Mutant{"scan_ends_early", kTile, "step < 32;", "step < 16;"},
+        Mutant{"tiles_of_32_experts_not_counted", kTile, "index -= __shfl_sync(kAllLanes, until, 31);", ""},
+        Mutant{"tile_of_the_last_lane", kTile, "__ffs(static_cast<int>(after)) - 1;", "31;"},
+        Mutant{"end_of_the_lane", kTile, "__shfl_sync(kAllLanes, end, owner)};", "end};"},
+        Mutant{"rows_of_the_next_expert_written", kWarpgroup, "const int m0 = rows.begin, M = rows.end;",
+               "const int m0 = rows.begin, M = rows.begin + BM;"},
+        Mutant{"weights_of_the_first_expert", kWarpgroup, "rows.group * N + n0", "n0"},
+        Mutant{"bias_of_the_first_expert", kWarpgroup, "{{ t.param }} += static_cast<long long>(rows.group) * N;", ""},
+        Mutant{"mma_rows_of_the_next_expert_written", kMma, "const int m0 = rows.begin, M = rows.end;",
+               "const int m0 = rows.begin, M = rows.begin + BM;", "fused"},
+        Mutant{"mma_weights_of_the_first_expert", kMma, "b += static_cast<long long>(rows.group) * N * b_stride;", "",
+               "fused"},
+        Mutant{"mma_bias_of_the_first_expert", kMma, "{{ t.param }} += static_cast<long long>(rows.group) * N;", "",
+               "fused"}),
+    [](const auto& test) { return test.param.name; });
+
+class GatherMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(GatherMutants, AreCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  const auto problem = grouped(gathered("70,0,1,129", 100, 2, 136, 456));
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  const Pins pins = m.variant == "warpgroup" ? narrow({{"stages", 4}}) : kSmallMma;
+  expect_caught(run({*problem, m.variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}),
+                m.by, 1.9);
+}
+
+const std::string kRouted = "lib/routed_tile.cuh", kCopy = "lib/operand_copy.cuh",
+                  kGatherRows = "grouped_gemm/gather.cu.jinja";
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GatherMutants,
+    testing::Values(
+        Mutant{"copies_not_awaited", kRouted, "cp_async_wait<kLag>();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"awaited_a_stage_late", kRouted, "cp_async_wait<kLag>();", "cp_async_wait<kLag + 1>();", "warpgroup",
+               CaughtBy::kFinding},
+        Mutant{"last_copies_not_awaited", kRouted, "cp_async_wait<0>();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"no_barrier_of_the_warp", kRouted, "    __syncwarp();\n    if (lane == 0)", "    if (lane == 0)",
+               "warpgroup", CaughtBy::kFinding},
+        Mutant{"table_not_awaited", kRouted, "named_barrier(15, 128);", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"last_stages_not_signalled", kRouted, "for (; pending > 0; --pending) arrive(full);", "", "warpgroup",
+               CaughtBy::kFinding},
+        Mutant{"a_warp_too_few", kWarpgroup, "1 + 4);  // the load of B", "1 + 3);  // the load of B"},
+        Mutant{"swizzle_of_the_next_row", kRouted, "(piece ^ row % 8) * 16;", "(piece ^ (row + 1) % 8) * 16;"},
+        Mutant{"rows_of_the_pass_before", kRouted, "rows[16 * kPass] * row_bytes", "rows[0] * row_bytes"},
+        Mutant{"tail_not_zeroed", kRouted, "min(16, max(0, left - first));", "16;"},
+        Mutant{"k_of_the_first_step", kRouted, "* row_bytes + first), bytes);", "* row_bytes), bytes);"},
+        Mutant{"sorted_rows_of_a", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
+               "return min(m0 + row, M - 1);"},
+        Mutant{"tokens_of_the_first_tile", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
+               "return row_tokens[min(row, M - 1)];"},
+        Mutant{"mma_tokens_of_the_first_tile", kMma, "return row_tokens[min(m0 + row, M - 1)];",
+               "return row_tokens[min(row, M - 1)];", "fused"},
+        Mutant{"mma_rows_of_the_first_pass", kCopy, "row_of(row + kPass * kStep) * row_bytes;",
+               "row_of(row) * row_bytes;", "fused"},
+        Mutant{"mma_row_twice", kCopy, "    from -= row * row_bytes;\n", "", "fused"},
+        Mutant{"copied_in_place", kGatherRows, "row_tokens[row] * row_bytes);", "row * row_bytes);", "unfused"},
+        Mutant{"last_row_not_copied", kGatherRows, "if (row >= M) return;", "if (row >= M - 1) return;", "unfused"},
+        Mutant{"last_piece_not_copied", kGatherRows, "i < pieces; i += kRowThreads", "i < pieces - 1; i += kRowThreads",
+               "unfused"}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test::grouped_gemm_test
