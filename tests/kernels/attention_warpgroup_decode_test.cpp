@@ -321,7 +321,7 @@ const Mutant kMutants[] = {
      {{kKernel, "{% set has_tail = varlen or ragged or paged %}", "{% set has_tail = false %}"}},
      CaughtBy::kComparison},
     // Behind a prologue.
-    {"unrotated_queries",
+    {"rotated_queries_of_another_group",
      kPrologue,
      {{kKernel, "slab * Slab::kColumns, head0, ", "slab * Slab::kColumns, head0 + kGroup, "}}},
 };
