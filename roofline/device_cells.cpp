@@ -39,7 +39,7 @@ constexpr Group kGroups[] = {
     {"bytes/clk/SM", Need::kNobody, "copy_bytes_per_clk_sm"},
     {"cycles", Need::kNobody,
      "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
-     "barrier_latency wgmma_latency copy_latency try_wait_latency phase_latency cluster_latency "
+     "barrier_latency wgmma_latency beside_wgmma_cycles copy_latency try_wait_latency phase_latency cluster_latency "
      "setmaxnreg_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
     {"count", Need::kNobody, "memory_queue wgmma_queue"},
     {"bytes", Need::kNobody, "l1_bytes instruction_cache_bytes"},

@@ -135,6 +135,16 @@ TEST(Products, TheLatencyOfOneHidesBehindAnother) {
             15 * 64);
 }
 
+TEST(Products, OtherInstructionsAreSlowerBesideThem) {
+  // The unit multiplies from cycle 50 to 178. With a cycle more for each instruction, 64 of the 170 do not fit there.
+  Machine slow = machine();
+  slow.beside_product_cycles = 1;
+  const auto beside = groups_of(1, Script().group(2).work(170).end());
+  const auto behind = groups_of(1, Script().group(2).wait_all().work(170).end());
+  EXPECT_NEAR(time_of(beside, slow).cycles - time_of(beside).cycles, 64, 4);
+  EXPECT_NEAR(time_of(behind, slow).cycles, time_of(behind).cycles, 4);
+}
+
 TEST(Products, AGroupMayBeLeftInFlight) {
   // The wait is for the first group only; the work runs beside the second.
   const auto leaving = groups_of(1, Script().group(1).group(1).leave_one().work(60).wait_all().end());

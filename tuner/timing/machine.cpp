@@ -68,6 +68,7 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.product_tf32 = cell("wgmma_flops_per_clk_tf32", 0) / m.schedulers;
   m.product_fp8 = cell("wgmma_flops_per_clk_fp8", 0) / m.schedulers;
   m.product_int8 = cell("wgmma_flops_per_clk_int8", 0) / m.schedulers;
+  m.beside_product_cycles = cell("beside_wgmma_cycles", 0);
   m.product_latency = cell("wgmma_latency", 0);
   m.product_queue = static_cast<int>(cell("wgmma_queue", 1));
   m.shared_bytes_per_cycle = cell("smem_bytes_per_clk", 128);

@@ -35,6 +35,7 @@ struct Machine {
 
   /// Units of sm_90 that work asynchronously.
   double product_f16 = 0, product_tf32 = 0, product_fp8 = 0, product_int8 = 0;  ///< as tensor_f16, of warpgroups
+  double beside_product_cycles = 0;           ///< more from an instruction to the warp's next, beside a product
   double product_latency = 0;                 ///< cycles from the issue of a product to its begin, at least
   int product_queue = 1;                      ///< products of one scheduler that have been issued but not begun
   double shared_bytes_per_cycle = 128;        ///< of shared memory, for operands of products and for tensor copies

@@ -154,6 +154,7 @@ class Sm {
     std::vector<double> queue;  ///< service times of the last memory instructions
     size_t queue_at = 0;
     std::deque<Product> products;  ///< issued, not begun
+    double multiplies_until = 0;   ///< end of the product that has begun
   };
 
   // ---- Asynchronous units -------------------------------------------------------------------------
@@ -202,7 +203,7 @@ class Sm {
     const double read = use(lsu_free_, time, f.operand_cycles, out_.shared_cycles) + f.operand_cycles;
     out_.instructions[index].shared += f.operand_cycles;
     const double end = std::max(time + f.interval, read);
-    s.pipe_free[f.pipe] = end;
+    s.pipe_free[f.pipe] = s.multiplies_until = end;
     at(end, Event::Kind::kProductEnd, warp);
     if (!s.products.empty()) at(std::max(end, s.products.front().ready), Event::Kind::kProduct, scheduler);
     s.next = std::min(s.next, std::max(time, last_time_of(s)));  // the queue has room
@@ -464,7 +465,7 @@ class Sm {
     ++w.next;
     w.last_index = step.index;
     w.last_issue = now;
-    w.own_ready = now + f.stall;
+    w.own_ready = now + f.stall + (f.is_product || s.multiplies_until <= now ? 0 : m_.beside_product_cycles);
     // The stall counts of branches and of convergence are their own cost.
     w.why = w.own_why = f.is_branch ? Stall::kBranch : Stall::kFixed;
     w.producer = ~0u;
