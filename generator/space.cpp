@@ -209,12 +209,13 @@ class SpaceReader : private JsonReader {
     for (size_t dim = 0; dim < grid.size(); ++dim) {
       if (!grid[dim].is_array()) return bad("a grid dimension is a list of axes", "grid");
       for (const Json& a : grid[dim]) {
-        ROOFGEN_CHECK(only(a, {"axis", "extent", "step", "reverse"}));
+        ROOFGEN_CHECK(only(a, {"axis", "extent", "step", "tile", "reverse"}));
         Stage::AxisSpec axis;
         axis.dim = static_cast<int>(dim);
         ROOFGEN_TRY(axis.name, string(a, "axis"));
         ROOFGEN_TRY(axis.extent, expression(a, "extent"));
         ROOFGEN_TRY(axis.step, a.contains("step") ? expression(a, "step") : expr::Expr::parse("1"));
+        ROOFGEN_TRY(axis.tile, a.contains("tile") ? expression(a, "tile") : expr::Expr::parse("0"));
         if (a.contains("reverse")) {
           if (!a["reverse"].is_boolean()) return bad("\"reverse\" must be true or false", "reverse");
           axis.reverse = a["reverse"].get<bool>();
