@@ -61,7 +61,7 @@ struct Stage {
   struct AxisSpec {
     std::string name;
     int dim = 0;
-    expr::Expr extent, step;
+    expr::Expr extent, step, tile;
     bool reverse = false;
     bool by_group = false;
   };

@@ -86,6 +86,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"tall_tile", {kSide, kSide, kSide}, pins({{"BM", 256}, {"BN", 128}, {"groups", 2}}), 8, 168},
         Case{"three_groups", {kSide, kSide, kSide}, pins({{"BM", 192}, {"BN", 160}, {"groups", 3}}), 4, 128},
         Case{"cluster", {kSide, kSide, kSide}, pins({{"BM", 128}, {"BN", 256}, {"cluster", 2}}), 4, 168},
+        Case{"cluster_2x2",
+             {kSide, kSide, kSide},
+             pins({{"BM", 128}, {"BN", 128}, {"cluster", 2}, {"cluster_n", 2}}),
+             4,
+             168},
         Case{"turned", {kSide, kSide, kSide, DType::kBf16, "acc", "col", "row"}, {}, 4, 168},
         Case{"gelu", {kSide, kSide, kSide, DType::kBf16, "gelu(acc + bias[n])"}, {}, 4, 168},
         Case{"gated", {kSide, kSide, kSide, DType::kBf16, "acc", "row", "col", "silu"}, {}, 4, 168},
@@ -128,6 +133,13 @@ Pins pingpong(int64_t groups, int64_t wide) {
   out["pingpong"] = true;
   return out;
 }
+
+Pins with(Pins out, std::initializer_list<std::pair<const char*, int64_t>> values) {
+  for (const auto& [name, value] : values) out[name] = value;
+  return out;
+}
+/// A cluster of 2 x 2 CTAs.
+Pins four_ctas() { return narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 2}}); }
 
 class WarpgroupGemm : public testing::TestWithParam<Small> {};
 
@@ -186,6 +198,23 @@ INSTANTIATE_TEST_SUITE_P(
               "warpgroup_split_k2",
               "partial"},
         Small{"split_k_block_scales", block_scaled(70, 200, 2112), narrow({}), "warpgroup_split_k8", "partial"},
+        Small{"cluster_of_columns", {130, 392, 200}, narrow({{"cluster_n", 2}, {"BN", 128}})},
+        Small{"cluster_2x2", {250, 504, 328}, four_ctas()},
+        Small{"cluster_2x2_turned",
+              {248, 504, 328, kBf16, "acc", "col", "row"},
+              pins({{"BM", 128}, {"BN", 128}, {"groups", 2}, {"cluster", 2}, {"cluster_n", 2}, {"group", 2}})},
+        Small{"cluster_4x2_strip",
+              {250, 504, 328},
+              by_tma(narrow({{"cluster", 4}, {"cluster_n", 2}, {"group", 4}, {"wide", 2}}))},
+        Small{"cluster_2x2_pingpong",
+              {250, 504, 328},
+              with(pingpong(2, 2), {{"cluster", 2}, {"cluster_n", 2}, {"group", 2}})},
+        Small{"cluster_of_columns_split_k",
+              {130, 248, 1032},
+              narrow({{"cluster_n", 2}, {"BN", 64}, {"group", 1}, {"BM", 64}}),
+              "warpgroup_split_k2",
+              "partial"},
+        Small{"cluster_2x2_fp8", block_scaled(250, 504, 656), by_tma(four_ctas())},
         Small{"gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}},
         Small{"gated", {200, 320, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"}},
         Small{"row_norm", {200, 120, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}},
@@ -240,6 +269,7 @@ TEST_P(WarpgroupMutants, IsCaught) {
                 1.9);
 }
 
+const Gemm kEvenTiles = {250, 504, 328};
 const Gemm kSplit = {70, 72, 2104};
 const Gemm kScaled = block_scaled(250, 400, 656);
 const Gemm kFp8 = {250, 400, 656, DType::kFp8};
@@ -272,13 +302,25 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kEither},
         Mutant{"rows_of_eight_apart", kWgmma, "int stride = 1024", "int stride = 512", narrow({}), CaughtBy::kEither},
         Mutant{"sum_not_started_from_zero", kKernel, "step > 0 || k > 0);", "true);", narrow({}), CaughtBy::kEither},
-        Mutant{"other_cta_not_awaited", kKernel, "kWarps * kCluster);  // {{", "kWarps);  // {{",
+        Mutant{"other_cta_not_awaited", kKernel, "kWarps * kReaders);  // {{", "kWarps);  // {{",
                narrow({{"cluster", 2}, {"group", 2}}), CaughtBy::kEither},
-        Mutant{"stage_of_the_other_cta_not_released", kKernel,
-               "if (lane < kCluster) barrier_arrive_at(empty + 8 * stage, lane);",
-               "if (lane == 0) barrier_arrive_at(empty + 8 * stage, rank);", narrow({{"cluster", 2}, {"group", 2}})},
-        Mutant{"both_load_the_same_half", kKernel, "const int part = rank * (BN / kCluster);", "const int part = 0;",
+        Mutant{"stage_of_the_other_cta_not_released", kKernel, "barrier_arrive_at(empty + 8 * stage, lane);",
+               "barrier_arrive_at(empty + 8 * stage, rank);", narrow({{"cluster", 2}, {"group", 2}})},
+        Mutant{"stage_released_to_the_diagonal", kKernel, "(lane % kClusterM == rank_m || lane / kClusterM == rank_n)",
+               "(lane % kClusterM != rank_m || lane / kClusterM == rank_n)", four_ctas(), CaughtBy::kEither,
+               kEvenTiles},
+        Mutant{"both_load_the_same_half", kKernel, "b_part = rank_m * (BN / kClusterM);", "b_part = 0;",
                narrow({{"cluster", 2}, {"group", 2}}), CaughtBy::kEither},
+        Mutant{"both_load_the_same_rows", kKernel, "a_part = rank_n * (BM / kClusterN)", "a_part = 0",
+               narrow({{"cluster_n", 2}}), CaughtBy::kEither, kEvenTiles},
+        Mutant{"part_of_a_for_the_other_row", kKernel, "a_for |= 1 << (rank_m + kClusterM * n);",
+               "a_for |= 1 << (1 - rank_m + kClusterM * n);", four_ctas(), CaughtBy::kEither, kEvenTiles},
+        Mutant{"part_of_b_for_the_other_column", kKernel, "<< (kClusterM * rank_n);", "<< (kClusterM * (1 - rank_n));",
+               four_ctas(), CaughtBy::kEither, kEvenTiles},
+        Mutant{"part_of_a_at_the_wrong_place", kKernel, "rank_n * (kABytes / kClusterN)",
+               "rank_m * (kABytes / kClusterN)", four_ctas(), CaughtBy::kEither, kEvenTiles},
+        Mutant{"a_only_for_itself", kKernel, "a_for |= 1 << (rank_m + kClusterM * n);", "a_for = 1 << rank;",
+               narrow({{"cluster_n", 2}}), CaughtBy::kEither, kEvenTiles},
         Mutant{"cta_ends_early", kKernel,
                "  cluster_sync();  // others arrive at barriers of this CTA, which must not end before", "",
                narrow({{"cluster", 2}, {"group", 2}})},
@@ -286,8 +328,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"staging_over_the_ring", kEpilogue,
                "sync_warps();  // all warps have read their tiles; shared memory becomes the staging area", "",
                pins({{"BM", 128}, {"BN", 128}, {"groups", 2}, {"stages", 2}})},
-        Mutant{"one_arrival_too_many", kKernel, "barrier_init(empty + 8 * s, kWarps * kCluster);",
-               "barrier_init(empty + 8 * s, kWarps * kCluster + 1);"},
+        Mutant{"one_arrival_too_many", kKernel, "barrier_init(empty + 8 * s, kWarps * kReaders);",
+               "barrier_init(empty + 8 * s, kWarps * kReaders + 1);"},
         Mutant{"ring_one_stage_short", kBarrier, "if (++stage == kStages) stage = 0, parity ^= 1;",
                "if (++stage == kStages) stage = 0;"},
         Mutant{"turn_not_awaited", kKernel, "if (tile > 0) named_barrier(kFirstTurn + consumer, 256);", "",
