@@ -77,6 +77,7 @@ constexpr struct {
     {"--epilogue", "epilogue", kProducts, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
     {"--gated", "gated", kProducts, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
     {"--scales", "scales", kGemm, "of fp8 operands: block (A: 1 row x 128 of k, B: 128 of k x 128 columns)"},
+    {"--scatter", "scatter", kGrouped, "weighted: the output is each token's sum over its experts, by weight"},
     {"--sizes", "sizes", kGrouped, "rows of each expert, 0 or more: 700,0,1300 [uneven]"},
     {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
     {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "generator/generate.h"
 #include "generator/ops/declared.h"
@@ -40,7 +41,13 @@ constexpr int64_t kMaxDim = int64_t{1} << 30;  // 32-bit indices of rows and col
 constexpr int64_t kMaxInt8Depth = 131071;      // 2^31 / 2^14: the largest sum of int8 products that always fits int32
 constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
-const std::string kSplitVariant = "split_k";
+const std::string kSplitVariant = "split_k", kWeights = "weights";
+
+/// Extreme weights would make every sum an extreme.
+InputPattern pattern_of_weights(InputPattern pattern) {
+  const bool extreme = pattern == InputPattern::kExtremes || pattern == InputPattern::kExtremeRows;
+  return extreme ? InputPattern::kNormal : pattern;
+}
 
 /// "split_k4", "warpgroup_split_k4" -> 4; 1 for the other variants.
 int64_t splits_of(const std::string& variant) {
@@ -73,12 +80,14 @@ pointwise::Vocabulary vocabulary(const Problem& problem) {
   return out;
 }
 
-/// The epilogue of the problem with the output `buffer`. Another source: the epilogue of stored values.
+/// The epilogue of the problem. Another source: the epilogue of stored values.
 Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
   pointwise::Vocabulary words = vocabulary(problem);
   words.source_dtype = source;
   return Formula::parse({{"y", problem.texts.at("epilogue"), "--epilogue"}},
-                        {{"y", "C", problem.dtypes.at("out"), false}}, std::move(words));
+                        {gemm::is_scattered(problem) ? pointwise::Output{"y", "T", stored_dtype(Shape(problem)), false}
+                                                     : pointwise::Output{"y", "C", problem.dtypes.at("out"), false}},
+                        std::move(words));
 }
 
 /// The unmodified accumulator.
@@ -119,6 +128,65 @@ pointwise::TensorReader of_expert(pointwise::TensorReader all, int64_t first_col
     const bool by_column = tensor.indices == std::vector<std::string>{"n"};
     all(tensor, row, by_column ? first_column + first : first, out);
   };
+}
+
+/// The accumulators of rows of one expert, whose columns of the product begin at `first_column` of
+/// Shape::side_by_side(), with their errors. `at`: columns of the expert. `stored`: rounded to it between kernels.
+SourceRow sums_of(const Problem& problem, InputPattern pattern, gemm::Rectangle at, int64_t first_column,
+                  DType stored) {
+  const Shape s(problem);
+  // Integers that are stored as they are: sums in fp32 would be wrong.
+  const bool whole =
+      s.dtype == DType::kInt8 && s.out == DType::kInt32 && problem.texts.at("epilogue") == "acc" && s.gated.empty();
+  gemm::Rectangle all = at;
+  all.col_begin += first_column, all.col_end += first_column;
+  return [=, products = gemm::products_of(s.side_by_side(), pattern, all)](int64_t row, int64_t first, int64_t count) {
+    std::vector<Estimate> out(static_cast<size_t>(count));
+    const int64_t line =
+        at.rows.empty() ? row - at.row_begin : std::lower_bound(at.rows.begin(), at.rows.end(), row) - at.rows.begin();
+    const auto start = static_cast<size_t>(line * products->cols + first - at.col_begin);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const double sum = products->sum[start + i],
+                   sigma = gemm::accumulation_sigma(s.dtype, s.scaled, pattern, at.k_end - at.k_begin, sum,
+                                                    products->square[start + i]);
+      out[i] = {sum, whole ? 0 : sigma};
+      if (stored == DType::kFp32) continue;
+      out[i].sigma = std::hypot(sigma, rounding_sigma(sum, stored));
+      if (std::isinf(round_to_dtype(sum, stored))) out[i].value = round_to_dtype(sum, stored);
+    }
+    return out;
+  };
+}
+
+/// The elements of C, before they are stored: the epilogue of the accumulators, and the gate.
+SourceRow elements_of(const Shape& s, const Formula& formula, const SourceRow& sums,
+                      const pointwise::TensorReader& tensors) {
+  return [&s, &formula, sums, tensors, fast = !pointwise::is_exact(s.out)](int64_t row, int64_t first, int64_t count) {
+    if (s.gated.empty()) return formula.evaluate(sums(row, first, count), std::span(&row, 1), first, tensors)[0];
+    const std::vector<Estimate> both =
+        formula.evaluate(sums(row, 2 * first, 2 * count), std::span(&row, 1), 2 * first, tensors)[0];
+    std::vector<Estimate> out(static_cast<size_t>(count));
+    for (size_t i = 0; i < out.size(); ++i) {
+      const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
+      const double value = gate.value * up.value;
+      const double of_factors =
+          std::hypot(gate.sigma * up.value, gate.value * up.sigma,
+                     gate.sigma * up.sigma);  // independent errors; either factor may be near zero
+      out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
+    }
+    return out;
+  };
+}
+
+/// The routed rows of the tokens that a range of rows of a scattered output stands for, ascending.
+std::vector<int64_t> rows_of_tokens(const Problem& problem, Op::RowRange rows) {
+  const int64_t topk = problem.dims.at("topk");
+  const gemm::Routing routing(problem.dims.at("tokens"));
+  std::vector<int64_t> out;
+  for (int64_t token = rows.first / topk; token * topk < rows.second; ++token)
+    for (int64_t i = 0; i < topk; ++i) out.push_back(routing.row_of(token, i));
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 /// Rows of A in the order of their experts, element by element.
@@ -185,13 +253,18 @@ class Gemm final : public Op {
     for (const auto& [tensor, bytes] : sizes)
       if (bytes > kMaxTensorBytes)
         return usage(fmt::format("{} would hold {:.3g} bytes; at most 2^40 were expected", tensor, bytes));
+    if (gemm::is_scattered(p) && is_integer(s.out))
+      return usage(
+          fmt::format("with --scatter an element is a weighted sum; --out-dtype is {}, and a floating-point "
+                      "format was expected",
+                      to_string(s.out)));
     if (s.side_by_side().n > kMaxDim)
       return usage(fmt::format("{} experts of {} columns have {} in all; at most {} were expected", s.experts, s.n,
                                s.side_by_side().n, kMaxDim));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
     std::vector<std::string> own{"A", "B", "C", "T", "partial", "y", "a_scale", "b_scale"};
-    if (grouped_) own.insert(own.end(), {"offsets", "row_tokens", "G"});
+    if (grouped_) own.insert(own.end(), {"offsets", "row_tokens", "token_rows", kWeights, "G", "Y"});
     ROOFGEN_CHECK(check_declared(p.args, name(), own));
     ROOFGEN_CHECK(epilogue(p));
     return p;
@@ -208,6 +281,12 @@ class Gemm final : public Op {
     if (s.scaled) {
       out.push_back({"a_scale", DType::kFp32, bytes(s.m, s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
       out.push_back({"b_scale", DType::kFp32, bytes(s.n_blocks(), s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
+    }
+    if (gemm::is_scattered(problem)) {
+      const int64_t tokens = problem.dims.at("tokens");
+      out.back() = {"Y", s.out, bytes(tokens, s.cols(), s.out), Buffer::Role::kOutput};
+      out.push_back({"token_rows", DType::kInt32, bytes(s.m, 1, DType::kInt32), Buffer::Role::kInput});
+      out.push_back({kWeights, DType::kFp32, bytes(s.m, 1, DType::kFp32), Buffer::Role::kInput});
     }
     if (grouped_)
       out.push_back({"offsets", DType::kInt32, static_cast<uint64_t>(s.experts + 1) * 4, Buffer::Role::kInput});
@@ -294,15 +373,23 @@ class Gemm final : public Op {
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
-    // A multiple of every height of a tile.
-    return {256, formula && formula->reductions() > 0 ? 0 : 256, grouped_ ? 768 : 256, true};
+    // A multiple of every height of a tile, and of the rows of the tokens that a CTA combines.
+    const int64_t together = gemm::is_scattered(problem) ? problem.dims.at("topk") : 1;
+    return {256, formula && formula->reductions() > 0 ? 0 : 256, grouped_ ? 768 * together : 256, true};
   }
-  /// A tile of grouped rows begins anywhere, and reads rows of A beyond those that it writes.
+  /// Of a scattered output, rows of the op are those of tokens, one after another: topk for each.
   std::vector<RowRange> rows_fed(const Problem& problem, const std::string& stage, RowRange slice) const override {
     constexpr int64_t kTallestTile = 256;
-    if (stage != "gather") return {slice};
-    return {
-        {std::max<int64_t>(0, slice.first - kTallestTile), std::min(Shape(problem).m, slice.second + kTallestTile)}};
+    const Shape s(problem);
+    const bool scattered = gemm::is_scattered(problem);
+    if (stage == "gather" && scattered) return {{0, s.m}};
+    // A tile of grouped rows begins anywhere, and reads rows of A beyond those that it writes.
+    if (stage == "gather")
+      return {{std::max<int64_t>(0, slice.first - kTallestTile), std::min(s.m, slice.second + kTallestTile)}};
+    if (stage != name() || !scattered) return {slice};
+    std::vector<RowRange> out;
+    for (const int64_t row : rows_of_tokens(problem, slice)) out.push_back({row, row + 1});
+    return out;
   }
   uint64_t default_evals() const override { return 40; }
 
@@ -344,21 +431,9 @@ class Gemm final : public Op {
 
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override {
-    if (buffer == "offsets") {
-      const gemm::Groups groups(problem);
-      const std::vector<int32_t> offsets(groups.offsets().begin(), groups.offsets().end());
-      const std::span<const std::byte> bytes = std::as_bytes(std::span(offsets));
-      std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), out.size(), out.begin());
-      return;
-    }
-    if (buffer == "row_tokens") {
-      const gemm::Routing routing(Shape(problem).tokens);
-      for (size_t i = 0; i < out.size(); ++i) {
-        const auto token = static_cast<int32_t>(routing.token_of(static_cast<int64_t>((offset + i) / 4)));
-        out[i] = static_cast<std::byte>(token >> ((offset + i) % 4 * 8) & 0xff);
-      }
-      return;
-    }
+    if (grouped_ && gemm::fill_index(problem, buffer, offset, out)) return;
+    if (grouped_ && buffer == kWeights)
+      return TensorContents{pattern_of_weights(pattern), buffer, DType::kFp32}.fill(offset, out);
     if (buffer == "A" || buffer == "B") {
       const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
       return gemm::OperandContents(Shape(problem).side_by_side(), pattern, operand).fill(offset, out);
@@ -380,6 +455,9 @@ class Gemm final : public Op {
   }
 
  private:
+  /// compare() of the sums of tokens.
+  Result<Comparison> compare_combined(const Problem& problem, InputPattern pattern, const Region& region,
+                                      const ElementReader& read) const;
   /// compare() of rows of one expert, whose columns of the product begin at `first_column` of Shape::side_by_side().
   Result<Comparison> compare_rows(const Problem& problem, InputPattern pattern, const std::string& variant,
                                   const std::string& stage, const Region& region, int64_t first_column,
@@ -432,6 +510,17 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
       out.push_back(v);
     }
   }
+  if (gemm::is_scattered(problem)) {
+    // Sums by atomics in the product's kernel would depend on the order of CTAs.
+    ROOFGEN_TRY(const Stage combine, load_stage(files, "stages/combine_rows.json"));
+    ROOFGEN_TRY(const expr::Expr dtype, expr::Expr::parse("stored_dtype"));
+    ROOFGEN_TRY(const expr::Expr bytes, expr::Expr::parse("M * (N // 2 if gated != '' else N) * stored_size"));
+    for (Variant& v : out) {
+      v.stages.back().output = "T";
+      v.stages.push_back(combine);
+      v.temporaries.push_back({"T", dtype, bytes});
+    }
+  }
   return out;
 }
 
@@ -439,6 +528,7 @@ Result<Comparison> Gemm::compare(const Problem& problem, InputPattern pattern, c
                                  const std::string& stage, const Region& region, const ElementReader& read) const {
   if (!grouped_) return compare_rows(problem, pattern, variant, stage, region, 0, read);
   if (stage == "gather") return compare_gathered(Shape(problem), pattern, region, read);
+  if (stage == "combine") return compare_combined(problem, pattern, region, read);
   const gemm::Groups groups(problem);
   Comparison out;
   for (int64_t e = 0; e < groups.count(); ++e) {
@@ -466,29 +556,10 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
   if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
   Region wide = part;  // the columns of the product behind them
   wide.col_begin *= halves, wide.col_end *= halves;
-  // Integers that are stored as they are: sums in fp32 would be wrong.
-  const bool whole =
-      s.dtype == DType::kInt8 && s.out == DType::kInt32 && problem.texts.at("epilogue") == "acc" && s.gated.empty();
   // The accumulators of a row, rounded to `stored` if they are stored between kernels.
-  const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) -> SourceRow {
-    const auto products = gemm::products_of(s.side_by_side(), pattern,
-                                            {part.row_begin, part.row_end, first_column + part.col_begin * halves,
-                                             first_column + part.col_end * halves, k_begin, k_end});
-    return [=, &s, &part](int64_t row, int64_t first, int64_t count) {
-      std::vector<Estimate> out(static_cast<size_t>(count));
-      const size_t start =
-          static_cast<size_t>((row - part.row_begin) * products->cols + first - part.col_begin * halves);
-      for (size_t i = 0; i < out.size(); ++i) {
-        const double sum = products->sum[start + i],
-                     sigma = gemm::accumulation_sigma(s.dtype, s.scaled, pattern, k_end - k_begin, sum,
-                                                      products->square[start + i]);
-        out[i] = {sum, whole ? 0 : sigma};
-        if (stored == DType::kFp32) continue;
-        out[i].sigma = std::hypot(sigma, rounding_sigma(sum, stored));
-        if (std::isinf(round_to_dtype(sum, stored))) out[i].value = round_to_dtype(sum, stored);
-      }
-      return out;
-    };
+  const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) {
+    return sums_of(problem, pattern, {part.row_begin, part.row_end, wide.col_begin, wide.col_end, k_begin, k_end},
+                   first_column, stored);
   };
 
   const int64_t splits = splits_of(variant);
@@ -521,21 +592,62 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
   if (s.gated.empty()) return compare_formula(formula, part, extent, tensors, sums, read);
 
   // A gated output is compared as the identity of a source: the product of both halves.
-  ROOFGEN_TRY(const Formula written, identity(problem, "C", s.out));
-  const bool fast = !pointwise::is_exact(s.out);
+  const pointwise::Output& stored = formula.outputs()[0];
+  ROOFGEN_TRY(const Formula written, identity(problem, stored.buffer, stored.dtype));
+  return compare_formula(written, part, extent, pattern, elements_of(s, formula, sums, tensors), read);
+}
+
+Result<Comparison> Gemm::compare_combined(const Problem& problem, InputPattern pattern, const Region& region,
+                                          const ElementReader& read) const {
+  const Shape s(problem);
+  const int64_t topk = problem.dims.at("topk"), tokens = problem.dims.at("tokens"), halves = s.gated.empty() ? 1 : 2;
+  const Extent extent{1, 1, tokens, s.cols()}, product{1, 1, s.m, s.n};
+  ROOFGEN_TRY(const Formula formula, epilogue(problem));
+  ROOFGEN_TRY(const Formula written, identity(problem, "Y", s.out));
+  Region part = region;  // of tokens
+  part.row_begin /= topk, part.row_end = std::min(tokens, (part.row_end + topk - 1) / topk);
+  if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = s.cols();
+  const int64_t count = part.col_end - part.col_begin;
+  const DType stored = formula.outputs()[0].dtype;
+
+  std::map<int64_t, std::vector<Estimate>> terms;  // by routed row
+  const std::vector<int64_t> all = rows_of_tokens(problem, {region.row_begin, region.row_end});
+  const gemm::Groups groups(problem);
+  for (int64_t e = 0; e < groups.count(); ++e) {
+    const std::vector<int64_t> rows(std::lower_bound(all.begin(), all.end(), groups.begin(e)),
+                                    std::lower_bound(all.begin(), all.end(), groups.end(e)));
+    if (rows.empty()) continue;
+    const SourceRow sums =
+        sums_of(problem, pattern,
+                {0, static_cast<int64_t>(rows.size()), part.col_begin * halves, part.col_end * halves, 0, s.k, rows},
+                e * s.n, DType::kFp32);
+    const SourceRow elements = elements_of(
+        s, formula, sums, of_expert(contents_reader(formula.vocabulary().indices, product, pattern), e * s.n));
+    for (const int64_t row : rows) {
+      std::vector<Estimate>& to = terms[row] = elements(row, part.col_begin, count);
+      for (Estimate& x : to) {
+        x.sigma = std::hypot(x.sigma, rounding_sigma(x.value, stored));
+        if (std::isinf(round_to_dtype(x.value, stored))) x.value = round_to_dtype(x.value, stored);
+      }
+    }
+  }
+
+  const gemm::Routing routing(tokens);
   return compare_formula(
       written, part, extent, pattern,
-      [&](int64_t row, int64_t first, int64_t count) {
-        const std::vector<Estimate> both =
-            formula.evaluate(sums(row, 2 * first, 2 * count), std::span(&row, 1), 2 * first, tensors)[0];
-        std::vector<Estimate> out(static_cast<size_t>(count));
-        for (size_t i = 0; i < out.size(); ++i) {
-          const Estimate gate = pointwise::apply(s.gated, both[2 * i], fast), up = both[2 * i + 1];
-          const double value = gate.value * up.value;
-          const double of_factors =
-              std::hypot(gate.sigma * up.value, gate.value * up.sigma,
-                         gate.sigma * up.sigma);  // independent errors; either factor may be near zero
-          out[i] = {value, std::hypot(of_factors, rounding_sigma(value, DType::kFp32))};
+      [&](int64_t token, int64_t first, int64_t columns) {
+        std::vector<double> weights(static_cast<size_t>(topk));
+        TensorContents{pattern_of_weights(pattern), kWeights, DType::kFp32}.values(static_cast<uint64_t>(token * topk),
+                                                                                   weights);
+        std::vector<Estimate> out(static_cast<size_t>(columns));
+        for (int64_t i = 0; i < topk; ++i) {
+          const double weight = weights[static_cast<size_t>(i)];
+          const std::vector<Estimate>& term = terms.at(routing.row_of(token, i));
+          for (size_t c = 0; c < out.size(); ++c) {
+            const Estimate& x = term[c + static_cast<size_t>(first - part.col_begin)];
+            const double value = out[c].value + weight * x.value;
+            out[c] = {value, std::hypot(out[c].sigma, weight * x.sigma, rounding_sigma(value, DType::kFp32))};
+          }
         }
         return out;
       },

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "generator/ops/counter_random.h"
 #include "generator/ops/declared.h"
@@ -35,7 +36,10 @@ std::vector<int64_t> uneven_sizes(int64_t rows, int64_t experts) {
 /// M of the routed tokens.
 Result<void> complete_routing(Problem& p) {
   const bool tokens = p.dims.count("tokens") > 0, topk = p.dims.count("topk") > 0;
-  if (!tokens && !topk && p.flags["gather"]) return usage("--gather needs --tokens and --topk");
+  if (const std::string how = p.texts.emplace("scatter", "").first->second; !how.empty() && how != "weighted")
+    return usage(fmt::format("scatter is '{}'; weighted was expected", how));
+  for (const auto& [asked, flag] : {std::pair{p.flags["gather"], "--gather"}, std::pair{is_scattered(p), "--scatter"}})
+    if (asked && !tokens && !topk) return usage(fmt::format("{} needs --tokens and --topk", flag));
   if (!tokens && !topk) return {};
   if (!tokens || !topk)
     return usage(fmt::format("--{} needs --{}", tokens ? "tokens" : "topk", tokens ? "topk" : "tokens"));
@@ -56,10 +60,37 @@ void set_sizes(Problem& p, const std::vector<int64_t>& sizes) {
 
 }  // namespace
 
-bool is_grouped(const Problem& problem) { return problem.op == "grouped_gemm"; }
-
-Routing::Routing(int64_t tokens) : tokens_(tokens), step_(std::max<int64_t>(1, tokens * 5 / 8)) {
+Routing::Routing(int64_t tokens) : tokens_(tokens), step_(std::max<int64_t>(1, tokens * 5 / 8)), back_(1) {
   while (std::gcd(tokens_, step_) != 1) ++step_;
+  // Euclid: `back` times step is `rest` modulo tokens, until rest is 1.
+  int64_t rest = step_, next_rest = tokens_, next_back = 0;
+  while (next_rest != 0) {
+    const int64_t quotient = rest / next_rest;
+    rest = std::exchange(next_rest, rest - quotient * next_rest);
+    back_ = std::exchange(next_back, back_ - quotient * next_back);
+  }
+  back_ = (back_ % tokens_ + tokens_) % tokens_;
+}
+
+bool is_scattered(const Problem& problem) {
+  const auto text = problem.texts.find("scatter");
+  return text != problem.texts.end() && !text->second.empty();
+}
+
+bool fill_index(const Problem& problem, const std::string& buffer, uint64_t offset, std::span<std::byte> out) {
+  const bool offsets = buffer == "offsets", tokens = buffer == "row_tokens";
+  if (!offsets && !tokens && buffer != "token_rows") return false;
+  const Groups groups(problem);
+  const auto count = problem.dims.find("tokens"), topk = problem.dims.find("topk");
+  const Routing routing(count == problem.dims.end() ? 1 : count->second);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto at = static_cast<int64_t>((offset + i) / 4);
+    const int64_t value = offsets  ? groups.offsets()[static_cast<size_t>(at)]
+                          : tokens ? routing.token_of(at)
+                                   : routing.row_of(at / topk->second, at % topk->second);
+    out[i] = static_cast<std::byte>(value >> ((offset + i) % 4 * 8) & 0xff);
+  }
+  return true;
 }
 
 Groups::Groups(const Problem& problem) : offsets_{0} {

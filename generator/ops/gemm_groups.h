@@ -1,6 +1,8 @@
 // The experts of a grouped GEMM: rows of A are sorted by expert, and each expert has its own B.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,17 +35,22 @@ class Routing {
   explicit Routing(int64_t tokens);
   int64_t tokens() const { return tokens_; }
   int64_t token_of(int64_t row) const { return row % tokens_ * step_ % tokens_; }
+  /// The row of the token's expert number `expert`, the inverse.
+  int64_t row_of(int64_t token, int64_t expert) const { return token * back_ % tokens_ + expert * tokens_; }
 
  private:
-  int64_t tokens_, step_;  ///< step: prime to tokens
+  int64_t tokens_, step_, back_;  ///< step is prime to tokens, and back times step is 1 modulo tokens
 };
-
-/// Whether the problem is grouped: its op is grouped_gemm.
-bool is_grouped(const Problem& problem);
 
 /// Sets the dims M and experts and the text sizes, "700,0,1300", each from the others; M also from tokens and topk.
 /// Without sizes they are uneven and the same on every machine. Exit::kUsage where they do not agree.
 Result<void> complete_groups(Problem& problem);
+
+/// Whether the rows of each token's experts are added up: --scatter weighted.
+bool is_scattered(const Problem& problem);
+
+/// Bytes of an input that holds row numbers: offsets, row_tokens, token_rows. False: not one of them.
+bool fill_index(const Problem& problem, const std::string& buffer, uint64_t offset, std::span<std::byte> out);
 
 /// A problem with few rows that still has an empty expert, one with a single row, and the largest of `problem`.
 Problem with_few_rows(Problem problem);

@@ -55,11 +55,13 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
   for (int64_t k = at.k_begin; k < at.k_end; k += kDepth) {
     const int64_t depth = std::min(kDepth, at.k_end - k);
     std::fill(a.begin(), a.end(), 0.0);
-    if (shape.tokens > 0) {
-      const Routing routing(shape.tokens);
-      for (int64_t r = 0; r < rows; ++r)
-        operand_block(a_contents, shape.dtype, true, shape.a_stride(), routing.token_of(at.row_begin + r), 1, k, depth,
-                      &a[r * kDepth], kDepth, 1);
+    if (shape.tokens > 0 || !at.rows.empty()) {
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t row = at.rows.empty() ? at.row_begin + r : at.rows[static_cast<size_t>(r)];
+        operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(),
+                      shape.tokens > 0 ? Routing(shape.tokens).token_of(row) : row, 1, k, depth, &a[r * kDepth], kDepth,
+                      1);
+      }
     } else {
       operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(),
                     kDepth, 1);

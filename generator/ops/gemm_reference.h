@@ -14,6 +14,7 @@ namespace roofgen::gemm {
 /// Sums over k_begin <= k < k_end for rows and columns of the product (not of a gated output).
 struct Rectangle {
   int64_t row_begin, row_end, col_begin, col_end, k_begin, k_end;
+  std::vector<int64_t> rows = {};  ///< not empty: these rows, row_end - row_begin of them
   bool operator==(const Rectangle&) const = default;
 };
 

@@ -3,11 +3,11 @@
 //
 // cp.async writes shared memory as threads do, and wgmma reads it through the async proxy. So a thread waits for its
 // own copies, makes them visible to that proxy, and then its warp arrives at the barrier of the stage. To keep copies
-// in flight, that happens kLag stages after they were issued. A stage is issued again only after its tile was
-// multiplied, so kLag must be less than kStages.
+// in flight, that happens kLag stages after they were issued. A consumer releases a stage when it has begun the next
+// one, so the copy of a stage kStages later may wait for the arrival of the next: kLag is at most kStages - 2.
 template <int kRows, int kStages>
 struct RoutedTile {
-  static constexpr int kLag = kStages > 2 ? kStages - 2 : 1;
+  static constexpr int kLag = kStages - 2;
   static constexpr int kPasses = kRows / 16;  ///< eight threads copy a row
   const int* rows;                            ///< of the matrix, by row of the tile; in shared memory
   const char* from;

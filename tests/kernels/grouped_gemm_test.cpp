@@ -21,12 +21,13 @@ struct Grouped {
   std::string gated = {};
   std::map<std::string, int64_t> dims = {};  ///< besides N and K
   bool gather = false;
+  std::string scatter = {};
 };
 
 Result<Problem> grouped(const Grouped& g) {
   Problem p{"grouped_gemm", g.dims, g.dtype, {{"gather", g.gather}}, {}};
   p.dims["N"] = g.N, p.dims["K"] = g.K;
-  p.texts = {{"epilogue", g.epilogue}, {"gated", g.gated}};
+  p.texts = {{"epilogue", g.epilogue}, {"gated", g.gated}, {"scatter", g.scatter}};
   if (!g.sizes.empty()) p.texts["sizes"] = g.sizes;
   return grouped_gemm_op().complete(std::move(p));
 }
@@ -72,6 +73,14 @@ TEST(GroupedGemmOp, RefusesTokensThatDoNotAgree) {
   EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}}, "9,8"),
             "error: --tokens and --topk give 16 rows, but --sizes adds up to 17");
   EXPECT_EQ(of({{"tokens", 8}, {"topk", 2}}, "9,7"), "accepted");
+  Grouped scattered{"9,7", 8, 8, "acc", DType::kBf16, "", {}, false, "weighted"};
+  EXPECT_EQ(refusal(scattered), "error: --scatter needs --tokens and --topk");
+  scattered.dims = {{"tokens", 8}, {"topk", 2}};
+  EXPECT_EQ(refusal(scattered), "accepted");
+  scattered.dtype = DType::kInt8;
+  EXPECT_NE(refusal(scattered).find("--out-dtype is int32"), std::string::npos);
+  scattered.scatter = "sum";
+  EXPECT_EQ(refusal(scattered), "error: scatter is 'sum'; weighted was expected");
 }
 
 TEST(GroupedGemmOp, EveryTokenHasItsRowsAndTheNextRowIsAnother) {
@@ -80,7 +89,8 @@ TEST(GroupedGemmOp, EveryTokenHasItsRowsAndTheNextRowIsAnother) {
     std::map<int64_t, int> rows;
     for (int64_t row = 0; row < 3 * tokens; ++row) {
       ++rows[routing.token_of(row)];
-      if (tokens > 1) EXPECT_NE(routing.token_of(row), routing.token_of(row + 1));
+      EXPECT_TRUE(tokens == 1 || routing.token_of(row) != routing.token_of(row + 1)) << row;
+      EXPECT_EQ(routing.row_of(routing.token_of(row), row / tokens), row);
     }
     EXPECT_EQ(rows.size(), static_cast<size_t>(tokens));
     for (const auto& [token, count] : rows) EXPECT_EQ(count, 3) << token;
@@ -323,6 +333,84 @@ INSTANTIATE_TEST_SUITE_P(
         Gathered{"two_kernels_of_warpgroups", "unfused_warpgroup", gathered("70,0,1,63", 67, 2, 136, 200), narrow()}),
     [](const auto& test) { return test.param.name; });
 
+// ---- Sums of tokens --------------------------------------------------------------------------------
+
+Grouped scattered(Grouped g) {
+  g.scatter = "weighted";
+  return g;
+}
+
+class GroupedScatter : public testing::TestWithParam<Gathered> {};
+
+TEST_P(GroupedScatter, IsRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Gathered& g = GetParam();
+  const auto problem = grouped(g.problem);
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  for (const InputPattern pattern : {InputPattern::kNormal, InputPattern::kIntegers, InputPattern::kExtremes}) {
+    const auto runs = run({*problem, g.variant, {{"grouped_gemm", g.pins}, {"combine", g.gather}}, pattern, {}});
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    EXPECT_EQ(runs->back().stage, "combine");
+    EXPECT_EQ(what_is_wrong(*runs), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, GroupedScatter,
+    testing::Values(
+        Gathered{"mma", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72)), kSmallMma},
+        Gathered{"warpgroups", "warpgroup", scattered(gathered("70,0,1,40", 37, 3, 136, 72)), narrow()},
+        Gathered{"three_kernels", "unfused_warpgroup", scattered(gathered("70,0,1,63", 67, 2, 136, 72)), narrow()},
+        Gathered{"one_expert_each", "fused", scattered(gathered("70,0,1,63", 134, 1, 137, 72)), kSmallMma},
+        Gathered{"bias", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72, "acc + bias[n]")), kSmallMma},
+        Gathered{"fp32", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72, "acc + residual[m,n]", DType::kTf32)),
+                 kSmallMma},
+        Gathered{"unrolled",
+                 "fused",
+                 scattered(gathered("70,0,1,65", 34, 4, 136, 72)),
+                 kSmallMma,
+                 {{"unroll", int64_t{4}}, {"row_threads", int64_t{32}}, {"threads", int64_t{128}}}},
+        Gathered{
+            "gated", "fused",
+            scattered(
+                {"70,0,1,63", 136, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu", {{"tokens", 67}, {"topk", 2}}}),
+            kSmallMma}),
+    [](const auto& test) { return test.param.name; });
+
+/// compare() accepts the textbook sum of the rows by weight, and none with the weights of two experts exchanged.
+TEST(GroupedGemmOp, TheReferenceOfATokenIsTheWeightedSumOfItsRows) {
+  const int64_t N = 24, K = 40, tokens = 6, topk = 2;
+  const Problem problem = *grouped(scattered(gathered("3,0,1,8", tokens, topk, N, K)));
+  const std::vector<int64_t> expert = {0, 0, 0, 2, 3, 3, 3, 3, 3, 3, 3, 3};
+  const auto a = contents(problem, "A"), b = contents(problem, "B"), weights = contents(problem, "weights"),
+             rows = contents(problem, "token_rows"), row_tokens = contents(problem, "row_tokens");
+  ASSERT_EQ(a.size(), static_cast<size_t>(tokens * K));
+  for (const bool exchanged : {false, true}) {
+    const ElementReader read = [&](const std::string& buffer, uint64_t first, std::span<double> out,
+                                   std::vector<bool>*) {
+      EXPECT_EQ(buffer, "Y");
+      for (size_t i = 0; i < out.size(); ++i) {
+        const auto token = static_cast<int64_t>(first + i) / N, n = static_cast<int64_t>(first + i) % N;
+        double total = 0;
+        for (int64_t j = 0; j < topk; ++j) {
+          const auto row = static_cast<size_t>(rows[static_cast<size_t>(token * topk + j)]);
+          EXPECT_EQ(row_tokens[row], token);
+          double sum = 0;
+          for (int64_t k = 0; k < K; ++k)
+            sum += a[static_cast<size_t>(token * K + k)] * b[static_cast<size_t>((expert[row] * N + n) * K + k)];
+          total += weights[static_cast<size_t>(token * topk + (exchanged ? topk - 1 - j : j))] *
+                   round_to_dtype(sum, DType::kBf16);
+        }
+        out[i] = round_to_dtype(total, DType::kBf16);
+      }
+      return Result<void>();
+    };
+    const auto c = grouped_gemm_op().compare(problem, InputPattern::kNormal, "fused", "combine", {0, 0, 0, 12}, read);
+    ASSERT_TRUE(c) << to_string(c.error());
+    EXPECT_EQ(c->failure.empty(), !exchanged) << c->failure;
+  }
+}
+
 // ---- Mutants ---------------------------------------------------------------------------------------
 
 struct Mutant {
@@ -363,7 +451,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"end_of_the_lane", kTile, "__shfl_sync(kAllLanes, end, owner)};", "end};"},
         Mutant{"rows_of_the_next_expert_written", kWarpgroup, "const int m0 = rows.begin, M = rows.end;",
                "const int m0 = rows.begin, M = rows.begin + BM;"},
-        Mutant{"weights_of_the_first_expert", kWarpgroup, "rows.group * N + n0", "n0"},
+        Mutant{"weights_of_the_first_expert", kWarpgroup, "\"rows.group * N + n0\" if grouped", "\"n0\" if grouped"},
         Mutant{"bias_of_the_first_expert", kWarpgroup, "{{ t.param }} += static_cast<long long>(rows.group) * N;", ""},
         Mutant{"mma_rows_of_the_next_expert_written", kMma, "const int m0 = rows.begin, M = rows.end;",
                "const int m0 = rows.begin, M = rows.begin + BM;", "fused"},
@@ -395,8 +483,8 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kFinding},
         Mutant{"last_copies_not_awaited", kRouted, "cp_async_wait<0>();", "", "warpgroup", CaughtBy::kFinding},
         Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
-        Mutant{"no_barrier_of_the_warp", kRouted, "    __syncwarp();\n    if (lane == 0)", "    if (lane == 0)",
-               "warpgroup", CaughtBy::kFinding},
+        Mutant{"signalled_a_stage_late", kRouted, "kLag = kStages - 2;", "kLag = kStages - 1;", "warpgroup",
+               CaughtBy::kFinding},
         Mutant{"table_not_awaited", kRouted, "named_barrier(15, 128);", "", "warpgroup", CaughtBy::kFinding},
         Mutant{"last_stages_not_signalled", kRouted, "for (; pending > 0; --pending) arrive(full);", "", "warpgroup",
                CaughtBy::kFinding},
@@ -418,6 +506,33 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"last_row_not_copied", kGatherRows, "if (row >= M) return;", "if (row >= M - 1) return;", "unfused"},
         Mutant{"last_piece_not_copied", kGatherRows, "i < pieces; i += kRowThreads", "i < pieces - 1; i += kRowThreads",
                "unfused"}),
+    [](const auto& test) { return test.param.name; });
+
+class CombineMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(CombineMutants, AreCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  const auto problem = grouped(scattered(gathered("70,0,1,40", 37, 3, 136, 72)));
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  expect_caught(
+      run({*problem, "fused", {{"grouped_gemm", kSmallMma}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
+      1.9);
+}
+
+const std::string kCombine = "grouped_gemm/combine.cu.jinja";
+INSTANTIATE_TEST_SUITE_P(
+    GroupedGemm, CombineMutants,
+    testing::Values(Mutant{"last_expert_left_out", kCombine, "i < topk; ++i", "i < topk - 1; ++i"},
+                    Mutant{"weight_of_the_first_expert", kCombine, "fmaf(weight[i],", "fmaf(weight[0],"},
+                    Mutant{"weights_ignored", kCombine, "fmaf(weight[i],", "fmaf(1.0f,"},
+                    Mutant{"rows_of_the_first_token", kCombine, "token_rows + static_cast<long long>(token) * topk;",
+                           "token_rows;"},
+                    Mutant{"row_of_the_token", kCombine, "rows[i] * static_cast<long long>(cols)",
+                           "token * static_cast<long long>(cols)"},
+                    Mutant{"last_token_left_out", kCombine, "if (token >= tokens) return;",
+                           "if (token >= tokens - 1) return;"},
+                    Mutant{"last_columns_left_out", kCombine, "col < cols;", "col < cols - kVec;"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

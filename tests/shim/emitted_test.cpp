@@ -57,8 +57,11 @@ TEST(Emitted, GatedGemmInTwoKernels) {
 
 TEST(Emitted, GroupedGemmRunsForOtherExpertsToo) {
   const std::string emit = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ";
-  embed(emit + "fused", "grouped_gemm", "'-DSIZES=experts,N,K,K,K,M'");
-  embed(emit + "warpgroup", "grouped_gemm", "'-DSIZES=experts,N,K,M,K,K'");
+  embed(emit + "fused", "grouped_gemm", "'-DSIZES=N,K,K,K,M'");
+  embed(emit + "warpgroup", "grouped_gemm", "'-DSIZES=N,K,M,K,K'");
+  const std::string tokens = " --tokens 50 --topk 2 --gather --scatter weighted";
+  embed(emit + "fused" + tokens, "grouped_gemm", "-DTOPK=2 '-DSIZES=N,K,K,K,M'");
+  embed(emit + "warpgroup" + tokens, "grouped_gemm", "-DTOPK=2 '-DSIZES=N,K,M,K,K'");
 }
 
 TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }

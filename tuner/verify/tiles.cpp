@@ -158,7 +158,8 @@ double busy_ctas(const Launch& launch, const Extent& extent) {
     for (const GridAxis& axis : launch.axes)
       if (axis.name == name && axis.step == step && axis.tile > 0) tile = axis.tile;
     int64_t tiles = 0;
-    for (const Tile& t : tiles_along(launch, stride, name, groups, [&](const Tile& x) { return x.cluster_begin < end; }))
+    for (const Tile& t :
+         tiles_along(launch, stride, name, groups, [&](const Tile& x) { return x.cluster_begin < end; }))
       tiles += (std::min(step, end - t.cluster_begin) + tile - 1) / tile;
     return static_cast<double>(tiles) / static_cast<double>(step / tile);
   };
