@@ -278,15 +278,15 @@ class Gemm final : public Op {
     std::vector<Buffer> out{{"A", s.dtype, bytes(s.a_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"B", s.dtype, bytes(s.b_elements(), 1, s.dtype), Buffer::Role::kInput},
                             {"C", s.out, bytes(s.m, s.cols(), s.out), Buffer::Role::kOutput}};
-    if (s.scaled) {
-      out.push_back({"a_scale", DType::kFp32, bytes(s.m, s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
-      out.push_back({"b_scale", DType::kFp32, bytes(s.n_blocks(), s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
-    }
     if (gemm::is_scattered(problem)) {
       const int64_t tokens = problem.dims.at("tokens");
       out.back() = {"Y", s.out, bytes(tokens, s.cols(), s.out), Buffer::Role::kOutput};
       out.push_back({"token_rows", DType::kInt32, bytes(s.m, 1, DType::kInt32), Buffer::Role::kInput});
       out.push_back({kWeights, DType::kFp32, bytes(s.m, 1, DType::kFp32), Buffer::Role::kInput});
+    }
+    if (s.scaled) {
+      out.push_back({"a_scale", DType::kFp32, bytes(s.m, s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
+      out.push_back({"b_scale", DType::kFp32, bytes(s.n_blocks(), s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
     }
     if (grouped_)
       out.push_back({"offsets", DType::kInt32, static_cast<uint64_t>(s.experts + 1) * 4, Buffer::Role::kInput});
