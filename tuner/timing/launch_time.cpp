@@ -108,7 +108,10 @@ class LaunchModel::Estimate {
     load_.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
-    if (!r_.dram_bytes || count(*typical).tile_sectors > 0) ROOFGEN_CHECK(miss_ratio());
+    if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
+    if (count(*typical).tile_sectors > 0) {
+      ROOFGEN_TRY(load_.copy_sharing, copy_sharing(*typical));
+    }
     load_.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load_.atomic_sharers, atomic_sharers(*typical));
     std::set<uint64_t> simulated{linear(typical_)};
@@ -496,8 +499,7 @@ class LaunchModel::Estimate {
   /// sample of them. Unseen sectors are estimated for each load instruction on its own, from the numbers of sectors
   /// that one and two CTAs of the sample read (Chao, Scandinavian Journal of Statistics 11, 1984).
   Result<double> distinct_share(uint64_t first, uint64_t count, const CtaStream& typical) {
-    const uint64_t of_warp = typical.steps() / std::max<size_t>(1, typical.warps.size());
-    const uint64_t most = std::clamp(of_warp / kSampledPart, kLeastSampledSteps, kMostSampledSteps);
+    const uint64_t most = sampled_steps(typical);
     std::set<uint64_t> sample;
     for (uint64_t state = 1; sample.size() < std::min<uint64_t>(kSampled, count);) {
       state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
@@ -545,9 +547,38 @@ class LaunchModel::Estimate {
     return own.empty() ? 1 : distinct / static_cast<double>(own.size());
   }
 
-  /// Distinct sectors that a wave reads, per CTA, and how many of its CTAs share one. A sector of the typical CTA that
-  /// the CTA far away on an axis reads, too, does not depend on that axis: all CTAs along it share the sector. One that
-  /// only the next CTA reads, too, belongs to the overlap of neighbours, and counts for one of them.
+  /// Warp instructions that are interpreted of a CTA of which a part suffices, of each of its warps.
+  static uint64_t sampled_steps(const CtaStream& typical) {
+    const uint64_t of_warp = typical.steps() / std::max<size_t>(1, typical.warps.size());
+    return std::clamp(of_warp / kSampledPart, kLeastSampledSteps, kMostSampledSteps);
+  }
+
+  /// The share of the sectors that the typical CTA reads first which other CTAs of its wave read first, too: of those
+  /// at distances of 1, 2, 4, ... CTAs, among which all axes of a grid with extents in powers of two are.
+  Result<double> copy_sharing(const CtaStream& typical) {
+    const uint64_t most = sampled_steps(typical), own = linear(typical_);
+    const uint64_t wave = std::min(ctas_, static_cast<uint64_t>(m_.sms) * static_cast<uint64_t>(load_.resident));
+    sass::Interpreter interpreter(*r_.code, r_.launch);
+    ROOFGEN_TRY(const CtaStream first, interpreter.run(own, most));
+    Sectors of_others;
+    for (uint64_t distance = 1; distance < wave; distance *= 2) {
+      const uint64_t other = own + distance < ctas_ ? own + distance : own - std::min(own, distance);
+      if (other == own) continue;
+      ROOFGEN_TRY(const CtaStream cta, interpreter.run(other, most));
+      for (const auto& [line, mask] : sectors_read(cta)) of_others[line] |= mask;
+    }
+    double all = 0, shared = 0;
+    for (const auto& [line, mask] : sectors_read(first)) {
+      const auto there = of_others.find(line);
+      all += std::popcount(mask);
+      if (there != of_others.end()) shared += std::popcount(static_cast<uint8_t>(mask & there->second));
+    }
+    return all > 0 ? shared / all : 0;
+  }
+
+  /// Distinct sectors that a wave reads, per CTA. A sector of the typical CTA that the CTA far away on an axis reads,
+  /// too, does not depend on that axis: all CTAs along it share the sector. One that only the next CTA reads, too,
+  /// belongs to the overlap of neighbours, and counts for one of them.
   Result<void> miss_ratio() {
     ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
     const Sectors own = sectors_read(*typical);
@@ -604,9 +635,6 @@ class LaunchModel::Estimate {
         of_wave = share * sectors * wave;
       }
     }
-    double read = 0;  // by all CTAs of the wave
-    for (const auto& [line, mask] : own) read += std::popcount(mask) * wave;
-    if (of_wave > 0) load_.copy_sharing = std::clamp(read / of_wave - 1, 0.0, 1.0);
     // If a wave fits in L2, the next wave finds there what both read.
     const double loaded = count(*typical).global_load_sectors;
     double per_cta = of_wave / wave * (loaded > 0 ? out_.counts.global_load_sectors / out_.ctas / loaded : 1);
