@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
              4,
              168},
         Case{"tma_store_of_two_tiles_of_rows", {kSide, kSide, kSide}, by_tma(pins({{"BM", 256}, {"BN", 128}})), 8, 168},
-        Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 168},
+        Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 128},
         Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"block_scales", block_scaled(kSide, kSide, kSide), pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"fp8_three_groups",
