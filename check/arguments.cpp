@@ -108,7 +108,7 @@ class Reader : JsonReader {
     ROOFGEN_CHECK(
         only(j, {"name",   "type", "size",  "value", "buffer", "offset",    "fields", "align",     "symbol",
                  "fill",   "seed", "range", "file",  "values", "read_only", "expect", "tolerance", "relative_tolerance",
-                 "ignore", "dump"}));
+                 "ignore", "dump", "map"}));
     Argument a;
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
@@ -150,6 +150,7 @@ class Reader : JsonReader {
     ROOFGEN_TRY(a.size, count(j, "size", "a number of elements", 1, kMaxBytes));
     // Checked before memory of that size is allocated.
     if (a.bytes() > kMaxBytes) return wrong(j, "size", "the buffers have more than {} GiB together", kMaxBytes >> 30);
+    ROOFGEN_CHECK(read_map(j, a));
     ROOFGEN_TRY(a.fill, contents_of(j, a));
     if (j.contains("read_only")) {
       if (!j["read_only"].is_boolean())
@@ -188,7 +189,7 @@ class Reader : JsonReader {
   /// A pointer into the buffer of an earlier argument.
   Result<Argument> shared(const Json& j, Argument a, uint64_t lanes) {
     if (!a.symbol.empty()) return wrong(j, "symbol", "a variable has a buffer of its own");
-    ROOFGEN_CHECK(takes(j, {"buffer", "offset"}, "this points into the buffer of another argument"));
+    ROOFGEN_CHECK(takes(j, {"buffer", "offset", "map"}, "this points into the buffer of another argument"));
     ROOFGEN_TRY(a.buffer, string(j, "buffer"));
     std::vector<std::string> names;
     const Argument* to = nullptr;
@@ -207,7 +208,82 @@ class Reader : JsonReader {
           count(j, "offset", fmt::format("a number of elements of {}", a.type_name).c_str(), 0, to->bytes() / bytes));
       a.begin = offset * bytes;
     }
+    ROOFGEN_CHECK(read_map(j, a));
     return a;
+  }
+
+  /// "map": {"dims": [64, 128], "box": [64, 32], "strides": [128], "swizzle": 128}: the arguments of
+  /// cuTensorMapEncodeTiled. Without "strides" the tensor is contiguous.
+  Result<void> read_map(const Json& j, Argument& a) const {
+    if (!j.contains("map")) return {};
+    const Json& m = j["map"];
+    if (!a.symbol.empty()) return wrong(j, "symbol", "\"map\" is for arguments");
+    if (!m.is_object() || !m.contains("dims") || !m.contains("box"))
+      return wrong(j, "map", "\"map\" is {}; {{\"dims\": [...], \"box\": [...]}} was expected", shown(m));
+    ROOFGEN_CHECK(only(m, {"dims", "strides", "box", "swizzle", "nan_fill", "l2_promotion"}));
+    const auto type = map_type(a.type);
+    if (!type) return wrong(j, "map", "a tensor map of {} is not supported", to_string(a.type));
+    TensorMap map;
+    map.dtype = *type;
+    ROOFGEN_TRY(map.dims, counts(m, "dims", uint64_t{1} << 32));
+    ROOFGEN_TRY(const std::vector<uint64_t> box, counts(m, "box", 256));
+    map.box.assign(box.begin(), box.end());
+    if (m.contains("strides")) {
+      ROOFGEN_TRY(map.stride_bytes, counts(m, "strides", uint64_t{1} << 40));
+    } else {
+      uint64_t stride = bytes_of(a.type);
+      for (size_t i = 0; i + 1 < map.dims.size(); ++i) {
+        constexpr uint64_t kRefused = uint64_t{1} << 40;  // by fault_in(), as any larger stride
+        stride = stride > kRefused / map.dims[i] ? kRefused : stride * map.dims[i];
+        map.stride_bytes.push_back(stride);
+      }
+    }
+    for (auto [key, to] :
+         {std::pair{"swizzle", &map.swizzle_bytes}, std::pair{"l2_promotion", &map.l2_promotion_bytes}})
+      if (m.contains(key)) {
+        ROOFGEN_TRY(const uint64_t bytes, count(m, key, "a number of bytes", 0, 256));
+        *to = static_cast<int>(bytes);
+      }
+    if (m.contains("nan_fill")) {
+      if (!m["nan_fill"].is_boolean())
+        return wrong(m["nan_fill"], "", "\"nan_fill\" is {}; true or false was expected", shown(m["nan_fill"]));
+      map.nan_fill = m["nan_fill"].get<bool>();
+    }
+    // Buffers are 256-byte aligned; `begin` is the offset in one.
+    if (const std::string why = fault_in(map, 256 + a.begin); !why.empty()) return wrong(j, "map", "\"map\": {}", why);
+    a.map = std::make_shared<const TensorMap>(std::move(map));
+    a.align = Argument::kMapAlign;
+    return {};
+  }
+
+  /// A list of 1 to 5 integers from 1 to `most`.
+  Result<std::vector<uint64_t>> counts(const Json& j, const char* member, uint64_t most) const {
+    const Json& list = j[member];
+    const size_t least = std::string_view(member) == "strides" ? 0 : 1;
+    if (!list.is_array() || list.size() < least || list.size() > 5)
+      return wrong(list, "", "\"{}\" is {}; a list of {} to 5 numbers was expected", member, shown(list), least);
+    std::vector<uint64_t> out;
+    for (const Json& item : list) {
+      const Json n = whole(item);
+      if (!n.is_number_unsigned() || n.get<uint64_t>() < 1 || n.get<uint64_t>() > most)
+        return wrong(item, "", "\"{}\" holds {}; numbers from 1 to {} were expected", member, shown(item), most);
+      out.push_back(n.get<uint64_t>());
+    }
+    return out;
+  }
+
+  /// A format of the same width; the copy engine moves bits, except where it adds (cp.reduce, not of tensors here).
+  static std::optional<DType> map_type(Element type) {
+    switch (type) {
+      case Element::kI8:
+      case Element::kU8: return DType::kInt8;
+      case Element::kF16: return DType::kFp16;
+      case Element::kBf16: return DType::kBf16;
+      case Element::kI32:
+      case Element::kU32: return DType::kInt32;
+      case Element::kF32: return DType::kFp32;
+      default: return std::nullopt;
+    }
   }
 
   /// A number, the lanes of a vector type, or a list of numbers as an array.

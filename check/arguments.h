@@ -3,6 +3,7 @@
 //    {"type": "struct", "fields": [{"type": "f32x4", "value": [1, 2, 3, 4]}, {"type": "f32", "size": 10}]}]
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "check/element.h"
+#include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
 namespace roofgen::check {
@@ -51,6 +53,8 @@ struct Argument {
   bool null = false;             ///< a null pointer
   std::string buffer;            ///< name of an earlier argument, into whose buffer this one points; or empty
   uint64_t begin = 0;            ///< byte of that buffer
+  /// The kernel takes a tensor map of the buffer (CUtensorMap, by value) instead of its address.
+  std::shared_ptr<const TensorMap> map;
   std::vector<std::byte> value;  ///< bytes passed by value; zeros at the pointers of a struct
   uint64_t align = 8;            ///< of the value or the pointer
   std::vector<Argument> fields;  ///< of a struct
@@ -61,7 +65,9 @@ struct Argument {
   std::string dump;  ///< file for its bytes after the launch; may be empty
   uint64_t bytes() const { return size ? *size * bytes_of(type) : 0; }
   bool is_pointer() const { return size || null || !buffer.empty(); }
-  uint64_t passed_bytes() const { return is_pointer() ? 8 : value.size(); }
+  uint64_t passed_bytes() const { return map ? kMapBytes : is_pointer() ? 8 : value.size(); }
+
+  static constexpr uint64_t kMapBytes = 128, kMapAlign = 64;  ///< of CUtensorMap (cuda.h)
 };
 
 /// All buffers and symbols of the arguments, including those in structs, in order.

@@ -21,6 +21,7 @@
 #include "runtime/compile/log.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "runtime/sim/tensor_map.h"
 
 namespace roofgen::check {
 namespace {
@@ -149,8 +150,11 @@ class Buffers {
         });
         address.address = at.at(&*to).address + a.begin;
       }
-      bytes.resize(sizeof address.address);
-      std::memcpy(bytes.data(), &address.address, bytes.size());
+      bytes.resize(a.passed_bytes());
+      if (a.map)
+        sim::view_of(*a.map, address.address).encode(bytes.data());
+      else
+        std::memcpy(bytes.data(), &address.address, bytes.size());
     }
     for (const Argument& f : a.fields) {
       ROOFGEN_TRY(const std::vector<std::byte> field, pass(f, at));

@@ -95,6 +95,7 @@ Kind kind_of(std::string type) {
 Kind kind_of(Element e) { return {is_integer(e) ? 'i' : 'f', bytes_of(e)}; }
 
 std::string described(const Argument& a) {
+  if (a.map) return "a tensor map of 128 bytes";
   if (a.is_pointer()) return "a pointer of 8 bytes";
   if (a.type_name == "struct") {
     std::string offsets;
@@ -210,10 +211,11 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
         type.empty() ? fmt::format("parameter {}", i + 1) : fmt::format("parameter {}, {},", i + 1, type);
     if (a.passed_bytes() != entry.param_bytes[i])
       return refuse(fmt::format("{} is {}, {} has {} bytes{}", a.name, described(a), parameter, entry.param_bytes[i],
-                                a.fields.empty() && entry.param_bytes[i] > 8
+                                type == kTensorMapType ? R"(; a buffer with "map" was expected)"
+                                : a.fields.empty() && entry.param_bytes[i] > 8
                                     ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)"
                                     : ""));
-    if (type.empty() || !a.fields.empty() || a.type_name == "bytes" || a.null) continue;
+    if (type.empty() || !a.fields.empty() || a.type_name == "bytes" || a.null || a.map) continue;
     const bool pointer = type.ends_with("*");
     const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
     if (!declared.letter) continue;

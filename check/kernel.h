@@ -20,6 +20,9 @@ struct Entry {
   std::vector<std::string> param_types;  ///< demangled; empty if the name does not contain them
 };
 
+/// The demangled type of a CUtensorMap.
+inline constexpr std::string_view kTensorMapType = "CUtensorMap_st";
+
 std::string demangled(const std::string& name);
 /// The demangled name of a function without its return type and parameters.
 std::string function_of(const std::string& mangled);

@@ -220,6 +220,13 @@ Type type_of(const std::string& type) {
 Json argument_of(const std::string& type, const std::string& name, uint64_t bytes) {
   Json j = Json::object();
   if (!name.empty()) j["name"] = name;
+  if (type == kTensorMapType || type == "CUtensorMap") {
+    j["type"] = "bf16";
+    j["size"] = kElements;
+    j["fill"] = "random";
+    j["map"] = {{"dims", {kInteger, kElements / kInteger}}, {"box", {kInteger, kElements / kInteger}}, {"swizzle", 0}};
+    return j;
+  }
   if (type.ends_with('*') || (type.empty() && bytes == 8)) {
     std::string of = type.empty() ? "float" : type.substr(0, type.size() - 1);
     bool constant = false;

@@ -18,11 +18,11 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
   ROOFGEN_TRY(Problem partial, flags.problem.problem());
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
-  ROOFGEN_TRY(const Device device,
-              load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
+  ROOFGEN_TRY(Device device, load_device(files, flags.problem.device.empty() ? kDefaultDevice : flags.problem.device));
+  device.arch_specific = flags.problem.arch.empty() || flags.problem.arch.ends_with('a');
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, problem));
   ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(device)));
-  const std::vector<std::string> offered = names_of(variants);
+  const auto conditions = conditions_of(variants);
   ROOFGEN_TRY(variants, expand(std::move(variants), scope));
   if (flags.list) {
     for (const Variant& v : variants)
@@ -33,7 +33,7 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   const Variant* variant = nullptr;
   for (const Variant& v : variants)
     if (v.name == (flags.variant.empty() ? variants[0].name : flags.variant)) variant = &v;
-  if (!variant) return no_variant(flags.variant, offered, names_of(variants), device.name);
+  if (!variant) return no_variant(flags.variant, conditions, names_of(variants), device.name);
   const Stage* stage = nullptr;
   for (const Stage& s : variant->stages) {
     stages.push_back(s.name);

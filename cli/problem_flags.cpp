@@ -76,11 +76,15 @@ Result<Protocol> protocol_of(const RunFlags& run) {
 void ProblemFlags::declare(FlagSet app) {
   app.add("op", op, "what to compute").required();
   given.declare(app);
-  app.add("--dtype", dtype, "number format of the inputs: bf16, fp16; norms and map fp32; gemm tf32, fp8, int8 [bf16]")
+  app.add("--dtype", dtype,
+          "number format of the inputs: bf16, fp16; norms and map fp32; attention fp8; gemm tf32, fp8, int8 [bf16]")
       .group("Problem");
   app.add("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice)).group("Device");
   profile.declare(app);
-  app.add("--arch", arch, "compile for this architecture, sm_XX [the device's]").group("Device");
+  app.add("--arch", arch,
+          "compile for this architecture: sm_90 for portable kernels only, sm_90a also for those of this one [the "
+          "device's]")
+      .group("Device");
   app.add("--set", sets, "pin parameters: BM=128,stages=2").split(',').group("Search");
 }
 
@@ -196,10 +200,11 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
   options.jobs = run.jobs;
   ROOFGEN_CHECK(check_arch(options.arch, bench.device));
+  bench.device.arch_specific = flags.arch.empty() || flags.arch.ends_with('a');
   const std::string cache = cache_dir();
   ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
   ROOFGEN_TRY(bench.executor, make_sim_executor());
-  if (bench.gpu && bench.gpu->info().arch != options.arch) {
+  if (bench.gpu && bench.gpu->info().arch != options.arch && bench.gpu->info().arch + "a" != options.arch) {
     const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name,
                                         bench.gpu->info().arch, options.arch);
     if (run.executor == "cuda" || !run.record.empty())

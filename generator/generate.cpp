@@ -1,8 +1,10 @@
 #include "generator/generate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/suggest.h"
 #include "generator/jinja/jinja.h"
@@ -64,11 +66,20 @@ Result<Variant> instance(const Variant& variant, int64_t value) {
 Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   for (const Stage& s : variant.stages)
     if (const std::optional<int> arch = feature_set_of(s.target)) {
-      ROOFGEN_TRY(const expr::Expr same, expr::Expr::parse(fmt::format("device.arch == {}", *arch)));
+      ROOFGEN_TRY(const expr::Expr same,
+                  expr::Expr::parse(fmt::format("device.arch == {} and device.arch_specific", *arch)));
       ROOFGEN_TRY(const bool has, same.check(scope));
       if (!has) return false;
     }
   return true;
+}
+
+/// "sm_90a (warpgroup)"
+std::string targets_of(const Variant& v) {
+  std::string out;
+  for (const Stage& s : v.stages)
+    if (out.find(s.target) == std::string::npos) out += fmt::format("{}{}", out.empty() ? "" : ", ", s.target);
+  return fmt::format("{} ({})", out, v.name);
 }
 
 /// Removes the kernels, or the temporaries, that the problem does not need.
@@ -107,9 +118,11 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
     return when ? when->check(problem_scope) : Result<bool>(true);
   };
   std::vector<Variant> out;
+  std::string elsewhere;
   for (Variant& v : variants) {
     ROOFGEN_TRY(const bool runs, runs_on_device(v, problem_scope));
     ROOFGEN_TRY(const bool has, wanted(v.when));
+    if (has && !runs) elsewhere += fmt::format("{}{}", elsewhere.empty() ? "" : ", ", targets_of(v));
     if (!runs || !has) continue;
     ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
     ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
@@ -121,6 +134,11 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
     for (const int64_t value : values) {
       ROOFGEN_TRY(out.emplace_back(), instance(v, value));
     }
+  }
+  if (out.empty() && !elsewhere.empty()) {
+    const expr::Map& device = *problem_scope.at("device").map();
+    return Error{Exit::kUnavailable, fmt::format("no kernel for this problem runs on sm_{}; there is one for {}",
+                                                 device.at("arch").str(), elsewhere)};
   }
   for (Variant& v : out)
     for (Stage& s : v.stages) {
@@ -143,12 +161,26 @@ std::vector<std::string> names_of(const std::vector<Variant>& variants) {
   return out;
 }
 
-Error no_variant(const std::string& wanted, const std::vector<std::string>& offered,
+std::map<std::string, std::string> conditions_of(const std::vector<Variant>& variants) {
+  std::map<std::string, std::string> out;
+  for (const Variant& v : variants) {
+    std::set<std::string> all;
+    for (const Stage& s : v.stages)
+      if (!s.target.empty()) all.insert(s.target);
+    if (v.when) all.insert(v.when->text());
+    if (v.instances) all.insert(v.instances->when.text());
+    out[v.name] = fmt::format("{}", fmt::join(all, ", "));
+  }
+  return out;
+}
+
+Error no_variant(const std::string& wanted, const std::map<std::string, std::string>& conditions,
                  const std::vector<std::string>& left, const std::string& device) {
-  if (std::find(offered.begin(), offered.end(), wanted) == offered.end())
+  const auto known = conditions.find(wanted);
+  if (known == conditions.end())
     return {Exit::kUsage, fmt::format("unknown variant \"{}\"{}", wanted, did_you_mean(wanted, left))};
-  return {Exit::kUsage, fmt::format("variant \"{}\" is not for this problem on {}; there are {}", wanted, device,
-                                    fmt::join(left, ", "))};
+  return {Exit::kUsage, fmt::format("variant \"{}\" is not for this problem on {}: its condition is {}; there are {}",
+                                    wanted, device, known->second, fmt::join(left, ", "))};
 }
 
 Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {

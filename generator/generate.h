@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ struct Stage {
   struct AxisSpec {
     std::string name;
     int dim = 0;
-    expr::Expr extent, step;
+    expr::Expr extent, step, tile;
     bool reverse = false;
     bool by_group = false;
   };
@@ -128,11 +129,13 @@ Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::st
 
 /// The variants of a problem: an instance for each value of Variant::instances; without the variants, kernels and
 /// temporaries whose `when` is false, without variants whose `target` is another architecture than the device's, and
-/// with only the default of parameters whose `when` is false.
+/// with only the default of parameters whose `when` is false. Exit::kUnavailable: only other devices have a variant.
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope);
 
-/// The usage error about a variant that is not in `left`, which expand() made of `offered`.
-Error no_variant(const std::string& wanted, const std::vector<std::string>& offered,
+/// By the name of each variant: its conditions on device and problem, as in "sm_90a, not (paged or prologue)".
+std::map<std::string, std::string> conditions_of(const std::vector<Variant>& variants);
+/// The usage error about a variant that is not in `left`, which expand() made of variants with these conditions.
+Error no_variant(const std::string& wanted, const std::map<std::string, std::string>& conditions,
                  const std::vector<std::string>& left, const std::string& device);
 std::vector<std::string> names_of(const std::vector<Variant>& variants);
 

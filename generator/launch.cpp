@@ -146,6 +146,7 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
     GridAxis axis{spec.name, spec.dim, 1, 1, spec.reverse, spec.by_group};
     ROOFGEN_TRY(axis.extent, spec.extent.eval_int(scope));
     ROOFGEN_TRY(axis.step, spec.step.eval_int(scope));
+    ROOFGEN_TRY(axis.tile, spec.tile.eval_int(scope));
     ROOFGEN_CHECK(dimension(axis.extent, "grid axis"));
     ROOFGEN_CHECK(dimension(axis.step, "step of a grid axis"));
     extent[spec.dim] *= static_cast<uint64_t>(axis.extent);

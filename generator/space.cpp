@@ -209,12 +209,13 @@ class SpaceReader : private JsonReader {
     for (size_t dim = 0; dim < grid.size(); ++dim) {
       if (!grid[dim].is_array()) return bad("a grid dimension is a list of axes", "grid");
       for (const Json& a : grid[dim]) {
-        ROOFGEN_CHECK(only(a, {"axis", "extent", "step", "reverse", "by_group"}));
+        ROOFGEN_CHECK(only(a, {"axis", "extent", "step", "tile", "reverse", "by_group"}));
         Stage::AxisSpec axis;
         axis.dim = static_cast<int>(dim);
         ROOFGEN_TRY(axis.name, string(a, "axis"));
         ROOFGEN_TRY(axis.extent, expression(a, "extent"));
         ROOFGEN_TRY(axis.step, a.contains("step") ? expression(a, "step") : expr::Expr::parse("1"));
+        ROOFGEN_TRY(axis.tile, a.contains("tile") ? expression(a, "tile") : expr::Expr::parse("0"));
         for (const auto& [key, flag] : {std::pair{"reverse", &axis.reverse}, std::pair{"by_group", &axis.by_group}}) {
           if (!a.contains(key)) continue;
           if (!a[key].is_boolean()) return bad(fmt::format("\"{}\" must be true or false", key), key);

@@ -112,6 +112,7 @@ expr::Map limits(const Device& device) {
        {"sms", "arch", "smem_per_block", "smem_per_sm", "smem_reserved_per_block", "regs_per_sm", "max_regs_per_thread",
         "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"})
     if (device.has(cell)) out[cell] = expr::Value(device.integer(cell));
+  out["arch_specific"] = expr::Value(device.arch_specific);
   return out;
 }
 

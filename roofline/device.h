@@ -25,6 +25,8 @@ struct Device {
   std::string name;   ///< catalogue name, "h200-sxm"; for a GPU outside the catalogue, the driver's name
   std::string title;  ///< display name, "NVIDIA H200 SXM 141 GB"
   std::string arch;   ///< "sm_90"
+  /// Kernels may use the instructions of this architecture alone ("sm_90a"), not only the portable ones of "sm_90".
+  bool arch_specific = true;
   std::vector<std::string> driver_names;  ///< the names that CUDA drivers report for this product, exactly
   std::map<std::string, Cell> cells;
 

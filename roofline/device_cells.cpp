@@ -36,10 +36,11 @@ constexpr Group kGroups[] = {
     {"lanes/clk/SM", Need::kTuning, "cvt_lanes"},
     {"bytes/clk/SM", Need::kAnalysis, "smem_bytes_per_clk"},
     {"bytes/clk/SM", Need::kTuning, "l2_bytes_per_clk_sm"},
+    {"bytes/clk/SM", Need::kNobody, "copy_bytes_per_clk_sm"},
     {"cycles", Need::kNobody,
      "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
-     "barrier_latency wgmma_latency copy_latency phase_latency cluster_latency setmaxnreg_latency "
-     "smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
+     "barrier_latency wgmma_latency beside_wgmma_cycles copy_latency try_wait_latency phase_latency cluster_latency "
+     "setmaxnreg_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
     {"count", Need::kNobody, "memory_queue wgmma_queue"},
     {"bytes", Need::kNobody, "l1_bytes instruction_cache_bytes"},
     {"cycles", Need::kTuning, "l2_latency dram_latency"},
@@ -49,7 +50,7 @@ constexpr Group kGroups[] = {
     {"GB/s", Need::kAnalysis, "dram_gb_s"},
     {"GB/s", Need::kTuning, "dram_sustained_gb_s l2_gb_s l2_sustained_gb_s"},
     {"bits", Need::kNobody, "dram_bus_bits"},
-    {"bytes/clk", Need::kNobody, "l2_bytes_per_clk copy_l2_bytes_per_clk"},
+    {"bytes/clk", Need::kNobody, "l2_bytes_per_clk copy_l2_bytes_per_clk shared_copy_l2_bytes_per_clk"},
     {"GB/s", Need::kNobody, "nvlink_gb_s"},
     {"us", Need::kAnalysis, "launch_us"},
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -62,9 +63,8 @@ class Attention final : public Op {
       return usage(fmt::format("one tensor would hold {:.3g} bytes; at most 2^40 were expected", bytes));
     if (p.dims.count("page"))
       ROOFGEN_CHECK(in_range("the number of pages", batch * (kv_len / p.dims["page"]), 0, kMaxPages));
-    if (p.dtype != DType::kBf16 && p.dtype != DType::kFp16)
-      return usage(fmt::format("attention has no dtype {}; bf16 or fp16 was expected{}", to_string(p.dtype),
-                               p.dtype == DType::kFp8 ? ", with --kv-dtype fp8 for K and V in fp8" : ""));
+    if (p.dtype != DType::kBf16 && p.dtype != DType::kFp16 && p.dtype != DType::kFp8)
+      return usage(fmt::format("attention has no dtype {}; bf16, fp16 or fp8 was expected", to_string(p.dtype)));
     p.flags.emplace("causal", false);
     p.flags.emplace("lse", false);
     p.reals.emplace("scale", 1.0 / std::sqrt(static_cast<double>(d)));
@@ -81,13 +81,13 @@ class Attention final : public Op {
 
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
-    const uint64_t q = static_cast<uint64_t>(s.layout_of_q().elements) * 2;
+    const int64_t q = s.layout_of_q().elements;
     const uint64_t kv = static_cast<uint64_t>(s.layout_of_kv().elements * size_of(s.kv_dtype()));
     const Buffer::Role cache = s.append() ? Buffer::Role::kUpdated : Buffer::Role::kInput;
-    std::vector<Buffer> out{{"Q", s.dtype, q, Buffer::Role::kInput},
+    std::vector<Buffer> out{{"Q", s.q_dtype(), static_cast<uint64_t>(q * size_of(s.q_dtype())), Buffer::Role::kInput},
                             {"K", s.kv_dtype(), kv, cache},
                             {"V", s.kv_dtype(), kv, cache},
-                            {"O", s.dtype, q, Buffer::Role::kOutput}};
+                            {"O", s.dtype, static_cast<uint64_t>(q * 2), Buffer::Role::kOutput}};
     if (s.lse)
       out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.q_tokens() * s.heads) * 4, Buffer::Role::kOutput});
     if (s.modifiers)
@@ -340,7 +340,7 @@ class Attention final : public Op {
     for (size_t i = 0; i < out.size(); ++i) {
       const uint64_t byte = offset + i;
       const auto bits =
-          std::bit_cast<uint32_t>(static_cast<float>(inputs.cache_scale(tensor, static_cast<int64_t>(byte / 4))));
+          std::bit_cast<uint32_t>(static_cast<float>(inputs.fp8_scale(tensor, static_cast<int64_t>(byte / 4))));
       out[i] = static_cast<std::byte>(bits >> (8 * (byte % 4)) & 255);
     }
   }
@@ -352,14 +352,14 @@ class Attention final : public Op {
     if (buffer == "S" || buffer == "P")
       return inputs.fill_given(buffer == "S" ? Value::kMasked : Value::kProbabilities, offset, out);
     if (s.prologue && s.prologue->fill(buffer, offset, out)) return;
-    if (buffer == "k_scale" || buffer == "v_scale")
-      return fill_scale(inputs, buffer == "k_scale" ? attention::Tensor::kK : attention::Tensor::kV, offset, out);
-    const attention::Tensor tensor = buffer == "Q"      ? attention::Tensor::kQ
-                                     : buffer[0] == 'K' ? attention::Tensor::kK
-                                                        : attention::Tensor::kV;
+    const char first_letter = static_cast<char>(std::toupper(static_cast<unsigned char>(buffer[0])));
+    const attention::Tensor tensor = first_letter == 'Q'   ? attention::Tensor::kQ
+                                     : first_letter == 'K' ? attention::Tensor::kK
+                                                           : attention::Tensor::kV;
+    if (buffer.ends_with("_scale")) return fill_scale(inputs, tensor, offset, out);
     const bool is_q = buffer == "Q", is_cache = buffer == "K" || buffer == "V", is_new = !is_q && !is_cache;
     const attention::Layout layout = is_q ? s.layout_of_q() : is_new ? s.layout_of_new() : s.layout_of_kv();
-    const size_t size = static_cast<size_t>(is_cache ? size_of(s.kv_dtype()) : 2);
+    const size_t size = static_cast<size_t>(size_of(is_q ? s.q_dtype() : is_cache ? s.kv_dtype() : s.dtype));
     const bool fp8 = size == 1;
     const int64_t line = s.spread ? layout.row : s.d;  // elements from one row of d elements to the next
     const uint16_t nan = encode16(std::numeric_limits<double>::quiet_NaN(), s.dtype);

@@ -58,7 +58,7 @@ void expect_new(const Shape& shape, const Inputs& inputs, Tensor tensor, int64_t
   const bool rotated = tensor == Tensor::kK && shape.rotary();
   if (rotated) rotate(shape, key, 1, row);
   if (!shape.fp8()) return;
-  const double scale = inputs.cache_scale(tensor, head);
+  const double scale = inputs.fp8_scale(tensor, head);
   for (int64_t c = 0; c < shape.d; ++c) {
     const double error = row.tolerance[c] == 0 ? 0 : row.tolerance[c] - spacing(row.x[c], format_of(shape.dtype)) / 2;
     row.x[c] = Inputs::stored_fp8(row.x[c], error, scale, &row.tolerance[c]);

@@ -30,8 +30,9 @@ class Inputs {
   /// in fp8 are those that the cache holds afterwards. `variance` (nullptr: not needed): of the error of a correct
   /// kernel's operand, which is rounded to the problem's dtype where the kernel rotates it.
   void operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out, double* variance) const;
-  /// The scale of a K/V head of a cache in fp8, an fp32 number. Powers of two where results are exact.
-  double cache_scale(Tensor tensor, int64_t kv_head) const;
+  /// The scale of e4m3 of a K/V head (of Q: of the query heads that share it), an fp32 number. Powers of two where
+  /// results are exact.
+  double fp8_scale(Tensor tensor, int64_t kv_head) const;
   /// The e4m3 number that a cache holds for a new element x, rotated, of scale `scale`. `doubt`: the spacing of e4m3
   /// where x is within `error` of a tie, else 0.
   static double stored_fp8(double x, double error, double scale, double* doubt);
@@ -56,6 +57,8 @@ class Inputs {
   void normal(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   /// The row that the pattern asks for: what the products use, apart from roundings.
   void pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
+  /// fp8_scale of a tensor's own head; 1 where elements have no scale.
+  double scale_of(Tensor tensor, int64_t head) const;
   bool is_new(Tensor tensor, int64_t batch, int64_t row) const;
   /// Whether memory holds the row unrotated.
   bool is_unrotated(Tensor tensor, int64_t batch, int64_t row) const;

@@ -137,7 +137,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
     if (Prologue::of(problem))
       for (const char* taken :
-           {"K_new", "V_new", "k_scale", "v_scale", "rotary_table", "Q_plain", "K_plain", "V_plain"})
+           {"K_new", "V_new", "q_scale", "k_scale", "v_scale", "rotary_table", "Q_plain", "K_plain", "V_plain"})
         if (arg.name == taken)
           return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
   }

@@ -67,13 +67,23 @@ bool Inputs::is_unrotated(Tensor tensor, int64_t batch, int64_t row) const {
 }
 
 DType Inputs::dtype_of(Tensor tensor, int64_t batch, int64_t row) const {
-  return shape_.fp8() && tensor != Tensor::kQ && !is_new(tensor, batch, row) ? DType::kFp8 : shape_.dtype;
+  return shape_.scaled(tensor == Tensor::kQ) && !is_new(tensor, batch, row) ? DType::kFp8 : shape_.dtype;
 }
 
-double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
+double Inputs::fp8_scale(Tensor tensor, int64_t kv_head) const {
   const int64_t h = shape_.prologue->scale_per_head() ? kv_head : 0;
   const bool keys = tensor == Tensor::kK;
   const auto power = [](int64_t exponent) { return std::ldexp(1.0, static_cast<int>(exponent)); };
+  if (tensor == Tensor::kQ) {
+    switch (pattern_) {
+      case InputPattern::kOneHot: return decode16(q_magnitude_, shape_.dtype) * power(-4 - (h + 1) % 3);
+      case InputPattern::kZeroQuery: return power(h % 3 - 1);
+      // The factor of column 3 ends at e^2.
+      case InputPattern::kGrowing:
+        return power(static_cast<int64_t>(std::ceil(std::log2(8 * growing_query_ / 448))) + h % 2);
+      default: return round_to_dtype(0.0413 + 0.0097 * static_cast<double>(h % 4), DType::kFp32);
+    }
+  }
   switch (pattern_) {
     // N(0,1) ends at 3.7; codes of keys become 16 to 64.
     case InputPattern::kOneHot:
@@ -91,13 +101,18 @@ double Inputs::cache_scale(Tensor tensor, int64_t kv_head) const {
   }
 }
 
+double Inputs::scale_of(Tensor tensor, int64_t head) const {
+  const bool is_q = tensor == Tensor::kQ;
+  return shape_.scaled(is_q) ? fp8_scale(tensor, is_q ? head / shape_.group() : head) : 1;
+}
+
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16_t* out) const {
   pattern_row(tensor, batch, head, row, out);
   if (!shape_.prologue) return;
   const bool fp8 = dtype_of(tensor, batch, row) == DType::kFp8;
   const bool structured = pattern_ == InputPattern::kOneHot || pattern_ == InputPattern::kGrowing;
   const bool turned = structured && is_unrotated(tensor, batch, row);
-  const double scale = shape_.fp8() && tensor != Tensor::kQ ? cache_scale(tensor, head) : 1;
+  const double scale = scale_of(tensor, head);
   if (turned) {
     std::array<double, 256> x;
     for (int64_t c = 0; c < shape_.d; ++c) x[c] = decode16(out[c], shape_.dtype);
@@ -143,8 +158,8 @@ void Inputs::operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, do
   this->row(tensor, batch, head, row, out);
   if (variance) std::fill_n(variance, shape_.d, 0.0);
   if (!shape_.prologue) return;
-  const bool fp8 = shape_.fp8() && tensor != Tensor::kQ, becomes_fp8 = fp8 && is_new(tensor, batch, row);
-  const double scale = fp8 ? cache_scale(tensor, head) : 1;
+  const bool fp8 = shape_.scaled(tensor == Tensor::kQ), becomes_fp8 = fp8 && is_new(tensor, batch, row);
+  const double scale = scale_of(tensor, head);
   if (fp8 && !becomes_fp8)
     for (int64_t c = 0; c < shape_.d; ++c) out[c] *= scale;
   std::array<double, 256> error{};  // of the fp32 value before it is rounded

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <numbers>
+#include <tuple>
 
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/elements.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr double kDefaultBase = 10000, kMostBase = 1e9;
 constexpr int64_t kPairStep = 16;
-/// Tiles of fp8 are copied in pairs of 16 bytes.
+/// Tiles of fp8 are copied in pairs of 16 bytes; a product in e4m3 takes 32 columns.
 constexpr int64_t kFp8Step = 32;
 /// Positions that one entry of the coarse table stands for.
 constexpr int64_t kFine = 256;
@@ -34,6 +35,7 @@ bool has_text(const Problem& p, const char* name) {
 }
 
 bool has_fp8_cache(const Problem& p) { return p.dtypes.count("kv") > 0; }
+bool has_fp8_products(const Problem& p) { return p.dtype == DType::kFp8; }
 
 /// K is a cache, in which keys are stored rotated.
 bool is_cache(const Problem& p) {
@@ -88,7 +90,21 @@ Result<void> complete_append(const Problem& p) {
                   length, at - lengths.begin(), shortest));
 }
 
+/// --dtype fp8: one kernel multiplies e4m3 as it is in memory.
+Result<void> check_fp8_products(const Problem& p) {
+  for (const auto& [given, flag, why] : {std::tuple{has_fp8_cache(p), "--kv-dtype", "K and V are e4m3 already"},
+                                         {has_text(p, "rotary"), "--rotary", "rotated elements are not e4m3"},
+                                         {appends(p), "--append", "Q, K and V of one call have the same format"},
+                                         {p.dims.count("page") > 0, "--page", "no kernel for e4m3 reads pages yet"}})
+    if (given)
+      return usage(fmt::format("--dtype fp8 and {}: {}; leave it out{}", flag, why,
+                               flag == std::string("--kv-dtype") ? "" : ", or use --kv-dtype fp8 with a 16-bit dtype"));
+  return {};
+}
+
 Result<void> complete_fp8(Problem& p) {
+  if (has_fp8_products(p)) ROOFGEN_CHECK(check_fp8_products(p));
+  const bool e4m3 = has_fp8_products(p) || has_fp8_cache(p);
   const auto kv = p.dtypes.find("kv");
   if (kv != p.dtypes.end() && kv->second != DType::kFp8)
     return usage(fmt::format("kv_dtype is {}; fp8 was expected (without --kv-dtype K and V have the dtype of Q)",
@@ -97,14 +113,15 @@ Result<void> complete_fp8(Problem& p) {
     if (!scales->second.empty()) {
       if (scales->second != "tensor" && scales->second != "head")
         return usage(fmt::format("kv_scales is '{}'; tensor or head was expected", scales->second));
-      if (kv == p.dtypes.end()) return usage("--kv-scales needs --kv-dtype fp8");
+      if (!e4m3) return usage("--kv-scales needs --dtype fp8 or --kv-dtype fp8");
       if (scales->second == "head") p.flags["kv_scale_per_head"] = true;
     }
     p.texts.erase(scales);
   }
-  if (has_flag(p, "kv_scale_per_head") && kv == p.dtypes.end()) return usage("--kv-scales needs --kv-dtype fp8");
-  if (const int64_t d = p.dims.at("d"); kv != p.dtypes.end() && d % kFp8Step != 0)
-    return usage(fmt::format("d is {}; with --kv-dtype fp8 a multiple of {} was expected", d, kFp8Step));
+  if (has_flag(p, "kv_scale_per_head") && !e4m3) return usage("--kv-scales needs --dtype fp8 or --kv-dtype fp8");
+  if (const int64_t d = p.dims.at("d"); e4m3 && d % kFp8Step != 0)
+    return usage(fmt::format("d is {}; with {} fp8 a multiple of {} was expected", d,
+                             has_fp8_products(p) ? "--dtype" : "--kv-dtype", kFp8Step));
   return {};
 }
 
@@ -120,7 +137,7 @@ Result<void> complete_prologue(Problem& p) {
 }
 
 std::shared_ptr<const Prologue> Prologue::of(const Problem& p) {
-  if (!has_text(p, "rotary") && !appends(p) && !has_fp8_cache(p)) return nullptr;
+  if (!has_text(p, "rotary") && !appends(p) && !has_fp8_cache(p) && !has_fp8_products(p)) return nullptr;
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const Prologue>> kept;
   const std::string key = to_string(p);
@@ -141,12 +158,13 @@ Prologue::Prologue(const Problem& p)
       interleaved_(rotary_ == "interleaved"),
       table_(has_flag(p, "rotary_table")),
       append_(appends(p)),
-      kv_fp8_(has_fp8_cache(p)),
+      kv_fp8_(has_fp8_cache(p) || has_fp8_products(p)),
+      q_fp8_(has_fp8_products(p)),
       scale_per_head_(has_flag(p, "kv_scale_per_head")) {
   if (!rotary_.empty()) pairs_ = p.dims.at("rotary_dim") / 2;
   rotates_keys_ = !rotary_.empty() && !is_cache(p);
-  identity_ = fmt::format("{} {} {} {} {} {} {} {}", rotary_, rotary_dim(), base_, table_, rotates_keys_, append_,
-                          kv_fp8_, scale_per_head_);
+  identity_ = fmt::format("{} {} {} {} {} {} {} {} {}", rotary_, rotary_dim(), base_, table_, rotates_keys_, append_,
+                          kv_fp8_, q_fp8_, scale_per_head_);
   if (rotary_.empty()) return;
   const int64_t first = has_text(p, "lengths") ? 0 : std::min<int64_t>(0, shortest_cache(p) - p.dims.at("L"));
   first_block_ = first < 0 ? -((-first + kFine - 1) / kFine) : 0;
@@ -171,8 +189,8 @@ std::vector<Buffer> Prologue::buffers() const {
   if (table_)
     out.push_back(
         {"rotary_table", DType::kFp32, static_cast<uint64_t>(kv_len_ * rotary_dim()) * 4, Buffer::Role::kInput});
-  if (kv_fp8_)
-    for (const char* name : {"k_scale", "v_scale"})
+  for (const auto& [scaled, name] : {std::pair{q_fp8_, "q_scale"}, {kv_fp8_, "k_scale"}, {kv_fp8_, "v_scale"}})
+    if (scaled)
       out.push_back(
           {name, DType::kFp32, static_cast<uint64_t>(scale_per_head_ ? kv_heads_ : 1) * 4, Buffer::Role::kInput});
   return out;
@@ -205,7 +223,7 @@ expr::Map Prologue::scope() const {
           {"append", append_},
           {"kv_fp8", kv_fp8_},
           {"kv_scale_per_head", scale_per_head_},
-          {"prologue", true}};
+          {"prologue", !q_fp8_}};
 }
 
 std::pair<double, double> Prologue::angle(int64_t position, int64_t i) const {

@@ -1,5 +1,5 @@
 // What attention does to Q, K and V before the scores: rotary positions, keys appended to the cache, a cache in fp8
-// (docs/decode.md). Private to this folder.
+// (docs/decode.md); and the scales of Q, K and V in fp8. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline bool appends(const Problem& problem) {
 
 class Prologue {
  public:
-  /// For a problem that complete() accepted; nullptr without rotary positions, appended keys and fp8. Results are
+  /// For a problem that complete() accepted; nullptr without rotary positions, appended keys and e4m3. Results are
   /// cached.
   static std::shared_ptr<const Prologue> of(const Problem& problem);
 
@@ -39,10 +39,10 @@ class Prologue {
   bool rotates_keys() const { return rotates_keys_; }      ///< all of K is stored unrotated
   bool append() const { return append_; }                  ///< the last L keys of each sequence are in K_new and V_new
   bool kv_fp8() const { return kv_fp8_; }                  ///< K and V hold e4m3
-  bool scale_per_head() const { return scale_per_head_; }  ///< else one scale for K and one for V
+  bool scale_per_head() const { return scale_per_head_; }  ///< of K/V heads; else one scale for each tensor
   const std::string& identity() const { return identity_; }  ///< equal for equal contents
 
-  /// rotary_table, k_scale and v_scale.
+  /// rotary_table, q_scale, k_scale and v_scale.
   std::vector<Buffer> buffers() const;
   /// Fills rotary_table; false for other buffers.
   bool fill(const std::string& buffer, uint64_t offset, std::span<std::byte> out) const;
@@ -66,7 +66,7 @@ class Prologue {
   std::string rotary_, identity_;
   int64_t pairs_ = 0, kv_len_, kv_heads_;
   double base_;
-  bool interleaved_, table_, rotates_keys_ = false, append_, kv_fp8_, scale_per_head_;
+  bool interleaved_, table_, rotates_keys_ = false, append_, kv_fp8_, q_fp8_, scale_per_head_;
   /// cos, sin of [position / kFine][pair] from the lowest position on, and of [position % kFine][pair].
   int64_t first_block_ = 0;
   std::vector<std::pair<double, double>> coarse_, fine_;

@@ -106,9 +106,8 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
             ScoreBlock& block) {
   const bool score = shape.has_score() && scales(path, value), mask = shape.has_mask() && masks(path, value);
   if (!score && !mask) return;
-  const double accumulated = path.from == Value::kInputs ? (static_cast<double>(shape.d) / 16 + 2) * 0x1p-24 *
-                                                               shape.scale * std::sqrt(static_cast<double>(shape.d))
-                                                         : 0;
+  const double d = static_cast<double>(shape.d),
+               accumulated = path.from == Value::kInputs ? shape.sum_error(d) * shape.scale * std::sqrt(d) : 0;
   const double rounded = path.rounding.products ? unit_roundoff(format_of(shape.dtype)) / std::sqrt(3.0) : 0x1p-24;
   const bool rounded_operands = shape.rounds_operands() && path.from == Value::kInputs;
   std::vector<char> visible;
@@ -258,7 +257,7 @@ class Accumulator {
         band_(band),
         rows_(band.row_end - band.row_begin),
         padded_(round_up(rows_, kRowBlock)),
-        u_(unit_roundoff(format_of(shape.dtype))),
+        u_(unit_roundoff(shape.p_format())),
         v_(kKeyBlock * shape.d),
         v_squared_(v_.size()),
         v_error_(shape.rounds_operands() ? shape.d : 0),

@@ -9,6 +9,7 @@
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/attention_modifiers.h"
 #include "generator/ops/attention_prologue.h"
+#include "generator/ops/float16.h"
 #include "roofgen/pipeline.h"
 
 namespace roofgen::attention {
@@ -29,11 +30,15 @@ struct Layout {
   int64_t elements;
 };
 
+/// Relative error of a sum of products in fp32: one rounding (truncation on tensor cores) of 2^-24 per step of 16.
+inline double fp32_sum_error(double terms) { return (terms / 16 + 2) * 0x1p-24; }
+
 struct Shape {
   int64_t q_len = 0, kv_len = 0, d = 0, batch = 0, heads = 0, kv_heads = 0;
   bool causal = false, lse = false;
   double scale = 0;
-  DType dtype = DType::kBf16;
+  DType dtype = DType::kBf16;                  ///< of O, and of Q, K and V unless they are e4m3
+  bool fp8_products = false;                   ///< Q is e4m3 too, and so is P
   bool spread = false;                         ///< heads before rows, with gaps between rows, heads and batches
   bool hnd = false;                            ///< K and V have heads before rows
   std::shared_ptr<const Modifiers> modifiers;  ///< nullptr without modifiers
@@ -50,7 +55,8 @@ struct Shape {
         causal(p.flags.at("causal")),
         lse(p.flags.at("lse")),
         scale(p.reals.at("scale")),
-        dtype(p.dtype),
+        dtype(p.dtype == DType::kFp8 ? DType::kBf16 : p.dtype),
+        fp8_products(p.dtype == DType::kFp8),
         spread(p.dims.count(kSpread) > 0),
         hnd(p.texts.count("kv_layout") > 0),
         modifiers(Modifiers::of(p)),
@@ -75,15 +81,19 @@ struct Shape {
     return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
   }
   int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
-  Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows); }  ///< and of O
+  /// And of O.
+  Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows, 16 / size_of(q_dtype())); }
   Layout layout_of_kv() const {
     const int64_t gap = 16 / size_of(kv_dtype());
     return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage, gap)
                    : layout(batch, kv_len, kv_heads, hnd, kSpreadRows, gap);
   }
   Layout layout_of_new() const { return layout(batch, q_len, kv_heads, false, kSpreadRows); }  ///< of K_new and V_new
-  DType kv_dtype() const { return fp8() ? DType::kFp8 : dtype; }                               ///< of K and V
+  DType q_dtype() const { return fp8_products ? DType::kFp8 : dtype; }
+  DType kv_dtype() const { return fp8() ? DType::kFp8 : dtype; }  ///< of K and V
   bool fp8() const { return prologue && prologue->kv_fp8(); }
+  /// Whether elements of Q (of a query head), or else of K and V, are numbers times a scale.
+  bool scaled(bool q) const { return q ? fp8_products : fp8(); }
   bool append() const { return prologue && prologue->append(); }
   bool rotary() const { return prologue && prologue->rotary_dim() > 0; }
   bool rotates_keys() const { return prologue && prologue->rotates_keys(); }
@@ -98,6 +108,13 @@ struct Shape {
     if (!paged()) return b * l.block + head * l.head + key * l.row;
     return cache->table(b, key / cache->page()) * l.block + head * l.head + key % cache->page() * l.row;
   }
+  /// The format to which kernels round P before its product with V, and the p of a row's maximum in it: e4m3 has few
+  /// small numbers.
+  Format16 p_format() const { return fp8_products ? Format16{4, -6} : format_of(dtype); }
+  double largest_p() const { return fp8_products ? 256 : 1; }
+  /// Relative error of a sum of products. In e4m3, tensor cores of sm_90 keep 14 bits of the sum after each step of 32
+  /// products (DeepSeek-V3, 2024, section 3.5.2).
+  double sum_error(double terms) const { return fp8_products ? (terms / 32 + 2) * 0x1p-13 : fp32_sum_error(terms); }
   /// LSE is [batch, head, row], with lengths [head, token].
   int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;

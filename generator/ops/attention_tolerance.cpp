@@ -16,10 +16,6 @@ constexpr double kSigmas = 5;
 /// Largest standard deviation of the relative error of one rounding.
 double rounding_sigma(Format16 f) { return unit_roundoff(f) / std::sqrt(3.0); }
 
-/// Relative error of a sum of `terms` products in fp32: one rounding (truncation on tensor cores) of 2^-24 per step of
-/// 16.
-double accumulation(double terms) { return (terms / 16 + 2) * 0x1p-24; }
-
 }  // namespace
 
 Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path)
@@ -34,7 +30,7 @@ double Tolerance::products(bool hidden) const {
   const double codes = pattern_ == InputPattern::kOneHot && shape_.rotary()
                            ? shape_.scale * Inputs(shape_, pattern_).largest_product()
                            : 0;
-  return accumulation(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? added : codes));
+  return shape_.sum_error(d) * (shape_.scale * d + (pattern_ == InputPattern::kGrowing ? added : codes));
 }
 
 double Tolerance::score(Value value, double s, double sigma) const {
@@ -79,22 +75,23 @@ double Tolerance::least_probability(double p) const {
 
 Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) const {
   const double n = static_cast<double>(facts.keys);
-  Row row{0, accumulation(n) * row_rms, 0};
-  const Format16 format = format_of(shape_.dtype);
+  // Structured inputs have exact sums in e4m3 too: of one product, or of small integers.
+  Row row{0, (exact() ? fp32_sum_error(n) : shape_.sum_error(n)) * row_rms, 0};
+  const Format16 format = shape_.p_format();
   if (exact()) {
     // Zero query: every p is 1 / keys, rounded the same way unless it is exactly 1.
     // The product of a rounded p and an integer has more bits than a sum of integers may have.
     if (pattern_ == InputPattern::kZeroQuery && path_.rounding.probabilities) {
       row.equal_p = n * spacing(1 / n, format) / 2;
-      row.sums += accumulation(n) * kLargeValue;
+      row.sums += fp32_sum_error(n) * kLargeValue;
     }
     return row;
   }
   if (path_.from == Value::kProbabilities) return row;
   // Small p are subnormal numbers with an absolute error. The fused kernel rounds p relative to the row's maximum, the
   // unfused one the final p. V has mean square 1.
-  const double absolute =
-      rms_subnormal_error(format) * (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
+  const double absolute = rms_subnormal_error(format) / shape_.largest_p() *
+                          (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
   const double largest = pattern_ == InputPattern::kGrowing ? kGrowingValue : 1;
   row.absolute_variance = n * absolute * absolute * largest * largest;
   return row;
@@ -104,7 +101,7 @@ double Tolerance::output(double o, double variance, const Row& row) const {
   const Format16 format = format_of(shape_.dtype);
   if (exact()) return one_rounding(o) + row.sums + std::fabs(o) * row.equal_p;
   const double bound = spacing(o, format) + row.sums;
-  const double sigma = rounding_sigma(format);
+  const double sigma = rounding_sigma(shape_.p_format());
   return bound + kSigmas * std::sqrt(sigma * sigma * variance + row.absolute_variance);
 }
 

@@ -90,7 +90,7 @@ ChainReference::Row ChainReference::source(const Accumulators& sums, int64_t row
         static_cast<size_t>((row - sums.where.row_begin) * sums.products->cols + first - sums.where.col_begin);
     for (size_t i = at; i < at + static_cast<size_t>(count); ++i) {
       const double sum = sums.products->sum[i], square = sums.products->square[i];
-      out.push_back({sum, gemm::accumulation_sigma(chain_.dtype(), pattern_, sums.where.k_end, sum, square)});
+      out.push_back({sum, gemm::accumulation_sigma(chain_.dtype(), false, pattern_, sums.where.k_end, sum, square)});
     }
     return out;
   }

@@ -49,9 +49,10 @@ InputPattern pattern_of_weights(InputPattern pattern) {
   return extreme ? InputPattern::kNormal : pattern;
 }
 
-/// "split_k4" -> 4; 1 for the other variants.
+/// "split_k4", "warpgroup_split_k4" -> 4; 1 for the other variants.
 int64_t splits_of(const std::string& variant) {
-  return variant.starts_with(kSplitVariant) ? std::stoll(variant.substr(kSplitVariant.size())) : 1;
+  const size_t at = variant.find(kSplitVariant);
+  return at == std::string::npos ? 1 : std::stoll(variant.substr(at + kSplitVariant.size()));
 }
 
 /// The format of bias and residual unless declared: C's if that is a floating-point format of at least 16 bits.
@@ -146,7 +147,7 @@ SourceRow sums_of(const Problem& problem, InputPattern pattern, gemm::Rectangle 
     const auto start = static_cast<size_t>(line * products->cols + first - at.col_begin);
     for (size_t i = 0; i < out.size(); ++i) {
       const double sum = products->sum[start + i],
-                   sigma = gemm::accumulation_sigma(s.dtype, pattern, at.k_end - at.k_begin, sum,
+                   sigma = gemm::accumulation_sigma(s.dtype, s.scaled, pattern, at.k_end - at.k_begin, sum,
                                                     products->square[start + i]);
       out[i] = {sum, whole ? 0 : sigma};
       if (stored == DType::kFp32) continue;
@@ -235,6 +236,11 @@ class Gemm final : public Op {
       if (p.dims["N"] % 2 != 0)
         return usage(fmt::format("N is {}; gate and value alternate, so an even number was expected", p.dims["N"]));
     }
+    if (const auto scales = p.texts.find("scales"); scales != p.texts.end()) {
+      if (scales->second != "block") return usage(fmt::format("scales is '{}'; block was expected", scales->second));
+      if (p.dtype != DType::kFp8)
+        return usage(fmt::format("--scales block needs --dtype fp8; the dtype is {}", to_string(p.dtype)));
+    }
     for (const char* scalar : {"alpha", "beta", "scale"})
       if (const double value = p.reals.emplace(scalar, 1.0).first->second; !std::isfinite(value))
         return usage(fmt::format("{} is {}; a finite number was expected", scalar, value));
@@ -257,7 +263,7 @@ class Gemm final : public Op {
                                s.side_by_side().n, kMaxDim));
     if (s.dtype == DType::kInt8 && s.k > kMaxInt8Depth)
       return usage(fmt::format("K is {}; at most {} products of int8 always fit int32", s.k, kMaxInt8Depth));
-    std::vector<std::string> own{"A", "B", "C", "T", "partial", "y"};
+    std::vector<std::string> own{"A", "B", "C", "T", "partial", "y", "a_scale", "b_scale"};
     if (grouped_) own.insert(own.end(), {"offsets", "row_tokens", "token_rows", kWeights, "G", "Y"});
     ROOFGEN_CHECK(check_declared(p.args, name(), own));
     ROOFGEN_CHECK(epilogue(p));
@@ -277,6 +283,10 @@ class Gemm final : public Op {
       out.back() = {"Y", s.out, bytes(tokens, s.cols(), s.out), Buffer::Role::kOutput};
       out.push_back({"token_rows", DType::kInt32, bytes(s.m, 1, DType::kInt32), Buffer::Role::kInput});
       out.push_back({kWeights, DType::kFp32, bytes(s.m, 1, DType::kFp32), Buffer::Role::kInput});
+    }
+    if (s.scaled) {
+      out.push_back({"a_scale", DType::kFp32, bytes(s.m, s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
+      out.push_back({"b_scale", DType::kFp32, bytes(s.n_blocks(), s.k_blocks(), DType::kFp32), Buffer::Role::kInput});
     }
     if (grouped_)
       out.push_back({"offsets", DType::kInt32, static_cast<uint64_t>(s.experts + 1) * 4, Buffer::Role::kInput});
@@ -310,6 +320,7 @@ class Gemm final : public Op {
     out["cols"] = s.n;  // of the product, which the row kernel reads
     out["dtype"] = to_string(s.dtype);
     out["esize"] = esize;
+    out["scaled"] = s.scaled;
     out["out_dtype"] = to_string(s.out);
     out["out_size"] = size_of(s.out);
     out["stored_dtype"] = to_string(stored_dtype(s));
@@ -344,13 +355,11 @@ class Gemm final : public Op {
 
   // A few tiles in each direction: all positions in a tile, a group of tiles, and the tail. K stays whole.
   Problem reduced(const Problem& problem) const override {
-    // Of grouped rows there are few anyway, so CTAs with several column tiles stay as they are. A CTA that adds rows of
-    // a token takes all of their columns.
-    const int64_t whole = grouped_ ? 4096 : 512;
-    constexpr int64_t kTile = 256;
+    constexpr int64_t kWhole = 512, kTile = 256;
     Problem out = grouped_ ? gemm::with_few_rows(problem) : problem;
-    for (const char* dim : {"M", "N"})
-      if (int64_t& size = out.dims[dim]; size > whole) size = whole - kTile + size % kTile;
+    for (const char* dim : grouped_ ? std::vector{"N"} : std::vector{"M", "N"})
+      if (int64_t& size = out.dims[dim]; size > kWhole) size = kTile + size % kTile;
+    // A CTA that adds the rows of a token takes all of their columns.
     const Result<Formula> formula = epilogue(problem);
     if ((formula && formula->reductions() > 0) || gemm::is_scattered(problem)) out.dims["N"] = problem.dims.at("N");
     return out;
@@ -429,6 +438,8 @@ class Gemm final : public Op {
       const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
       return gemm::OperandContents(Shape(problem).side_by_side(), pattern, operand).fill(offset, out);
     }
+    if (buffer == "a_scale" || buffer == "b_scale")
+      return gemm::fill_scales(pattern, buffer == "a_scale" ? gemm::Operand::kA : gemm::Operand::kB, offset, out);
     DType dtype = tensor_dtype(problem.dtypes.at("out"));
     for (const TensorArg& arg : problem.args)
       if (arg.name == buffer) dtype = arg.dtype;
@@ -480,7 +491,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   for (const Variant& v : loaded) {
     if (!grouped_ && v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
       continue;  // no unfused form
-    if (v.name == kSplitVariant) {
+    if (v.name.ends_with(kSplitVariant)) {
       for (const int64_t splits : kSplits) {
         if (problem.dims.at("K") < splits * 2 * gemm::kDeepestTile) continue;
         Variant split = v;

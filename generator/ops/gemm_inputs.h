@@ -33,4 +33,9 @@ class OperandContents {
   double large_;             ///< a factor that gives sums of about 8192
 };
 
+/// Elements [first, first + out.size()) of a_scale [M, k_blocks] or b_scale [n_blocks, k_blocks]: between 0.5 and 2,
+/// all different numbers. kIntegers: 0.5, 1 or 2, so that sums stay exact.
+void scale_values(InputPattern pattern, Operand operand, uint64_t first, std::span<double> out);
+void fill_scales(InputPattern pattern, Operand operand, uint64_t byte_offset, std::span<std::byte> out);
+
 }  // namespace roofgen::gemm

@@ -32,6 +32,20 @@ void operand_block(const OperandContents& contents, DType dtype, bool along_k, i
   }
 }
 
+/// Multiplies rows [first, first + rows) of a block with their scales: element (i, j), at block[i * row_step + j *
+/// col_step], has the one of row (first + i) / group and of column k + j.
+void apply_scales(const Shape& shape, InputPattern pattern, Operand operand, int64_t first, int64_t rows, int64_t k,
+                  int64_t depth, double* block, int64_t row_step, int64_t col_step) {
+  const int64_t group = operand == Operand::kA ? 1 : kScaleBlock;
+  std::vector<double> scales(static_cast<size_t>(shape.k_blocks()));
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i == 0 || (first + i) % group == 0)
+      scale_values(pattern, operand, static_cast<uint64_t>((first + i) / group * shape.k_blocks()), scales);
+    for (int64_t j = 0; j < depth; ++j)
+      block[i * row_step + j * col_step] *= scales[static_cast<size_t>((k + j) / kScaleBlock)];
+  }
+}
+
 Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at) {
   const int64_t rows = at.row_end - at.row_begin, cols = at.col_end - at.col_begin, padded = round_up(rows, kRowBlock),
                 pitch = round_up(cols, 8);
@@ -52,6 +66,7 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
       operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(),
                     kDepth, 1);
     }
+    if (shape.scaled) apply_scales(shape, pattern, Operand::kA, at.row_begin, rows, k, depth, a.data(), kDepth, 1);
     std::vector<double> a_square(a);
     for (double& x : a_square) x *= x;
     for (int64_t n = 0; n < cols; n += kWidth) {
@@ -59,6 +74,7 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
       std::fill(b.begin(), b.end(), 0.0);
       operand_block(b_contents, shape.dtype, !shape.b_rows, shape.b_stride(), at.col_begin + n, width, k, depth,
                     b.data(), 1, wide);
+      if (shape.scaled) apply_scales(shape, pattern, Operand::kB, at.col_begin + n, width, k, depth, b.data(), 1, wide);
       for (int64_t r = 0; r < padded; r += kRowBlock)
         gemm4(&a[r * kDepth], kDepth, b.data(), wide, &sum[r * pitch + n], pitch, wide, depth);
       for (double& x : b) x *= x;
@@ -108,14 +124,16 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
   return value;
 }
 
-double accumulation_sigma(DType dtype, InputPattern pattern, int64_t terms, double sum, double square) {
+double accumulation_sigma(DType dtype, bool scaled, InputPattern pattern, int64_t terms, double sum, double square) {
   if (dtype == DType::kInt8) return rounding_sigma(sum, DType::kFp32);  // exact until converted to float
   constexpr double kUnit = 0x1p-24;
   constexpr double kExact = 0x1p24;  // integers up to here
   const double n = static_cast<double>(terms);
-  if (pattern == InputPattern::kIntegers && 4 * n < kExact) return 0;
+  const double largest = scaled ? 4 * 2 * 2 / (0.5 * 0.5) : 4;  // of a product, in units of the smallest
+  if (pattern == InputPattern::kIntegers && largest * n < kExact) return 0;
   const double steps = n / (32.0 / size_of(dtype));
-  return kUnit * (2.0 / 3 * steps + std::sqrt(n / 6) + 1) * std::sqrt(square);
+  const double scale_products = scaled ? 1 / std::sqrt(3.0) : 0;  // rounded once for each block
+  return kUnit * std::hypot(2.0 / 3 * steps + std::sqrt(n / 6) + 1, scale_products) * std::sqrt(square);
 }
 
 }  // namespace roofgen::gemm

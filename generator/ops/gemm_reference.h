@@ -20,14 +20,14 @@ struct Rectangle {
 
 struct Products {
   int64_t cols = 0;
-  std::vector<double> sum;     ///< of a b
-  std::vector<double> square;  ///< of (a b)^2
+  std::vector<double> sum;     ///< of a b, with their scales
+  std::vector<double> square;  ///< of (a b)^2, likewise
 };
 
 /// All candidates are compared on the same rectangles: the most recent ones are cached.
 std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where);
 
 /// Standard deviation of the error of an accumulator after `terms` products (docs/verification.md).
-double accumulation_sigma(DType dtype, InputPattern pattern, int64_t terms, double sum, double square);
+double accumulation_sigma(DType dtype, bool scaled, InputPattern pattern, int64_t terms, double sum, double square);
 
 }  // namespace roofgen::gemm

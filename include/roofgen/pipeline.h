@@ -130,6 +130,7 @@ struct GridAxis {
   int64_t step = 1;
   bool reverse = false;   ///< index i covers the tile extent - 1 - i (longest causal rows first)
   bool by_group = false;  ///< of rows: no tile has rows of two groups; index data decides where tiles begin
+  int64_t tile = 0;       ///< elements that the CTA computes as a whole, of several in a step; 0: all of the step
 };
 
 /// How the tensor copy engine sees a buffer (cuTensorMapEncodeTiled; sm_90 and newer). Dimension 0 is contiguous.

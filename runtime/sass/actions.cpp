@@ -162,6 +162,15 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
       if (action == Action::kLdl) return load(w, i, at, known, mask);
       return store(w, i, at, known, mask);
     }
+    case Action::kStas: {
+      const Operand* m = memory_operand(0);
+      if (!m) return;
+      shared_addresses(*m);
+      // The other CTAs send alike: values of the same places come from there.
+      forget_shared(at, mask & known, i.bytes);
+      synchronize(w, i, index, mask);
+      break;
+    }
     case Action::kSyncs:
     case Action::kArrives:
     case Action::kTensorLoad:

@@ -138,6 +138,17 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
       sync.count = threads;
       sync.after_copies = true;
       break;
+    case Action::kStas: {
+      // STAS [place, barrier], value: the barrier's address is in the register behind that of the place.
+      if (!operand(0) || operand(0)->kind != Operand::Kind::kMemory) return;
+      const Operand& to = *operand(0);
+      const Lanes& barrier = w.registers[to.index + 1u];
+      known = known && (barrier.known >> lane & 1);
+      sync.kind = Sync::Kind::kSend;
+      sync.barrier = barrier.v[lane] & kSharedOffset;
+      sync.bytes = i.bytes * threads;
+      break;
+    }
     case Action::kTensorLoad:
     case Action::kTensorStore: {
       if (i.count < 2) return;

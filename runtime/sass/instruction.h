@@ -85,6 +85,7 @@ enum class Action : uint8_t {
   kLdgsts,
   kStg,
   kSts,
+  kStas,  ///< st.async: into another CTA of the cluster, whose mbarrier counts the bytes
   kStl,
   kStsm,
   kAtomg,

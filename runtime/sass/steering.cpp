@@ -72,6 +72,7 @@ bool is_memory(Action a) {
     case Action::kLdgsts:
     case Action::kStg:
     case Action::kSts:
+    case Action::kStas:
     case Action::kStl:
     case Action::kStsm:
     case Action::kAtomg:

@@ -43,7 +43,8 @@ struct Sync {
     kArrive,  ///< of `count` threads, which expect `bytes` more
     kWait,    ///< until the phase of `parity` is complete
     kLoad,    ///< of `bytes` to shared memory; its end counts at the barrier
-    kStore    ///< of `bytes` from shared memory
+    kStore,   ///< of `bytes` from shared memory
+    kSend     ///< of `bytes` from registers to other CTAs, whose barriers count them
   };
   Kind kind = Kind::kArrive;
   static constexpr uint8_t kOfArrival = 2;

@@ -156,18 +156,7 @@ Result<void> encode_map(const Kernel& kernel, const Arg& arg, std::byte* out) {
   const TensorMap& map = *arg.map;
   if (const std::string why = fault_in(map, arg.bits); !why.empty())
     return Error{Exit::kFailed, fmt::format("{}: tensor map {}: {}", kernel.name, arg.name, why), {}};
-  TensorView view;
-  view.address = arg.bits;
-  view.rank = static_cast<uint32_t>(map.dims.size());
-  view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
-  view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
-  if (map.nan_fill) view.fill = view.element_bytes == 4 ? 0x7fffffff : 0x7fff;
-  for (uint32_t i = 0; i < view.rank; ++i) {
-    view.dims[i] = map.dims[i];
-    view.box[i] = map.box[i];
-    if (i) view.strides[i] = map.stride_bytes[i - 1];
-  }
-  view.encode(out);
+  view_of(map, arg.bits).encode(out);
   return {};
 }
 

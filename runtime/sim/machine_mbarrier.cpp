@@ -159,10 +159,13 @@ std::string Machine::phase_text(const Warp& w, const Fragment& f) const {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   std::memcpy(&word, shared_.data() + shared_offset(address[l], 8, l), 8);
   const Phase p = Phase::of(word);
+  const std::string bytes = p.bytes < 0
+                                ? fmt::format("are missing, and {} bytes more than expected arrived", -int64_t{p.bytes})
+                                : fmt::format("and {} bytes are missing", p.bytes);
   return fmt::format(
-      "{} of the mbarrier at {} ({} of {} arrivals and {} bytes are missing)",
+      "{} of the mbarrier at {} ({} of {} arrivals {})",
       in.type == kMbarrierParity ? fmt::format("the phase of parity {}", row(w, in.c)[l] & 1) : "a phase",
-      text(address[l]), p.pending, p.expected, p.bytes);
+      text(address[l]), p.pending, p.expected, bytes);
 }
 
 /// True: at least one lane was waiting.

@@ -69,4 +69,19 @@ bool TensorView::decode(const std::byte* in) {
   return plausible();
 }
 
+TensorView view_of(const TensorMap& map, uint64_t address) {
+  TensorView view;
+  view.address = address;
+  view.rank = static_cast<uint32_t>(map.dims.size());
+  view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
+  view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
+  if (map.nan_fill) view.fill = view.element_bytes == 4 ? 0x7fffffff : 0x7fff;
+  for (uint32_t i = 0; i < view.rank; ++i) {
+    view.dims[i] = map.dims[i];
+    view.box[i] = map.box[i];
+    if (i) view.strides[i] = map.stride_bytes[i - 1];
+  }
+  return view;
+}
+
 }  // namespace roofgen::sim

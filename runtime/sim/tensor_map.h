@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "roofgen/pipeline.h"
+
 namespace roofgen::sim {
 
 inline constexpr uint32_t kTensorMapBytes = 128;
@@ -26,5 +28,8 @@ struct TensorView {
   /// Whether the elements, the box and the swizzle can be.
   bool plausible() const;
 };
+
+/// Of a map without fault_in(map, address).
+TensorView view_of(const TensorMap& map, uint64_t address);
 
 }  // namespace roofgen::sim

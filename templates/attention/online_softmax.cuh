@@ -1,5 +1,5 @@
 // Softmax over a sequence of score tiles, and the product with V, for kernels that never hold a whole row. The kernel
-// defines D, WN (keys of a warp per step), MT (m16 tiles per warp), Half and kLazyRescale.
+// defines D, WN (keys of a warp per step), MT (m16 tiles per warp), Half, kLazyRescale and exponential().
 
 /// With lazy rescaling the running maximum may be too small by up to this exponent. p <= 2^8 is in the range of every
 /// type, and the final division removes the factor exactly.
@@ -76,7 +76,7 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
       for (int n = 0; n < WN / 8; ++n)
 #pragma unroll
         for (int e = 2 * h; e < 2 * h + 2; ++e) {
-          state.s[i][n][e] = ex2(fmaf(state.s[i][n][e], c, shift));
+          state.s[i][n][e] = exponential(fmaf(state.s[i][n][e], c, shift), 2 * n + e % 2);
           state.sum[i][h] += state.s[i][n][e];
         }
     }

@@ -89,16 +89,17 @@ struct OnlineExpSum {
 #pragma unroll
     for (int j = 0; j < N; ++j) sum[r] += Exp::exp(term[j] - base);
   }
-  /// Like reduce_rows, for both.
-  template <int kRowThreads, int kThreads>
-  __device__ __forceinline__ void reduce(WarpSlots<kRows, kThreads>& top_slots, WarpSlots<kRows, kThreads>& sum_slots) {
+  /// Both totals in every thread of the row: `reduce_tops` and `reduce_sums` replace parts of totals as reduce_rows
+  /// does.
+  template <class ReduceTops, class ReduceSums>
+  __device__ __forceinline__ void reduce(const ReduceTops& reduce_tops, const ReduceSums& reduce_sums) {
     float own[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) own[r] = top[r];
-    reduce_rows<Max, kRowThreads, kThreads>(top, top_slots);
+    reduce_tops(top);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) sum[r] *= Exp::exp(own[r] - base_of(top[r]));
-    reduce_rows<Sum, kRowThreads, kThreads>(sum, sum_slots);
+    reduce_sums(sum);
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
       if (top[r] == neg_inf()) sum[r] = top[r] - top[r];  // e^(-infinity + infinity)

@@ -1,5 +1,5 @@
 // Slabs of 16-bit elements in shared memory: rows of 16, 32 or 64 columns, as wide as the swizzle with which TMA writes
-// them. A wider tile is several slabs. Needs lib/wgmma.cuh.
+// them. A wider tile is several slabs. Two elements of 8 bits count as one column. Needs lib/wgmma.cuh.
 
 template <int kSlabColumns>
 struct SwizzledSlab {
@@ -10,6 +10,9 @@ struct SwizzledSlab {
 
   /// Byte offset of a chunk: the swizzle XORs its number with bits 7 and up of the address.
   static __device__ __forceinline__ constexpr int offset(int row, int chunk) {
+    return row * kPitch + (chunk ^ (row * kPitch / 128) % kChunks) * 16;
+  }
+  static __device__ __forceinline__ constexpr unsigned offset(unsigned row, unsigned chunk) {
     return row * kPitch + (chunk ^ (row * kPitch / 128) % kChunks) * 16;
   }
   /// Descriptor of an operand whose rows are contiguous along k; 16 columns of k further on are 32 bytes.
@@ -29,6 +32,9 @@ struct SwizzledSlab {
 };
 __device__ __forceinline__ void store_shared_32(unsigned to, unsigned word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+__device__ __forceinline__ void store_shared_8(unsigned to, uint2 words) {
+  asm volatile("st.shared.v2.b32 [%0], { %1, %2};" ::"r"(to), "r"(words.x), "r"(words.y) : "memory");
 }
 __device__ __forceinline__ void store_shared_16(unsigned to, uint4 words) {
   asm volatile("st.shared.v4.b32 [%0], { %1, %2, %3, %4};" ::"r"(to), "r"(words.x), "r"(words.y), "r"(words.z),

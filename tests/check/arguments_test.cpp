@@ -142,6 +142,48 @@ TEST(Arguments, ValueArgumentsAreBytes) {
   EXPECT_EQ(bytes(2), (std::vector<int>{254, 255, 255, 255}));
 }
 
+TEST(Arguments, TensorMapsOfBuffers) {
+  const auto args = parse_arguments(
+      R"([{"name": "a", "type": "bf16", "size": 8192, "map": {"dims": [64, 128], "box": [64, 32], "swizzle": 128}},
+          {"type": "struct", "fields": [{"type": "i32", "value": 1},
+            {"type": "f32", "buffer": "a", "offset": 8,
+             "map": {"dims": [8, 4], "strides": [48], "box": [4, 4], "nan_fill": true, "l2_promotion": 256}}]}])",
+      "args.json", ".");
+  ASSERT_TRUE(args) << to_string(args.error());
+  const Argument &whole = (*args)[0], &part = (*args)[1].fields[1];
+  EXPECT_EQ(whole.passed_bytes(), 128u);
+  EXPECT_EQ(whole.map->stride_bytes, std::vector<uint64_t>{128}) << "contiguous unless stated";
+  EXPECT_EQ(whole.map->swizzle_bytes, 128);
+  EXPECT_EQ(part.offset, 64u) << "the alignment of CUtensorMap";
+  EXPECT_EQ((*args)[1].passed_bytes(), 192u);
+  EXPECT_EQ(part.begin, 32u);
+  EXPECT_EQ(part.map->stride_bytes, std::vector<uint64_t>{48});
+  EXPECT_TRUE(part.map->nan_fill);
+
+  for (const auto& [map, message] : {
+           std::pair{R"(5)", R"("map" is 5; {"dims": [...], "box": [...]} was expected)"},
+           {R"({"dims": [8]})", R"({"dims": [...], "box": [...]} was expected)"},
+           {R"({"dims": [8], "box": [8], "swizle": 32})", R"(did you mean "swizzle"?)"},
+           {R"({"dims": [8, 8, 8, 8, 8, 8], "box": [8]})", "a list of 1 to 5 numbers was expected"},
+           {R"({"dims": [0], "box": [8]})", R"("dims" holds 0; numbers from 1 to 4294967296 were expected)"},
+           {R"({"dims": [8, 8], "box": [8]})", "2 dimensions with 1 sides of a box"},
+           {R"({"dims": [7, 8], "box": [8, 8]})", "a stride of 14 bytes is no multiple of 16"},
+           {R"({"dims": [128, 8], "box": [128, 8], "swizzle": 128})", "does not fit a swizzle of 128"},
+           {R"({"dims": [4294967296, 4294967296, 8], "box": [8, 8, 8]})", "a stride of 1099511627776 bytes"},
+           {R"({"dims": [8], "box": [8], "nan_fill": 1})", R"("nan_fill" is 1; true or false was expected)"},
+       }) {
+    const auto refused =
+        parse_arguments(std::string(R"([{"type": "bf16", "size": 64, "map": )") + map + "}]", "args.json", ".");
+    ASSERT_FALSE(refused) << map;
+    EXPECT_NE(refused.error().message.find(message), std::string::npos) << refused.error().message;
+    EXPECT_EQ(refused.error().where.line, 1);
+  }
+  const auto wide =
+      parse_arguments(R"([{"type": "f64", "size": 64, "map": {"dims": [8], "box": [8]}}])", "a.json", ".");
+  ASSERT_FALSE(wide);
+  EXPECT_NE(wide.error().message.find("a tensor map of f64 is not supported"), std::string::npos);
+}
+
 TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"{}", "a list of arguments was expected"},

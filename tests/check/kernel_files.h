@@ -3,6 +3,7 @@
 //   // grid: 8  block: 64  smem: 1024
 //   // args: [...]
 //   // finds: race at 11
+//   // with NO_FENCE: race          the same kernel with the macro NO_FENCE, and its findings
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,13 @@ inline std::vector<Kernel> kernels_in(const std::string& directory, const std::s
     text << std::ifstream(entry.path()).rdbuf();
     k.text = text.str();
     std::istringstream lines(k.text);
+    std::vector<std::pair<std::string, std::string>> others;  // a macro, the findings with it
     for (std::string line; std::getline(lines, line) && line.starts_with("// ");) {
+      static const std::regex other("// with (\\w+): (.*)");
+      if (std::smatch m; std::regex_match(line, m, other)) {
+        others.emplace_back(m[1], m[2]);
+        continue;
+      }
       static const std::regex field("([a-z -]+): (.*?)(?=  [a-z -]+: |$)");
       const std::string body = line.substr(3);
       for (std::sregex_iterator at(body.begin(), body.end(), field), end; at != end; ++at) {
@@ -39,6 +46,13 @@ inline std::vector<Kernel> kernels_in(const std::string& directory, const std::s
         key.erase(0, key.find_first_not_of(' '));
         k.says[key] = (*at)[2];
       }
+    }
+    for (const auto& [macro, finds] : others) {
+      Kernel changed = k;
+      changed.name += "_" + macro;
+      changed.says["finds"] = finds;
+      changed.says["macro"] = macro;
+      out.push_back(std::move(changed));
     }
     out.push_back(std::move(k));
   }
@@ -59,6 +73,7 @@ inline Result<Request> request_of(const Kernel& k) {
   r.text = k.text;
   r.kernel = says["kernel"];
   if (says.count("arch")) r.arch = says["arch"];
+  if (says.count("macro")) r.compiler_flags.push_back("--define-macro=" + says["macro"]);
   r.grid = dims(says["grid"]);
   r.block = dims(says["block"]);
   if (says.count("smem")) r.smem_bytes = static_cast<uint32_t>(std::stoul(says["smem"]));

@@ -61,6 +61,23 @@ TEST(Skeleton, FitsItsKernel) {
   EXPECT_TRUE(report->clean());
 }
 
+TEST(Skeleton, OfATensorMap) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  Request r;
+  r.file = "k.cu";
+  r.arch = "sm_90a";
+  r.text = "#include <cuda.h>\n__global__ void k(const __grid_constant__ CUtensorMap a_map) {}\n";
+  const auto made = make_skeleton(r);
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->json, R"([{"name":"a_map","type":"bf16","size":4096,"fill":"random",)"
+                        R"("map":{"dims":[64,64],"box":[64,64],"swizzle":0}}]
+)");
+  r.args = *parse_arguments(made->json, "args.json", ".");
+  const auto report = run(r);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_TRUE(report->clean());
+}
+
 TEST(Skeleton, OfNamesThatAreNotMangled) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   Request r;

@@ -61,10 +61,16 @@ TEST_F(TuneCli, VariantsOfAnotherArchitectureAreNotForTheDevice) {
     const Outcome o =
         home.run(std::string(command) + " gemm --M 64 --N 64 --K 64 --variant warpgroup --device a100-sxm-80");
     EXPECT_EQ(o.exit, 2) << command;
-    EXPECT_NE(o.err.find("variant \"warpgroup\" is not for this problem on a100-sxm-80; there are fused"),
+    EXPECT_NE(o.err.find("variant \"warpgroup\" is not for this problem on a100-sxm-80: its condition is sm_90a; there "
+                         "are fused"),
               std::string::npos)
         << o.err;
   }
+}
+TEST_F(TuneCli, ArchChoosesBetweenPortableKernelsAndThoseOfOneArchitecture) {
+  const std::string command = "generate gemm --M 64 --N 64 --K 64 --device h200-sxm --list --arch ";
+  EXPECT_EQ(home.run(command + "sm_90").out.find("warpgroup"), std::string::npos);
+  EXPECT_NE(home.run(command + "sm_90a").out.find("warpgroup"), std::string::npos);
 }
 
 // A row of C has 2^31 bytes: offsets within a row exceed an int.

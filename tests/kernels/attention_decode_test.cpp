@@ -98,6 +98,36 @@ std::vector<Decode> sizes() {
   return out;
 }
 
+/// The same by warpgroups: every group with every number of queries once, and every feature in every form.
+std::vector<Decode> warpgroup_sizes() {
+  constexpr int64_t kKeys[] = {1, 15, 64, 300, 129, 517}, kD[] = {64, 128, 96, 256, 80};
+  std::vector<Decode> out;
+  size_t i = 0;
+  for (const int64_t group : {1, 2, 5, 7, 8, 64})
+    for (const int64_t queries : {1, 3, 4, 17}) {
+      const char* variants[] = {"warpgroup", "warpgroup_split2", "warpgroup_split7", "warpgroup_merged3"};
+      out.push_back(decode(group, queries, kKeys[i % 6], kD[(i + i / 5) % 5], kFeatures[7 * i % std::size(kFeatures)],
+                           variants[(i + i / 4) % 4]));
+      ++i;
+    }
+  for (const Feature& f : kFeatures)
+    for (const char* variant : {"warpgroup", "warpgroup_split3", "warpgroup_merged3"}) {
+      out.push_back(decode(5, 3, 700, 64, f, variant));
+      out.back().problem.name += "_packed";
+    }
+  for (const auto& [name, pattern] : {std::pair{"zero_query", InputPattern::kZeroQuery},
+                                      {"one_hot", InputPattern::kOneHot},
+                                      {"growing", InputPattern::kGrowing}})
+    for (const char* variant : {"warpgroup", "warpgroup_split4", "warpgroup_merged4"}) {
+      out.push_back(decode(8, 2, 500, 64, kFeatures[1], variant));
+      out.back().problem.name += std::string("_") + name;
+      out.back().problem.pattern = pattern;
+    }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Warpgroup, AttentionDecode, testing::ValuesIn(warpgroup_sizes()), name_of);
+
 INSTANTIATE_TEST_SUITE_P(Sizes, AttentionDecode, testing::ValuesIn(sizes()), name_of);
 
 /// Every feature with the heads of a group as rows of a tile, and more splits than tiles.

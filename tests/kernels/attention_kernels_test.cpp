@@ -142,6 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::tuple{"warpgroup", "attention",
                    Pins{{"groups", n(2)}, {"BN", n(176)}, {"overlap", false}, {"rescale", text("lazy")}}},
         std::tuple{"warpgroup", "attention", Pins{{"rescale", text("lazy")}, {"fma_exps", n(3)}, {"BN", n(64)}}},
+        std::tuple{"fused", "attention", Pins{{"fma_exps", n(2)}}},
         std::tuple{"unfused", "scores", Pins{{"strip", n(1)}, {"stages", n(1)}, {"BN", n(64)}}},
         std::tuple{"unfused", "scores",
                    Pins{{"strip", n(4)}, {"stages", n(3)}, {"BN", n(64)}, {"warps_n", n(1)}, {"swizzle", false}}},

@@ -54,12 +54,23 @@ TEST(PrologueOp, RefusesWhatDoesNotFitTogether) {
             "expected");
   EXPECT_EQ(refusal({"", {{"L", 9}}, {{"kv_lengths", "40,9"}}, kAppend}), "accepted");
   EXPECT_EQ(refusal({"", {{"d", 80}}, {}, {}, {}, true}), "d is 80; with --kv-dtype fp8 a multiple of 32 was expected");
-  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "head"}}}), "--kv-scales needs --kv-dtype fp8");
-  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "tensor"}}}), "--kv-scales needs --kv-dtype fp8");
-  EXPECT_EQ(refusal({"", {}, {}, {{"kv_scale_per_head", true}}}), "--kv-scales needs --kv-dtype fp8");
+  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "head"}}}), "--kv-scales needs --dtype fp8 or --kv-dtype fp8");
+  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "tensor"}}}), "--kv-scales needs --dtype fp8 or --kv-dtype fp8");
+  EXPECT_EQ(refusal({"", {}, {}, {{"kv_scale_per_head", true}}}), "--kv-scales needs --dtype fp8 or --kv-dtype fp8");
   EXPECT_EQ(refusal({"", {}, {{"kv_scales", "row"}}, {}, {}, true}), "kv_scales is 'row'; tensor or head was expected");
-  EXPECT_EQ(refusal({"", {}, {}, {}, {}, false, DType::kFp8}),
-            "attention has no dtype fp8; bf16 or fp16 was expected, with --kv-dtype fp8 for K and V in fp8");
+  EXPECT_EQ(refusal({"", {}, {}, {}, {}, false, DType::kFp8}), "accepted");
+  EXPECT_EQ(refusal({"", {{"d", 80}}, {}, {}, {}, false, DType::kFp8}),
+            "d is 80; with --dtype fp8 a multiple of 32 was expected");
+  EXPECT_EQ(refusal({"", {}, {{"kv_scales", "head"}}, {}, {}, false, DType::kFp8}), "accepted");
+  EXPECT_EQ(refusal({"", {}, {}, {}, {}, true, DType::kFp8}),
+            "--dtype fp8 and --kv-dtype: K and V are e4m3 already; leave it out");
+  const std::string other = "; leave it out, or use --kv-dtype fp8 with a 16-bit dtype";
+  EXPECT_EQ(refusal({"", {}, {{"rotary", "half"}}, {}, {}, false, DType::kFp8}),
+            "--dtype fp8 and --rotary: rotated elements are not e4m3" + other);
+  EXPECT_EQ(refusal({"", {}, {}, kAppend, {}, false, DType::kFp8}),
+            "--dtype fp8 and --append: Q, K and V of one call have the same format" + other);
+  EXPECT_EQ(refusal({"", {{"page", 16}}, {}, {}, {}, false, DType::kFp8}),
+            "--dtype fp8 and --page: no kernel for e4m3 reads pages yet" + other);
   Problem p = complete({"plain"});
   p.dtypes["kv"] = DType::kBf16;
   EXPECT_EQ(op().complete(p).error().message,

@@ -23,9 +23,9 @@ ParamValue n(int64_t x) { return x; }
 
 /// Stretches of machine code between waits of warpgroup products.
 struct Stretch {
-  int64_t scores = 0, values = 0;                  ///< HGMMA whose A is in shared memory, and in registers
+  int64_t scores = 0, values = 0;                  ///< products whose A is in shared memory, and in registers
   int64_t longest_scores = 0, longest_values = 0;  ///< of one product, without another warpgroup instruction inside
-  int64_t exps = 0;                                ///< MUFU.EX2 behind the last HGMMA, before the wait that ends it
+  int64_t exps = 0;                                ///< MUFU.EX2 behind the last product, before the wait that ends it
   std::string ended_by;                            ///< operands of the wait
 };
 
@@ -35,7 +35,7 @@ std::vector<Stretch> stretches(const std::vector<sass::Text>& code) {
   int64_t scores = 0, values = 0;
   for (const sass::Text& t : code) {
     Stretch& s = out.back();
-    if (t.opcode.starts_with("HGMMA")) {
+    if (t.opcode.starts_with("HGMMA") || t.opcode.starts_with("QGMMA")) {
       const bool from_shared = t.operands.find("gdesc") < t.operands.find(',', t.operands.find(',') + 1);
       (from_shared ? s.scores : s.values) += 1;
       (from_shared ? scores : values) += 1;
@@ -92,11 +92,12 @@ TEST_P(MachineCode, IsThePublishedDesign) {
     EXPECT_TRUE(has("USETMAXREG.TRY_ALLOC", c.kept));
   }
   EXPECT_TRUE(has("UTMALDG.4D", ""));
-  EXPECT_TRUE(has("UTMASTG.4D", ""));
+  EXPECT_EQ(has("UTMASTG.4D", ""), !*legal.scope.at("pack_gqa").as<bool>());  // else O has no boxes
 
   const int64_t d = c.problem.dims.at("d"), keys = *legal.scope.at("BN").as<int64_t>();
   const bool overlap = *legal.scope.at("overlap").as<bool>(), masked = *legal.scope.at("may_mask").as<bool>();
-  const int64_t of_scores = d / 16, of_values = keys / 16, of_fma = *legal.scope.at("fma_exps").as<int64_t>();
+  const int64_t k = c.problem.dtype == DType::kFp8 ? 32 : 16;  // of an instruction
+  const int64_t of_scores = d / k, of_values = keys / k, of_fma = *legal.scope.at("fma_exps").as<int64_t>();
   const std::vector<Stretch> parts = stretches(code);
   int64_t steps = 0, hidden = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -122,6 +123,10 @@ AttentionCase half(AttentionCase c) {
   c.dtype = DType::kFp16;
   return c;
 }
+AttentionCase fp8(AttentionCase c) {
+  c.dtype = DType::kFp8;
+  return c;
+}
 AttentionCase with(AttentionCase c, Texts texts, std::vector<TensorArg> args = {}) {
   c.texts = std::move(texts);
   c.args = std::move(args);
@@ -132,6 +137,14 @@ AttentionCase grouped(AttentionCase c) {
   c.dims["kv_heads"] = 8;
   return c;
 }
+/// A query for each sequence; eight heads share K and V.
+AttentionCase decode(const char* name, int64_t d) {
+  return {name, {{"L", 1}, {"kv_len", 4096}, {"d", d}, {"heads", 64}, {"kv_heads", 8}}};
+}
+AttentionCase paged(AttentionCase c) {
+  c.dims["page"] = 64;
+  return c;
+}
 AttentionCase capped(AttentionCase c) {
   c.softcap = 30;
   return c;
@@ -139,23 +152,28 @@ AttentionCase capped(AttentionCase c) {
 
 INSTANTIATE_TEST_SUITE_P(
     Attention, MachineCode,
-    testing::Values(Case{of("d64", 64), {}, 128, "0xa0"}, Case{of("d64_causal", 64, kCausal), {}, 128, "0xa0"},
-                    Case{of("d64_fma", 64), {{"fma_exps", n(2)}}, 128, "0xa0"}, Case{of("d96_causal", 96, kCausal)},
-                    Case{of("d128", 128)}, Case{of("d128_causal", 128, kCausal)},
-                    Case{half(of("d128_fp16_lse", 128, kLse))},
+    testing::Values(
+        Case{of("d64", 64), {}, 128, "0xa0"}, Case{of("d64_causal", 64, kCausal), {}, 128, "0xa0"},
+        Case{of("d64_fma", 64), {{"fma_exps", n(2)}}, 128, "0xa0"}, Case{of("d96_causal", 96, kCausal)},
+        Case{of("d128", 128)}, Case{of("d128_causal", 128, kCausal)}, Case{half(of("d128_fp16_lse", 128, kLse))},
 
-                    Case{of("d128_lazy", 128, kLse), {{"rescale", std::string("lazy")}}},
-                    Case{of("d128_in_order", 128, kCausal), {{"overlap", false}}},
+        Case{of("d128_lazy", 128, kLse), {{"rescale", std::string("lazy")}}},
+        Case{of("d128_in_order", 128, kCausal), {{"overlap", false}}},
 
-                    Case{of("d128_one_group", 128), {{"groups", n(1)}, {"pingpong", false}}, 255, ""},
-                    Case{of("d128_cluster", 128), {{"cluster", n(2)}}},
-                    Case{grouped(of("d128_cluster_of_heads", 128, kCausalLse)), {{"cluster", n(2)}, {"section", n(4)}}},
-                    Case{of("d192", 192)}, Case{of("d256_causal", 256, kCausal)},
-                    Case{with(of("window", 128, kCausal), {{"mask", "q - k < 1024"}})},
-                    Case{capped(of("softcap", 128, kCausal))},
-                    Case{with(of("alibi", 64, kCausal), {{"score", "s + slope[h] * (k - q)"}}, {kSlope})},
-                    Case{{"packed", {{"d", 128}}, kCausalLse, {{"lengths", "100,4096,333"}}}},
-                    Case{{"ragged", {{"L", 128}, {"d", 128}}, kCausal, {{"kv_lengths", "1000,4096,333"}}}}),
+        Case{of("d128_one_group", 128), {{"groups", n(1)}, {"pingpong", false}}, 255, ""},
+        Case{decode("d128_decode", 128), {}, 255, ""}, Case{paged(decode("d128_pages", 128)), {}, 255, ""},
+        Case{paged(decode("d256_pages", 256)), {}, 255, ""}, Case{of("d128_cluster", 128), {{"cluster", n(2)}}},
+        Case{grouped(of("d128_cluster_of_heads", 128, kCausalLse)), {{"cluster", n(2)}, {"section", n(4)}}},
+        Case{of("d192", 192)}, Case{of("d256_causal", 256, kCausal)},
+        Case{with(of("window", 128, kCausal), {{"mask", "q - k < 1024"}})}, Case{capped(of("softcap", 128, kCausal))},
+        Case{with(of("alibi", 64, kCausal), {{"score", "s + slope[h] * (k - q)"}}, {kSlope})},
+        Case{fp8(of("fp8_d64", 64)), {}, 128, "0xa0"}, Case{fp8(of("fp8_d128", 128)), {}, 168, "0xe8"},
+        Case{fp8(grouped(of("fp8_d128_causal", 128, kCausalLse))), {}, 168, "0xe8"},
+        Case{fp8(of("fp8_d128_fma", 128)), {{"fma_exps", n(2)}}, 168, "0xe8"},
+        Case{fp8(of("fp8_d192", 192)), {}, 168, "0xe8"}, Case{fp8(of("fp8_d256", 256))},
+        Case{fp8(of("fp8_d256_causal", 256, kCausal))},
+        Case{{"packed", {{"d", 128}}, kCausalLse, {{"lengths", "100,4096,333"}}}},
+        Case{{"ragged", {{"L", 128}, {"d", 128}}, kCausal, {{"kv_lengths", "1000,4096,333"}}}}),
     [](const auto& test) { return test.param.problem.name; });
 
 }  // namespace

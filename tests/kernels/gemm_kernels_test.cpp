@@ -131,6 +131,7 @@ std::vector<Case> cases() {
       out.push_back({"aligned_" + std::to_string(k) + "_" + a, {k, k, k, DType::kBf16, "acc", a, b}, {}, k != 73});
   for (const int k : {96, 104, 100, 97})
     out.push_back({"aligned_int8_" + std::to_string(k), {40, 40, k, DType::kInt8, "acc * scale"}, {}, k != 97});
+  out.push_back({"block_scales", block_scaled(130, 200, 400)});
   out.push_back({"fp8_fits_registers", {130, 192, 256, DType::kFp8}});
   out.push_back(
       {"every_tensor", {100, 100, 64, DType::kBf16, "alpha * acc + beta * residual[m,n] + bias[n] * row_bias[m]"}});

@@ -5,6 +5,7 @@
 
 #include "generator/ops/elements.h"
 #include "generator/ops/gemm.h"
+#include "generator/ops/gemm_inputs.h"
 #include "generator/ops/gemm_reference.h"
 #include "tests/kernels/gemm_support.h"
 
@@ -30,6 +31,12 @@ TEST(GemmOp, RefusesImpossibleProblems) {
   EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc", "row", "col", "swish"}).find("gated is 'swish'; silu"),
             std::string::npos);
   EXPECT_NE(refusal({1, 2, 1, DType::kBf16, "acc / amax(acc)", "row", "col", "silu"}).find("gated"), std::string::npos);
+  Gemm scaled = block_scaled(8, 8, 16);
+  EXPECT_EQ(refusal(scaled), "accepted");
+  scaled.dtype = DType::kBf16;
+  EXPECT_EQ(refusal(scaled), "error: --scales block needs --dtype fp8; the dtype is bf16");
+  scaled.scales = "row";
+  EXPECT_EQ(refusal(scaled), "error: scales is 'row'; block was expected");
   const std::string unknown = refusal({1, 1, 1, DType::kBf16, "gelu(acc + bais[n])"});
   EXPECT_NE(unknown.find("bais"), std::string::npos);
   EXPECT_NE(unknown.find("bias"), std::string::npos) << unknown;
@@ -41,7 +48,7 @@ TEST(GemmOp, RefusesImpossibleProblems) {
             "--arg:1:1: error: C is a name of gemm's own; another one was expected, like C_in\n"
             "    1 | C:bf16[m,n]\n"
             "      | ^");
-  for (const char* own : {"A", "B", "T", "partial", "y"})
+  for (const char* own : {"A", "B", "T", "partial", "y", "a_scale", "b_scale"})
     EXPECT_NE(declared("acc", {own, DType::kFp32, {"n"}}).find("gemm's own"), std::string::npos) << own;
   EXPECT_EQ(declared("acc + w[n,m]", {"w", DType::kFp32, {"n", "m"}}),
             "--arg:1:7: error: w lies across the rows of the output; [m,n] was expected, the transposed tensor\n"
@@ -135,6 +142,13 @@ TEST(GemmOp, BuffersIncludeTheEpiloguesOperands) {
   EXPECT_EQ(work.dram_bytes, 600 + 400 + 1200 + 40 + 80);
 }
 
+TEST(GemmOp, ScalesHaveOneNumberForEachBlock) {
+  std::map<std::string, uint64_t> bytes;
+  for (const Buffer& b : gemm_op().buffers(*gemm(block_scaled(30, 260, 300)))) bytes[b.name] = b.bytes;
+  EXPECT_EQ(bytes, (std::map<std::string, uint64_t>{
+                       {"A", 9000}, {"B", 78000}, {"C", 15600}, {"a_scale", 4 * 30 * 3}, {"b_scale", 4 * 3 * 3}}));
+}
+
 TEST(GemmOp, AReducedProblemKeepsEveryTail) {
   const auto reduced = [](const Gemm& g) { return gemm_op().reduced(*gemm(g)).dims; };
   EXPECT_EQ(reduced({4096, 1000, 4096}), (std::map<std::string, int64_t>{{"M", 256}, {"N", 488}, {"K", 4096}}));
@@ -168,6 +182,28 @@ TEST(GemmReference, IsTheSumOfProducts) {
       }
 }
 
+TEST(GemmReference, ScalesBlocksOfTheOperands) {
+  const Gemm plain{11, 300, 400, DType::kFp8};
+  const gemm::Shape scaled(*gemm(block_scaled(11, 300, 400))), unscaled(*gemm(plain));
+  const gemm::Rectangle where{3, 10, 100, 290, 100, 300};
+  const auto products = gemm::products_of(scaled, InputPattern::kNormal, where);
+  const auto scale = [](gemm::Operand operand, int64_t index) {
+    double x;
+    gemm::scale_values(InputPattern::kNormal, operand, static_cast<uint64_t>(index), {&x, 1});
+    return x;
+  };
+  for (const auto& [m, n] : {std::pair{3, 100}, std::pair{9, 289}, std::pair{6, 127}, std::pair{6, 128}}) {
+    double sum = 0;
+    for (int64_t block = 0; block < 3; ++block) {
+      const auto part = gemm::products_of(
+          unscaled, InputPattern::kNormal,
+          {m, m + 1, n, n + 1, std::max<int64_t>(100, 128 * block), std::min<int64_t>(300, 128 * (block + 1))});
+      sum += scale(gemm::Operand::kA, m * 4 + block) * scale(gemm::Operand::kB, n / 128 * 4 + block) * part->sum[0];
+    }
+    EXPECT_NEAR(products->sum[static_cast<size_t>((m - 3) * products->cols + n - 100)], sum, 1e-9);
+  }
+}
+
 // Sums in fp32 with one rounding per product, as in the simulator: the error must be within the model, but not far
 // within.
 TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
@@ -185,7 +221,7 @@ TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
       square += a[k] * b[k] * a[k] * b[k];
     }
     const double error =
-        (sum - exact) / gemm::accumulation_sigma(DType::kBf16, InputPattern::kNormal, kDepth, exact, square);
+        (sum - exact) / gemm::accumulation_sigma(DType::kBf16, false, InputPattern::kNormal, kDepth, exact, square);
     worst = std::max(worst, std::fabs(error));
     squares += error * error;
   }

@@ -8,7 +8,7 @@ namespace roofgen::test {
 
 Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins) {
   ROOFGEN_TRY(Schedule schedule, default_schedule(variant, stage, scope, pins));
-  auto checked = check_schedule(variant, stage, schedule, scope);
+  auto checked = check_schedule(variant, stage, schedule, scope, false);
   if (auto* rejected = std::get_if<Rejected>(&checked))
     return Error{Exit::kFailed, to_string(rejected->schedule) + ": " + rejected->reason};
   if (auto* error = std::get_if<Error>(&checked)) return *error;

@@ -17,7 +17,7 @@ struct Edit {
   std::string from, to;
 };
 
-/// The default schedule but for the pins. Errors: a constraint that it violates.
+/// The default schedule but for the pins, also where it is pruned. Errors: a constraint that it violates.
 Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins);
 
 /// As generate(), of the changed template.

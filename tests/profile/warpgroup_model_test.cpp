@@ -31,9 +31,10 @@ Machine machine() {
   m.interval.fill(1);
   m.instruction_bytes = 1 << 17;
   m.fetch_latency = m.fetch_cycles = 0;
-  m.l2_total_bytes_per_cycle = m.copy_l2_bytes_per_cycle = m.dram_bytes_per_cycle = 1000;
+  m.l2_total_bytes_per_cycle = m.copy_l2_bytes_per_cycle = m.shared_copy_l2_bytes_per_cycle = 1000;
+  m.dram_bytes_per_cycle = 1000;
   m.product_f16 = 1024;
-  m.product_tail = 50;
+  m.product_latency = 50;
   m.product_queue = 2;
   m.copy_start = 100;
   m.phase_cycles = 20;
@@ -127,6 +128,23 @@ TEST(Products, TheQueueBlocksTheWarpThatFillsIt) {
   EXPECT_LT(time_of(warps, deep).cycles, 8 * 64 + 50 + 30);
 }
 
+TEST(Products, TheLatencyOfOneHidesBehindAnother) {
+  // A product begins a latency after its issue, or when the unit is free: 15 products behind the first lose nothing.
+  EXPECT_EQ(time_of(groups_of(1, Script().group(16).wait_all().end())).cycles -
+                time_of(groups_of(1, Script().group(1).wait_all().end())).cycles,
+            15 * 64);
+}
+
+TEST(Products, OtherInstructionsAreSlowerBesideThem) {
+  // The unit multiplies from cycle 50 to 178. With a cycle more for each instruction, 64 of the 170 do not fit there.
+  Machine slow = machine();
+  slow.beside_product_cycles = 1;
+  const auto beside = groups_of(1, Script().group(2).work(170).end());
+  const auto behind = groups_of(1, Script().group(2).wait_all().work(170).end());
+  EXPECT_NEAR(time_of(beside, slow).cycles - time_of(beside).cycles, 64, 4);
+  EXPECT_NEAR(time_of(behind, slow).cycles, time_of(behind).cycles, 4);
+}
+
 TEST(Products, AGroupMayBeLeftInFlight) {
   // The wait is for the first group only; the work runs beside the second.
   const auto leaving = groups_of(1, Script().group(1).group(1).leave_one().work(60).wait_all().end());
@@ -172,8 +190,8 @@ TEST(Phases, ExpectedBytesHaveToArrive) {
   const auto warp = Script().init(0, 1).arrive(0, 4096).load(0, 4096).wait(0, 0).end();
   const double cycles = time_of({warp}).cycles;
   const Machine m = machine();
-  EXPECT_GE(cycles, m.copy_start + m.l2_latency + 4096 / m.l2_bytes_per_cycle);
-  EXPECT_LT(cycles, m.copy_start + m.l2_latency + 4096 / m.l2_bytes_per_cycle + 80);
+  EXPECT_GE(cycles, m.copy_start + m.l2_latency + 4096 / m.copy_bytes_per_cycle);
+  EXPECT_LT(cycles, m.copy_start + m.l2_latency + 4096 / m.copy_bytes_per_cycle + 80);
   EXPECT_GE(time_of({warp}, m, 1).cycles, m.copy_start + m.dram_latency) << "from DRAM";
   EXPECT_EQ(time_of({warp}).broken_waits, 0u);
 }
@@ -213,8 +231,33 @@ TEST(Copies, MulticastHalvesTheReadsOfL2) {
   EXPECT_NEAR(alone - shared, 4096 / 16, 20);
 }
 
-TEST(Copies, TheyTakeSharedMemory) {
-  EXPECT_NEAR(time_of({Script().init(0, 1).arrive(0, 8192).load(0, 8192).wait(0, 0).end()}).shared_cycles, 64, 1);
+TEST(Copies, TheirWayIntoSharedMemoryIsTheirOwn) {
+  // Products take 96 of the 128 bytes a cycle, the copies beside them 64: the products keep their rate.
+  const auto both = [](bool copies) {
+    std::vector<sass::WarpStream> warps = groups_of(1, Script().group(64).wait_all().end());
+    Script producer;
+    producer.init(0, 1);
+    for (int k = 0; copies && k < 16; ++k) producer.load(0, 16384);
+    warps.push_back(producer.end());
+    return time_of(warps);
+  };
+  const SmTime alone = both(false), beside = both(true);
+  EXPECT_EQ(beside.fill_cycles, 16 * 16384 / 128);
+  EXPECT_EQ(beside.cycles, alone.cycles);
+}
+
+TEST(Copies, L2ServesThemFasterIfSeveralSmsReadTheSameLines) {
+  Machine m = machine();
+  m.copy_l2_bytes_per_cycle = 32, m.shared_copy_l2_bytes_per_cycle = 64;
+  const sass::WarpStream warp = Script().init(0, 1).arrive(0, 16384).load(0, 16384).wait(0, 0).end();
+  sass::CtaStream cta;
+  cta.warps = {warp};
+  SmLoad load;
+  load.ctas = {&cta};
+  load.l2_miss = 0;
+  const double alone = simulate_sm(m, code(), load).cycles;
+  load.copy_sharing = 1;
+  EXPECT_EQ(alone - simulate_sm(m, code(), load).cycles, 15 * 1024 / 64);  // until the last of 16 pieces begins
 }
 
 TEST(Clusters, TheirBarrierTakesLongerThanTheOneOfACta) {

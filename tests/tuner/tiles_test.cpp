@@ -94,9 +94,28 @@ TEST(Tiles, WithoutGroupsTheirAxesAreThoseOfAMatrix) {
 }
 
 TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
-  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 1000, 300}), 8u * 3 * 2);
-  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 300}), 5u * 3 * 2);
-  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 128}), 5u * 1 * 2);
+  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 1000, 300}), 8 * 3 * 2);
+  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 300}), 5 * 3 * 2);
+  EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 128}), 5 * 1 * 2);
+}
+
+TEST(Tiles, TheCtasOfAClusterDoAsMuchAsItsFirst) {
+  Launch l;  // clusters of 2 x 2 CTAs, strips of 2 tiles
+  l.axes = {{"row", 0, 2, 128}, {"col", 0, 2, 256, false, 128}, {"row", 0, 2, 256}, {"col", 0, 2, 512}};
+  l.grid = {16, 1, 1};
+  l.cluster = {4, 1, 1};
+  EXPECT_EQ(busy_ctas(l, {1, 1, 512, 1024}), 16);
+  EXPECT_EQ(busy_ctas(l, {1, 1, 128, 512}), 4);
+  EXPECT_EQ(busy_ctas(l, {1, 1, 128, 128}), 4 / 2.0);
+}
+
+TEST(Tiles, OfAStripTheTilesInsideTheMatrixCount) {
+  Launch l;
+  l.axes = {{"row", 0, 2, 128}, {"col", 1, 3, 512, false, 128}};
+  l.grid = {2, 3, 1};
+  EXPECT_EQ(busy_ctas(l, {1, 1, 256, 1536}), 6);
+  EXPECT_EQ(busy_ctas(l, {1, 1, 256, 256}), 2 * 2 / 4.0);
+  EXPECT_EQ(busy_ctas(l, {1, 1, 128, 640 + 1}), 6 / 4.0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class Planner {
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(reduced_scope_, problem_scope(context_.op, context_.op.reduced(problem_), limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
-    offered_ = names_of(plan_.variants);
+    conditions_ = conditions_of(plan_.variants);
     ROOFGEN_TRY(plan_.variants, expand(std::move(plan_.variants), plan_.scope));
     if (context_.files.read("work/" + problem_.op + ".json")) {
       ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
@@ -66,7 +66,7 @@ class Planner {
     const std::vector<std::string> names = names_of(plan_.variants);
     for (const std::string& wanted : options_.variants)
       if (std::find(names.begin(), names.end(), wanted) == names.end())
-        return no_variant(wanted, offered_, names, context_.device.name);
+        return no_variant(wanted, conditions_, names, context_.device.name);
     std::erase_if(plan_.variants, [&](const Variant& v) {
       if (std::find(options_.variants.begin(), options_.variants.end(), v.name) != options_.variants.end())
         return false;
@@ -270,8 +270,8 @@ class Planner {
   const Device ranking_device_;
   std::string last_reason_, preset_reason_;  ///< why the last point, and the default schedule, is illegal
   expr::Map reduced_scope_;
-  std::vector<std::string> offered_;  ///< names of the op's variants, for whatever problem
-  double reduced_bytes_ = 0;          ///< of the reduced problem, each tensor read or written once
+  std::map<std::string, std::string> conditions_;  ///< of the op's variants, for whatever problem
+  double reduced_bytes_ = 0;                       ///< of the reduced problem, each tensor read or written once
   SearchPlan plan_;
 };
 

@@ -65,6 +65,8 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
         if (i.operands[k].kind == sass::Operand::Kind::kImmediate)
           f.groups_left = static_cast<int8_t>(i.operands[k].value);
     }
+    if (f.action == Action::kSyncs && i.spelling.find("PHASECHK") != std::string::npos)
+      f.latency = static_cast<float>(m.try_wait_cycles), f.cause = Stall::kPhase;
     if (f.action == Action::kSetMaxReg) f.stall = std::max(f.stall, static_cast<float>(m.register_cycles));
     if (i.has(sass::kWide | sass::kHi) && i.opcode->action == Action::kImad) f.interval *= 2;
     if (i.opcode->pipe == Pipe::kXu) {

@@ -61,8 +61,8 @@ double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& l
 Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
   const std::vector<Facts> facts = facts_of(m, code);
   std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
-  double highest = 0;  // cycles of the tensor units at their highest rate
-  double tiles = 0;    // sectors of tensor copies
+  double highest = 0;              // cycles of the tensor units at their highest rate
+  double tiles = 0, received = 0;  // sectors of tensor copies; cycles of this SM's port to receive them
   double atomics = 0, issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
@@ -95,8 +95,8 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
       shared += f.operand_cycles;
       if (s.is_sync()) {
         const sass::Sync& sync = w->syncs[s.sync()];
-        const bool moves = sync.kind == sass::Sync::Kind::kLoad || sync.kind == sass::Sync::Kind::kStore;
-        if (moves) shared += sync.bytes * sync.ctas / m.shared_bytes_per_cycle;
+        if (sync.kind == sass::Sync::Kind::kStore) shared += sync.bytes / m.shared_bytes_per_cycle;
+        if (sync.kind == sass::Sync::Kind::kLoad) received += sync.bytes * sync.ctas / m.copy_bytes_per_cycle;
         if (const sass::Access* a = w->access_of(s)) (loads_tile(*w, s) ? tiles : written) += sectors_of(*w, *a);
       }
       if (!s.has_access()) continue;
@@ -145,8 +145,8 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
     }
     latency = simulate_sm(m, code, alone).cycles;
   }
-  const double l2_cycles = (l2 + local + written + spilled) * 32 / l2_rate +
-                           tiles * 32 / std::min(m.l2_bytes_per_cycle, m.copy_l2_bytes_per_cycle * share);
+  const double l2_cycles =
+      (l2 + local + written + spilled) * 32 / l2_rate + std::max(received, tiles * 32 / (copy_rate(m, load) * share));
   const double dram_sectors =
       load.l2_miss * (l2 + tiles) + load.write_back * written + load.local_miss * (local + spilled);
   const double dram = dram_sectors * 32 / (m.dram_bytes_per_cycle * share);

@@ -108,7 +108,7 @@ class LaunchModel::Estimate {
     load_.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
-    if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
+    if (!r_.dram_bytes || count(*typical).tile_sectors > 0) ROOFGEN_CHECK(miss_ratio());
     load_.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load_.atomic_sharers, atomic_sharers(*typical));
     std::set<uint64_t> simulated{linear(typical_)};
@@ -545,9 +545,9 @@ class LaunchModel::Estimate {
     return own.empty() ? 1 : distinct / static_cast<double>(own.size());
   }
 
-  /// Distinct sectors that a wave reads, per CTA. A sector of the typical CTA that the CTA far away on an axis reads,
-  /// too, does not depend on that axis: all CTAs along it share the sector. One that only the next CTA reads, too,
-  /// belongs to the overlap of neighbours, and counts for one of them.
+  /// Distinct sectors that a wave reads, per CTA, and how many of its CTAs share one. A sector of the typical CTA that
+  /// the CTA far away on an axis reads, too, does not depend on that axis: all CTAs along it share the sector. One that
+  /// only the next CTA reads, too, belongs to the overlap of neighbours, and counts for one of them.
   Result<void> miss_ratio() {
     ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
     const Sectors own = sectors_read(*typical);
@@ -604,6 +604,9 @@ class LaunchModel::Estimate {
         of_wave = share * sectors * wave;
       }
     }
+    double read = 0;  // by all CTAs of the wave
+    for (const auto& [line, mask] : own) read += std::popcount(mask) * wave;
+    if (of_wave > 0) load_.copy_sharing = std::clamp(read / of_wave - 1, 0.0, 1.0);
     // If a wave fits in L2, the next wave finds there what both read.
     const double loaded = count(*typical).global_load_sectors;
     double per_cta = of_wave / wave * (loaded > 0 ? out_.counts.global_load_sectors / out_.ctas / loaded : 1);
@@ -636,7 +639,7 @@ class LaunchModel::Estimate {
         {"shared memory", (c.shared_load_wavefronts + c.shared_store_wavefronts) * m_.cycles_per_wavefront / chip},
         {"issue", c.warp_instructions / m_.schedulers / chip},
         {"L2", (32 * (c.l2_read_sectors - c.tile_sectors + c.l2_write_sectors) / m_.l2_total_bytes_per_cycle +
-                32 * c.tile_sectors / m_.copy_l2_bytes_per_cycle) /
+                32 * c.tile_sectors / copy_rate(m_, load_)) /
                    m_.clock_hz},
         {"DRAM", (c.dram_read_bytes + c.dram_write_bytes) / (m_.dram_bytes_per_cycle * m_.clock_hz)}};
     for (const auto& [name, seconds] : roofs)

@@ -68,10 +68,13 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.product_tf32 = cell("wgmma_flops_per_clk_tf32", 0) / m.schedulers;
   m.product_fp8 = cell("wgmma_flops_per_clk_fp8", 0) / m.schedulers;
   m.product_int8 = cell("wgmma_flops_per_clk_int8", 0) / m.schedulers;
-  m.product_tail = cell("wgmma_latency", 0);
+  m.beside_product_cycles = cell("beside_wgmma_cycles", 0);
+  m.product_latency = cell("wgmma_latency", 0);
   m.product_queue = static_cast<int>(cell("wgmma_queue", 1));
   m.shared_bytes_per_cycle = cell("smem_bytes_per_clk", 128);
   m.copy_start = cell("copy_latency", 0);
+  m.copy_bytes_per_cycle = cell("copy_bytes_per_clk_sm", 128);
+  m.try_wait_cycles = cell("try_wait_latency", 0);
   m.phase_cycles = cell("phase_latency", 0);
   m.cluster_cycles = cell("cluster_latency", 0);
   m.register_cycles = cell("setmaxnreg_latency", 0);
@@ -95,6 +98,7 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.l2_bytes_per_cycle = cell("l2_bytes_per_clk_sm", 64);
   m.l2_total_bytes_per_cycle = 1e9 * d.at("l2_sustained_gb_s") / m.clock_hz;
   m.copy_l2_bytes_per_cycle = cell("copy_l2_bytes_per_clk", m.l2_total_bytes_per_cycle);
+  m.shared_copy_l2_bytes_per_cycle = cell("shared_copy_l2_bytes_per_clk", m.copy_l2_bytes_per_cycle);
   m.dram_bytes_per_cycle = 1e9 * d.at("dram_sustained_gb_s") / m.clock_hz;
   m.l2_bytes = d.at("l2_bytes");
   return m;

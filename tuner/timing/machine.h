@@ -35,15 +35,18 @@ struct Machine {
 
   /// Units of sm_90 that work asynchronously.
   double product_f16 = 0, product_tf32 = 0, product_fp8 = 0, product_int8 = 0;  ///< as tensor_f16, of warpgroups
-  double product_tail = 0;              ///< cycles from the last product of a group to the end of the wait for it
-  int product_queue = 1;                ///< products of one scheduler that have been issued but not begun
-  double shared_bytes_per_cycle = 128;  ///< of shared memory, for operands of products and for tensor copies
-  double copy_start = 0;                ///< from the issue of a tensor copy to its first request
-  double copy_l2_bytes_per_cycle = 0;   ///< of the whole L2, for tensor copies
-  double copy_bytes_per_cycle = 128;    ///< that one SM's copy engine requests
-  double phase_cycles = 0;              ///< from an arrival at an mbarrier to the end of the wait of another warp
-  double cluster_cycles = 0;            ///< the same between two CTAs, and of the barrier of a cluster
-  double register_cycles = 0;           ///< of setmaxnreg
+  double beside_product_cycles = 0;           ///< more from an instruction to the warp's next, beside a product
+  double product_latency = 0;                 ///< cycles from the issue of a product to its begin, at least
+  int product_queue = 1;                      ///< products of one scheduler that have been issued but not begun
+  double shared_bytes_per_cycle = 128;        ///< of shared memory, for operands of products and for tensor copies
+  double copy_start = 0;                      ///< from the issue of a tensor copy to its first request
+  double copy_l2_bytes_per_cycle = 0;         ///< of the whole L2, for tensor copies of lines that one SM reads
+  double shared_copy_l2_bytes_per_cycle = 0;  ///< the same for lines that several SMs read at about the same time
+  double copy_bytes_per_cycle = 128;          ///< that one SM receives by tensor copies
+  double phase_cycles = 0;                    ///< from an arrival at an mbarrier to the end of the wait of another warp
+  double try_wait_cycles = 0;                 ///< of a wait at an mbarrier whose phase is complete
+  double cluster_cycles = 0;                  ///< the same between two CTAs, and of the barrier of a cluster
+  double register_cycles = 0;                 ///< of setmaxnreg
 
   double instruction_bytes = 0;  ///< of the instruction cache
   double fetch_latency = 0;      ///< of a line of code that it lacks

@@ -92,7 +92,8 @@ struct Event {
   double time = 0;
   Kind kind = Kind::kProduct;
   int which = 0;  ///< scheduler, warp, copy or CTA
-  uint32_t barrier = 0, count = 0, bytes = 0;
+  uint32_t barrier = 0, count = 0;
+  int32_t bytes = 0;
   uint64_t order = 0;
   bool operator<(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
 };
@@ -140,6 +141,11 @@ class Sm {
   }
 
  private:
+  struct Product {
+    int warp = 0;
+    uint32_t index = 0;  ///< of the instruction
+    double ready = 0;    ///< when it can begin
+  };
   struct Scheduler {
     std::vector<int> warps;  ///< resident, oldest first
     int last = -1;
@@ -147,12 +153,13 @@ class Sm {
     std::array<double, static_cast<size_t>(Pipe::kCount)> pipe_free{};
     std::vector<double> queue;  ///< service times of the last memory instructions
     size_t queue_at = 0;
-    std::deque<std::pair<int, uint32_t>> products;  ///< warp and instruction; issued, not begun
+    std::deque<Product> products;  ///< issued, not begun
+    double multiplies_until = 0;   ///< end of the product that has begun
   };
 
   // ---- Asynchronous units -------------------------------------------------------------------------
 
-  void at(double time, Event::Kind kind, int which, uint32_t barrier = 0, uint32_t count = 0, uint32_t bytes = 0) {
+  void at(double time, Event::Kind kind, int which, uint32_t barrier = 0, uint32_t count = 0, int32_t bytes = 0) {
     events_.push({time, kind, which, barrier, count, bytes, event_order_++});
     now_ = std::max(now_, time);
   }
@@ -181,23 +188,24 @@ class Sm {
     if (!w.group_is_open) w.products.push_back(0);
     ++w.products.back();
     w.group_is_open = !f.ends_group;
-    s.products.emplace_back(id, index);
+    s.products.push_back({id, index, now + m_.product_latency});
     if (s.products.size() == 1)
-      at(std::max(now, s.pipe_free[f.pipe]), Event::Kind::kProduct, static_cast<int>(&s - schedulers_.data()));
+      at(std::max(now + m_.product_latency, s.pipe_free[f.pipe]), Event::Kind::kProduct,
+         static_cast<int>(&s - schedulers_.data()));
   }
 
   /// The unit multiplies as fast as shared memory delivers the operands.
   void begin_product(int scheduler, double time) {
     Scheduler& s = schedulers_[static_cast<size_t>(scheduler)];
-    const auto [warp, index] = s.products.front();
+    const auto [warp, index, _] = s.products.front();
     s.products.pop_front();
     const Facts& f = facts_[index];
     const double read = use(lsu_free_, time, f.operand_cycles, out_.shared_cycles) + f.operand_cycles;
     out_.instructions[index].shared += f.operand_cycles;
     const double end = std::max(time + f.interval, read);
-    s.pipe_free[f.pipe] = end;
-    at(end + m_.product_tail, Event::Kind::kProductEnd, warp);
-    if (!s.products.empty()) at(end, Event::Kind::kProduct, scheduler);
+    s.pipe_free[f.pipe] = s.multiplies_until = end;
+    at(end, Event::Kind::kProductEnd, warp);
+    if (!s.products.empty()) at(std::max(end, s.products.front().ready), Event::Kind::kProduct, scheduler);
     s.next = std::min(s.next, std::max(time, last_time_of(s)));  // the queue has room
   }
 
@@ -238,8 +246,7 @@ class Sm {
     Copy& c = copies_[static_cast<size_t>(id)];
     // All CTAs of a cluster load alike: what goes to others from here comes from them, too.
     const double cycles = bytes * c.ctas / m_.shared_bytes_per_cycle;
-    const double end = use(lsu_free_, time, cycles, out_.shared_cycles) + cycles;
-    out_.instructions[c.index].shared += cycles;
+    const double end = use(fill_free_, time, cycles, out_.fill_cycles) + cycles;
     c.stored += bytes;
     if (c.stored < c.bytes) return;
     Phases& p = ctas_[static_cast<size_t>(c.cta)].phases[c.barrier];
@@ -248,7 +255,8 @@ class Sm {
     complete_phase(c.cta, c.barrier, end);
   }
 
-  void arrive(int cta, uint32_t barrier, uint32_t count, uint32_t bytes, double time) {
+  /// `bytes`: that the phase waits for from now on; negative ones have come.
+  void arrive(int cta, uint32_t barrier, uint32_t count, int32_t bytes, double time) {
     Phases& p = ctas_[static_cast<size_t>(cta)].phases[barrier];
     p.pending -= count;
     p.bytes += bytes;
@@ -269,6 +277,11 @@ class Sm {
     }
   }
 
+  /// Cycles to an mbarrier of another CTA, in addition to those of the wait there.
+  double way_to_others(bool is_remote) const {
+    return is_remote ? m_.cluster_cycles - m_.phase_cycles : 0;
+  }
+
   /// An operation on an mbarrier, or a tensor copy.
   void synchronize(Warp& w, const sass::Step& step, double now) {
     const sass::Sync& sync = w.stream->syncs[step.sync()];
@@ -283,10 +296,14 @@ class Sm {
       case sass::Sync::Kind::kArrive: {
         w.arrived[sync.barrier] = p.complete;
         const double time = sync.after_copies ? std::max(now, w.copies_done) : now;
-        if (!sync.is_remote && time <= now) return arrive(w.cta, sync.barrier, sync.count, sync.bytes, now);
-        const double way = sync.is_remote && is_cluster_ ? m_.cluster_cycles - m_.phase_cycles : 0;
-        return at(time + way, Event::Kind::kArrival, w.cta, sync.barrier, sync.count, sync.bytes);
+        const auto bytes = static_cast<int32_t>(sync.bytes);
+        if (!sync.is_remote && time <= now) return arrive(w.cta, sync.barrier, sync.count, bytes, now);
+        return at(time + way_to_others(sync.is_remote), Event::Kind::kArrival, w.cta, sync.barrier, sync.count, bytes);
       }
+      // All CTAs of a cluster send alike: what leaves here comes from them, too.
+      case sass::Sync::Kind::kSend:
+        return at(now + way_to_others(true), Event::Kind::kArrival, w.cta, sync.barrier, 0,
+                  -static_cast<int32_t>(sync.bytes));
       case sass::Sync::Kind::kWait: {
         const bool of_arrival = sync.parity == sass::Sync::kOfArrival;
         if (of_arrival ? p.complete > w.arrived[sync.barrier] : (p.complete & 1) != sync.parity) return;
@@ -448,7 +465,7 @@ class Sm {
     ++w.next;
     w.last_index = step.index;
     w.last_issue = now;
-    w.own_ready = now + f.stall;
+    w.own_ready = now + f.stall + (f.is_product || s.multiplies_until <= now ? 0 : m_.beside_product_cycles);
     // The stall counts of branches and of convergence are their own cost.
     w.why = w.own_why = f.is_branch ? Stall::kBranch : Stall::kFixed;
     w.producer = ~0u;
@@ -620,9 +637,9 @@ class Sm {
   double tile_from_l2(double at, double sectors, uint32_t ctas) {
     out_.l2_read_sectors += static_cast<uint64_t>(std::lround(sectors));
     const double bytes = 32.0 * sectors;
-    const double share = m_.copy_l2_bytes_per_cycle / std::max(1, load_.active_sms);
+    const double share = copy_rate(m_, load_) / std::max(1, load_.active_sms);
     const double begin =
-        use(l2_free_, at, std::max(bytes / share, bytes * ctas / m_.l2_bytes_per_cycle), out_.l2_cycles);
+        use(l2_free_, at, std::max(bytes / share, bytes * ctas / m_.copy_bytes_per_cycle), out_.l2_cycles);
     double done = begin + m_.l2_latency;
     tile_debt_ += load_.l2_miss * sectors;
     const double whole = std::floor(tile_debt_);
@@ -684,13 +701,12 @@ class Sm {
   std::deque<int> waiting_copies_;  ///< that the copy engine has not requested to their ends
   double copies_free_ = 0, tile_debt_ = 0, now_ = 0;
   uint64_t event_order_ = 0;
-  bool is_cluster_ = true;
   size_t next_cta_ = 0;
   size_t next_scheduler_ = 0;
   int live_ = 0;
   uint64_t age_ = 0;
-  double end_ = 0, lsu_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0, l2_rate_ = 64,
-         dram_rate_ = 16;
+  double end_ = 0, lsu_free_ = 0, fill_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0,
+         l2_rate_ = 64, dram_rate_ = 16;
 };
 
 constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "memory queue full", "shared memory",
@@ -701,6 +717,10 @@ constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "me
 }  // namespace
 
 const char* to_string(Stall stall) { return kStallNames[static_cast<size_t>(stall)]; }
+
+double copy_rate(const Machine& m, const SmLoad& load) {
+  return m.copy_l2_bytes_per_cycle + load.copy_sharing * (m.shared_copy_l2_bytes_per_cycle - m.copy_l2_bytes_per_cycle);
+}
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load) {
   return Sm(machine, code, load).run();

@@ -67,6 +67,7 @@ struct SmTime {
   double warp_cycles = 0;  ///< sum over warps of the cycles that they were resident
   std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipe_cycles{};  ///< busy, summed over the schedulers
   double shared_cycles = 0;                                                   ///< busy cycles of the shared-memory unit
+  double fill_cycles = 0;                 ///< busy cycles of the way of tensor copies into shared memory
   double l1_cycles = 0;                   ///< busy cycles of the load-store unit with device and local memory
   double l2_cycles = 0, dram_cycles = 0;  ///< busy cycles of this SM's share
   double atomic_cycles = 0;               ///< busy cycles of the most used address, by all SMs
@@ -90,10 +91,14 @@ struct SmLoad {
   double local_miss = 0;                     ///< share of the local memory sectors behind L1 that go to DRAM
   double atomic_sharers = 1;                 ///< SMs whose atomic operations go to the same addresses
   int active_sms = 1;                        ///< that share L2 and DRAM
+  double copy_sharing = 0;                   ///< share of the tensor copies' sectors that other SMs read meanwhile
   size_t trace_spans = 0;                    ///< that are kept at most
   /// By instruction: the share of its accesses that L1 misses. Null: L1 is modelled.
   const std::vector<double>* misses = nullptr;
 };
+
+/// Bytes of tensor copies that L2 of the whole chip serves in a cycle.
+double copy_rate(const Machine& machine, const SmLoad& load);
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load);
 

@@ -6,11 +6,24 @@
 namespace roofgen {
 namespace {
 
-/// A tile along one direction: its elements, and its contribution to the linear CTA index.
+/// A tile along one direction: its elements, the first element of its cluster, and its contribution to the linear CTA
+/// index.
 struct Tile {
-  int64_t begin = 0, end = 1;
+  int64_t begin = 0, end = 1, cluster_begin = 0;
   uint64_t id = 0;
 };
+
+/// CTAs of a cluster along each axis.
+std::vector<int64_t> cluster_extents(const Launch& launch) {
+  const int64_t cluster[3] = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  int64_t faster[3] = {1, 1, 1};
+  std::vector<int64_t> out;
+  for (const GridAxis& axis : launch.axes) {
+    out.push_back(std::clamp<int64_t>(cluster[axis.dim] / faster[axis.dim], 1, axis.extent));
+    faster[axis.dim] *= axis.extent;
+  }
+  return out;
+}
 
 /// The difference in linear CTA index of one step along each axis.
 std::vector<uint64_t> strides(const Launch& launch) {
@@ -30,6 +43,7 @@ template <class Keep>
 std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>& stride, std::string_view name,
                               const std::vector<int64_t>& groups, Keep keep) {
   const int64_t step = finest_step(launch, name);
+  const std::vector<int64_t> together = cluster_extents(launch);
   bool by_group = false;
   std::vector<Tile> out{{}};
   for (size_t a = 0; a < launch.axes.size(); ++a) {
@@ -41,7 +55,8 @@ std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>&
     for (const Tile& t : out)
       for (int64_t i = 0; i < axis.extent; ++i) {
         const int64_t covers = axis.reverse ? axis.extent - 1 - i : i;
-        next.push_back({t.begin + covers * axis.step, 0, t.id + static_cast<uint64_t>(i) * stride[a]});
+        next.push_back({t.begin + covers * axis.step, 0, t.cluster_begin + (covers - covers % together[a]) * axis.step,
+                        t.id + static_cast<uint64_t>(i) * stride[a]});
       }
     out = std::move(next);
   }
@@ -50,7 +65,7 @@ std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>&
     std::erase_if(out, [&](const Tile& t) { return t.begin / step >= static_cast<int64_t>(of_groups.size()); });
   for (Tile& t : out) {
     const auto index = static_cast<size_t>(t.begin / step);
-    if (by_group) t.begin = of_groups[index].begin;
+    if (by_group) t.begin = t.cluster_begin = of_groups[index].begin;  // and no clusters
     t.end = by_group ? of_groups[index].end : t.begin + step;
   }
   std::erase_if(out, [&](const Tile& t) { return !keep(t); });
@@ -122,7 +137,7 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
       }
       std::vector<Tile> tiles;
       for (int64_t i = begin; i < end; ++i)
-        tiles.push_back({0, 1, static_cast<uint64_t>(axis.reverse ? axis.extent - 1 - i : i) * stride[a]});
+        tiles.push_back({0, 1, 0, static_cast<uint64_t>(axis.reverse ? axis.extent - 1 - i : i) * stride[a]});
       combine(tiles);
     }
     out.insert(out.end(), ids.begin(), ids.end());
@@ -133,16 +148,23 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
   return out;
 }
 
-uint64_t busy_ctas(const Launch& launch, const Extent& extent) {
+double busy_ctas(const Launch& launch, const Extent& extent) {
   const std::vector<uint64_t> stride = strides(launch);
-  uint64_t out = 1;
+  double out = 1;
   for (const GridAxis& axis : launch.axes)
-    if (axis.name != "row" && axis.name != "col") out *= static_cast<uint64_t>(axis.extent);
-  out *= tiles_along(launch, stride, "row", extent.groups, [&](const Tile& t) { return t.begin < extent.rows; }).size();
-  out *= tiles_along(launch, stride, "col", {}, [&](const Tile& t) {
-           return extent.cols == 0 || t.begin < extent.cols;
-         }).size();
-  return out;
+    if (axis.name != "row" && axis.name != "col") out *= static_cast<double>(axis.extent);
+  const auto busy = [&](std::string_view name, const std::vector<int64_t>& groups, int64_t end) {
+    int64_t step = finest_step(launch, name), tile = step;
+    for (const GridAxis& axis : launch.axes)
+      if (axis.name == name && axis.step == step && axis.tile > 0) tile = axis.tile;
+    int64_t tiles = 0;
+    for (const Tile& t :
+         tiles_along(launch, stride, name, groups, [&](const Tile& x) { return x.cluster_begin < end; }))
+      tiles += (std::min(step, end - t.cluster_begin) + tile - 1) / tile;
+    return static_cast<double>(tiles) / static_cast<double>(step / tile);
+  };
+  return out * busy("row", extent.groups, extent.rows) *
+         busy("col", {}, extent.cols == 0 ? std::numeric_limits<int64_t>::max() : extent.cols);
 }
 
 }  // namespace roofgen

@@ -23,7 +23,8 @@ std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t s
 /// the sum) is included. `extent`: of the problem; only its groups count.
 std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent = {});
 
-/// CTAs whose tile begins inside the output. A rasterised grid may have others, which exit at once.
-uint64_t busy_ctas(const Launch& launch, const Extent& extent);
+/// CTAs whose tile begins inside the output; a rasterised grid may have others, which exit at once. Of a CTA with
+/// several tiles, the share that begins inside counts. The CTAs of a cluster do as much as its first one.
+double busy_ctas(const Launch& launch, const Extent& extent);
 
 }  // namespace roofgen

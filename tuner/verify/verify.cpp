@@ -519,11 +519,10 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     // be full for that to be exact.
     out.exact = same_tiles || (whole_tiles(extent) && whole_tiles(here_extent));
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
-    out.scale =
-        static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(busy_ctas(run.launch, here_extent));
+    out.scale = busy_ctas(launch, extent) / busy_ctas(run.launch, here_extent);
   } else if (plan_.slice_cols > 0) {
     ROOFGEN_TRY(const Launch launch, launch_of(*sites_.back(), candidate));
-    out.scale = static_cast<double>(busy_ctas(launch, extent)) / static_cast<double>(run.ctas);
+    out.scale = busy_ctas(launch, extent) / static_cast<double>(run.ctas);
   } else {
     // Under a causal mask CTAs differ: bands count by their share of the work.
     double sampled = 0;

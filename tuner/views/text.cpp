@@ -226,10 +226,11 @@ std::string doubts_text(const std::vector<const KernelReport*>& kernels) {
   std::set<std::string> shown;
   for (const KernelReport* k : kernels) {
     if (!k->code || !shown.insert(k->digest).second) continue;
+    const std::string name = k->schedule.variant + " " + k->stage;
     if (!k->code->doubts.empty())
-      out += fmt::format("          the time of {} does not know {}\n", k->stage, fmt::join(k->code->doubts, ", "));
+      out += fmt::format("          the time of {} does not know {}\n", name, fmt::join(k->code->doubts, ", "));
     if (k->code->guessed_by_ptx)
-      out += fmt::format("          {} takes a branch on computed values as often as in the simulated run\n", k->stage);
+      out += fmt::format("          {} takes a branch on computed values as often as in the simulated run\n", name);
   }
   return out;
 }

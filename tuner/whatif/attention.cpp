@@ -144,6 +144,10 @@ Result<WhatIfReport> whatif_attention(const TuneResources& context, const Proble
     return Error{Exit::kUsage,
                  "whatif attention does not divide --rotary, --append or --kv-dtype yet; tune compares them with a "
                  "kernel of their own"};
+  if (problem.dtype == DType::kFp8)
+    return Error{
+        Exit::kUsage,
+        "whatif attention has no kernels of --dtype fp8 that end between its steps; bf16 or fp16 was expected"};
   const AttentionSubject subject(problem);
   ROOFGEN_TRY(const std::string wanted, plan_of(plan, subject, context.files, context.device, problem));
   ROOFGEN_TRY(WhatIfReport report, search(context, subject, joined(subject.steps(), " > "), problem, wanted, options));

@@ -1,16 +1,23 @@
-// Kernels of sm_90a in the event model beside published times, for docs/fidelity.md: the GEMM ladder of fast.cu and
-// FlashAttention-3 at d 128, from kernels written after them (gemm_ladder.cu, attention.cu). No GPU takes part. Prints
-// two Markdown tables.
+// Kernels of sm_90a in the event model, for docs/fidelity.md: the GEMM ladder of fast.cu and FlashAttention-3 at d 128,
+// from kernels written after them (gemm_ladder.cu, attention.cu), beside published times; and schedules of roofgen's
+// own templates beside the times that an H100 measured (results/). No GPU takes part. Prints three Markdown tables.
 //
-//   warpgroups FOLDER [--explain] [--only gemm|attention]      FOLDER: of the two kernels
+//   warpgroups FOLDER [--explain] [--only gemm|attention|measured] [--results DIR]      FOLDER: of the two kernels
 #include <fmt/format.h>
+#include <zlib.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "generator/ops/op.h"
 #include "runtime/compiler.h"
+#include "tests/profile/generated.h"
 #include "tuner/timing/launch_time.h"
 
 namespace {
@@ -253,6 +260,140 @@ void print_attention(const std::string& source, bool with_reasons) {
   }
 }
 
+// ---- Schedules that an H100 measured ---------------------------------------------------------------
+
+using Json = nlohmann::json;
+
+struct Measured {
+  Problem problem;
+  std::string text;  ///< of the schedule
+  profile::Pins pins;
+  double us = 0, clock_mhz = 0;
+};
+
+/// The text of a file, unpacked if its name ends in .gz.
+std::string unpacked(const std::string& path) {
+  const gzFile file = gzopen(path.c_str(), "rb");
+  std::string out;
+  std::array<char, 1 << 16> part{};
+  for (int got = 0; file && (got = gzread(file, part.data(), part.size())) > 0;)
+    out.append(part.data(), static_cast<size_t>(got));
+  if (file) gzclose(file);
+  return out;
+}
+
+Problem problem_of(const Json& j) {
+  Problem out;
+  out.op = j.at("op");
+  out.dtype = j.at("dtype") == "fp16" ? DType::kFp16 : DType::kBf16;
+  for (const char* dim : {"M", "N", "K", "L", "d", "batch", "heads", "kv_heads", "kv_len"})
+    if (j.contains(dim)) out.dims[dim] = j.at(dim);
+  for (const char* flag : {"causal", "lse"})
+    if (j.contains(flag)) out.flags[flag] = j.at(flag);
+  for (const char* text : {"epilogue", "a_layout", "b_layout", "gated"})
+    if (j.contains(text)) out.texts[text] = j.at(text);
+  return need(need(find_op(out.op))->complete(std::move(out)));
+}
+
+Measured measured_of(const Json& problem, const Json& params, double us, double clock_mhz) {
+  Measured out{problem_of(problem), "", {}, us, clock_mhz};
+  for (const auto& [name, value] : params.items()) {
+    if (value.is_boolean())
+      out.pins[name] = value.get<bool>();
+    else if (value.is_string())
+      out.pins[name] = value.get<std::string>();
+    else
+      out.pins[name] = value.get<int64_t>();
+    out.text += fmt::format("{}{}={}", out.text.empty() ? "" : " ", name,
+                            value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return out;
+}
+
+/// The best schedules of the warpgroup variants, each at its own clock, and those that a search timed beside them, at
+/// the clock of the best. An explored schedule with clusters is left out: its arrivals at other CTAs were fences for
+/// the whole GPU, which the template has no more (templates/lib/barrier.cuh).
+std::vector<Measured> measured_in(const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<Measured> out;
+  for (const auto& file : files) {
+    const std::string name = file.filename();
+    if (name.starts_with("tune.") && name.ends_with(".json")) {
+      const Json result = Json::parse(unpacked(file)).value("result", Json());
+      if (!result.is_object()) continue;
+      for (const Json& variant : result.at("variants")) {
+        if (variant.at("name") != "warpgroup" || variant.at("kernels").empty()) continue;
+        const Json& m = variant.at("measurement");
+        out.push_back(measured_of(result.at("problem"), variant.at("kernels")[0].at("schedule").at("params"),
+                                  m.at("cold").at("median_us"), m.at("sm_mhz")));
+      }
+    } else if (name.starts_with("explore.") && name.find("warpgroup") != std::string::npos) {
+      const Json run = Json::parse(unpacked(file)), &about = run.at("metadata");
+      for (const Json& point : run.at("results")) {
+        if (point.at("invalidity") != "correct" || point.at("configuration").value("cluster", 1) > 1) continue;
+        out.push_back(measured_of(about.at("problem"), point.at("configuration"),
+                                  1e3 * point.at("measurements")[0].at("value").get<double>(),
+                                  about.at("gpu").at("at_clock").at("sm_mhz")));
+      }
+    }
+  }
+  return out;
+}
+
+timing::LaunchTime timed(const Measured& m) {
+  const profile::Compiled compiled = need(profile::compile({m.problem, "h100-sxm", m.pins, {}, "warpgroup"}));
+  const sass::Code code =
+      need(std::move(sass::read_code({{compiled.binary.cubin, compiled.binary.entry, compiled.binary.arch}}).at(0)));
+  timing::LaunchRequest request = profile::launch_request(compiled);
+  request.code = &code;
+  return need(
+      timing::launch_time(compiled.device, need(timing::machine_of(compiled.device, m.clock_mhz)), std::move(request)));
+}
+
+void print_measured(const std::string& folder, bool with_reasons) {
+  fmt::print(
+      "| problem | schedule | measured us | event us | interval us | event error | interval error | SM clock | "
+      "tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  std::vector<double> errors, modelled, measured;
+  for (const Measured& m : measured_in(folder)) {
+    const timing::LaunchTime t = timed(m);
+    const auto error = [&](double seconds) { return 100 * (seconds * 1e6 / m.us - 1); };
+    const auto dim = [&](const char* name) { return m.problem.dims.count(name) ? m.problem.dims.at(name) : 0; };
+    const std::string problem =
+        m.problem.op == "gemm"
+            ? fmt::format("GEMM {}", dim("M"))
+            : fmt::format("attention d {}, {}{}", dim("d"), dim("L"),
+                          m.problem.flags.count("causal") && m.problem.flags.at("causal") ? " causal" : "");
+    fmt::print("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} % | {:+.1f} % | {:.0f} MHz | {:.0f} % |\n", problem,
+               m.text, m.us, 1e6 * t.event_s, 1e6 * t.interval_s, error(t.event_s), error(t.interval_s), m.clock_mhz,
+               tensor_share(t));
+    if (with_reasons) explain(t);
+    std::fflush(stdout);
+    if (m.problem.op != "gemm" || dim("M") != 4096) continue;
+    errors.push_back(std::abs(error(t.event_s)));
+    modelled.push_back(std::log(t.event_s)), measured.push_back(std::log(m.us));
+  }
+  const auto mean = [](const std::vector<double>& v) {
+    double sum = 0;
+    for (const double x : v) sum += x;
+    return sum / static_cast<double>(v.size());
+  };
+  const auto covariance = [&](const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0;
+    for (size_t k = 0; k < a.size(); ++k) sum += (a[k] - mean(a)) * (b[k] - mean(b));
+    return sum;
+  };
+  if (errors.size() < 2) return;
+  std::nth_element(errors.begin(), errors.begin() + static_cast<long>(errors.size() / 2), errors.end());
+  fmt::print(
+      "\nGEMM 4096: {} points, median of the event model's absolute error {:.1f} %, correlation of the logarithms "
+      "{:.3f}\n",
+      errors.size(), errors[errors.size() / 2],
+      covariance(modelled, measured) / std::sqrt(covariance(modelled, modelled) * covariance(measured, measured)));
+}
+
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
@@ -274,7 +415,7 @@ std::string kernel_of(const std::string& path) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
-  std::string folder, only;
+  std::string folder, only, results = "results";
   bool with_reasons = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -282,16 +423,21 @@ int main(int argc, char** argv) {
       with_reasons = true;
     else if (argument == "--only" && i + 1 < argc)
       only = argv[++i];
+    else if (argument == "--results" && i + 1 < argc)
+      results = argv[++i];
     else if (folder.empty() && !argument.starts_with('-'))
       folder = argument;
     else
       folder.clear(), i = argc;
   }
-  if (folder.empty() || (!only.empty() && only != "gemm" && only != "attention")) {
-    fmt::print(stderr, "usage: warpgroups FOLDER [--explain] [--only gemm|attention]\n");
+  if (folder.empty() || (!only.empty() && only != "gemm" && only != "attention" && only != "measured")) {
+    fmt::print(stderr, "usage: warpgroups FOLDER [--explain] [--only gemm|attention|measured] [--results DIR]\n");
     return 2;
   }
-  if (only != "attention") print_gemm(kernel_of(folder + "/gemm_ladder.cu"), with_reasons);
+  const auto wanted = [&](const char* part) { return only.empty() || only == part; };
+  if (wanted("gemm")) print_gemm(kernel_of(folder + "/gemm_ladder.cu"), with_reasons);
   if (only.empty()) fmt::print("\n");
-  if (only != "gemm") print_attention(kernel_of(folder + "/attention.cu"), with_reasons);
+  if (wanted("attention")) print_attention(kernel_of(folder + "/attention.cu"), with_reasons);
+  if (only.empty()) fmt::print("\n");
+  if (wanted("measured")) print_measured(results, with_reasons);
 }

@@ -1,0 +1,333 @@
+// Attention by warpgroups as it is served: the heads of a group as rows of a tile, split keys, pages, a prologue. Whole
+// grids at small and odd sizes, and mutants of each protocol.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/kernels/attention_case.h"
+#include "tests/kernels/expect_caught.h"
+
+namespace roofgen::test::attention_warpgroup_decode_test {
+namespace {
+
+ParamValue n(int64_t x) { return x; }
+bool is_split(const std::string& variant) { return variant.find("split") != std::string::npos; }
+Request request_of(const VariantCase& c, const Pins& pins) {
+  Request out;
+  out.problem = problem_of(c.problem);
+  out.variant = c.variant;
+  out.pins[is_split(c.variant) ? "partial" : "attention"] = pins;
+  return out;
+}
+
+/// A random problem and schedule.
+VariantCase random_case(uint32_t seed, Pins* pins) {
+  std::mt19937 random(seed);
+  const auto one_of = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[random() % std::size(all)];
+  };
+  const int64_t group = one_of(1, 2, 3, 4, 6, 8, 16, 64), queries = one_of(1, 2, 5, 9, 70),
+                page = one_of(0, 16, 64, 128);
+  const bool causal = random() % 2, ragged = random() % 2, rotates = random() % 4 == 0, append = random() % 4 == 0;
+  AttentionCase c{fmt::format("random{}", seed), {{"L", queries}, {"d", one_of(64, 80, 96, 128)}}, {{"lse", true}}};
+  c.flags["causal"] = causal;
+  c.dims["kv_heads"] = group > 8 ? 1 : 2;
+  c.dims["heads"] = group * c.dims["kv_heads"];
+  c.dtype = one_of(DType::kBf16, DType::kFp16);
+  const int64_t keys = queries + static_cast<int64_t>(random() % 500);
+  if (ragged)
+    c.texts["kv_lengths"] = fmt::format("{},{}", keys, queries + (keys - queries) / 5);
+  else
+    c.dims["kv_len"] = keys, c.dims["batch"] = 2;
+  if (page > 0) c.dims["page"] = page;
+  if (rotates) c.texts["rotary"] = "half";
+  if (append) c.flags["append"] = true;
+  if (random() % 4 == 0) c.texts["mask"] = "q - k < 90 + 20 * h";
+  const int64_t splits = one_of(0, 2, 3, 5);
+  const bool prologue = rotates || append;
+  std::string variant = prologue ? "prologue_warpgroup" : "warpgroup";
+  if (splits > 0) variant += fmt::format("_{}{}", prologue || random() % 2 ? "split" : "merged", splits);
+  const bool packed = group > 1 && random() % 3;
+  const int64_t groups = (packed ? queries * group : queries) > 64 ? one_of(1, 2) : 1;
+  *pins = {{"groups", n(groups)},         {"BN", n(page > 0 ? one_of(64, 128) : one_of(64, 80, 128))},
+           {"k_stages", n(one_of(1, 2))}, {"v_stages", n(one_of(1, 2))},
+           {"overlap", random() % 3 > 0}, {"pingpong", groups > 1 && random() % 2},
+           {"pack_gqa", packed}};
+  return {c, variant};
+}
+
+class DecodeRandom : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(DecodeRandom, IsRight) {
+  Pins pins;
+  const VariantCase c = random_case(GetParam(), &pins);
+  const Request request = request_of(c, pins);
+  expect_right(request);
+}
+
+INSTANTIATE_TEST_SUITE_P(AttentionWarpgroup, DecodeRandom, testing::Range<uint32_t>(1, 41));
+
+struct Mutant {
+  std::string name;
+  const VariantCase& run;
+  std::vector<Edit> edits;
+  CaughtBy by = CaughtBy::kEither;
+  Pins pins = {};
+};
+void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
+
+const std::string kKernel = "attention/warpgroup.cu.jinja", kBoxes = "attention/page_boxes.cuh.jinja",
+                  kRows = "attention/packed_rows.cuh.jinja", kMerge = "attention/merge_splits.cuh.jinja";
+
+/// Three heads share K and V: no tile of 64 rows is full.
+const AttentionCase kThree{
+    "", {{"L", 25}, {"kv_len", 421}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}, {"batch", 2}}, kCausalLse};
+const AttentionCase kPaged{
+    "", {{"L", 3}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 16}}, kCausalLse, {{"kv_lengths", "421,700"}}};
+const AttentionCase kLargePages{
+    "", {{"L", 3}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 256}}, kCausalLse, {{"kv_lengths", "421,700"}}};
+const AttentionCase kShort{
+    "", {{"L", 4}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"kv_lengths", "600,40"}}};
+AttentionCase rotated(AttentionCase c) {
+  c.texts["rotary"] = "half";
+  return c;
+}
+AttentionCase masked(AttentionCase c) {
+  c.texts["mask"] = "q - k < 60 + 90 * h";
+  return c;
+}
+AttentionCase scored(AttentionCase c) {
+  c.texts["score"] = "s + 0.1 * slope[h] * (k - q)";
+  c.args = {kSlope};
+  return c;
+}
+AttentionCase ends_with_a_tile(AttentionCase c) {
+  c.dims["page"] = 64;
+  c.dims["batch"] = 2;
+  c.dims["kv_len"] = 448;
+  c.texts.erase("kv_lengths");
+  return c;
+}
+const VariantCase kPacked{kThree, "warpgroup"}, kMasked{masked(kThree), "warpgroup"},
+    kScored{scored(kThree), "warpgroup"}, kSplit{kShort, "warpgroup_split3"},
+    kMaskedSplit{masked(kShort), "warpgroup_split3"}, kMerged{kThree, "warpgroup_merged3"}, kPages{kPaged, "warpgroup"},
+    kParts{kLargePages, "warpgroup_split2"}, kWhole{ends_with_a_tile(kPaged), "warpgroup"},
+    kPrologue{rotated(kThree), "prologue_warpgroup"};
+
+class DecodeMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(DecodeMutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const Mutant& m = GetParam();
+  Pins pins = m.pins;
+  if (m.run.problem.dims.count("heads")) pins.insert({"pack_gqa", true});
+  Request request = request_of(m.run, pins);
+  request.edits = m.edits;
+  expect_caught(run(request), m.by, 5);
+}
+
+/// Otherwise a mutant could be caught for another reason.
+TEST_P(DecodeMutants, IsRightWithoutItsFault) {
+  const Mutant& m = GetParam();
+  Pins pins = m.pins;
+  if (m.run.problem.dims.count("heads")) pins.insert({"pack_gqa", true});
+  expect_right(request_of(m.run, pins));
+}
+
+const Mutant kMutants[] = {
+    // Heads of a group as rows.
+    {"output_of_the_next_head",
+     kPacked,
+     {{kKernel, "(head0 + tile_rows.head(in_tile)) * o_head_stride",
+       "(head0 + tile_rows.head(in_tile + 1)) * o_head_stride"}},
+     CaughtBy::kComparison},
+    {"lse_of_the_next_head",
+     kPacked,
+     {{kKernel,
+       "const int i = lane_row + 8 * h, head = head0 + tile_rows.head(i), row = tile_rows.used(i) ? query_of(h) : "
+       "q_len;\n{% else %}\n      const int row",
+       "const int i = lane_row + 8 * h, head = head0 + tile_rows.head(i + 1), row = tile_rows.used(i) ? query_of(h) : "
+       "q_len;\n{% else %}\n      const int row"}},
+     CaughtBy::kComparison},
+    {"head_and_query_exchanged",
+     kPacked,
+     {{kRows, "return i / group;", "return i % group;"},
+      {kRows, "return i % group; }\n};", "return i / group; }\n};"}}},
+    {"queries_of_another_group",
+     kPacked,
+     {{kKernel, "slab * Slab::kColumns, head0, ", "slab * Slab::kColumns, kv_head, "}},
+     CaughtBy::kComparison},
+    {"tile_of_a_query_more",
+     kPacked,
+     {{kKernel, "(gridDim.x - 1 - blockIdx.x) * kQueries;", "(gridDim.x - 1 - blockIdx.x) * (kQueries + 1);"}}},
+    {"diagonal_by_row_of_the_tile",
+     kPacked,
+     {{kKernel, "kCausal ? query_of(h) + lead", "kCausal ? row0 + lane_row + 8 * h + lead"}},
+     CaughtBy::kComparison},
+    {"diagonal_tile_not_masked",
+     kPacked,
+     {{kKernel, "const int group_row = row0 + 64 * consumer / kGroup;",
+       "const int group_row = row0 + 64 * (consumer + 1);"}},
+     CaughtBy::kComparison,
+     {{"BN", n(80)}}},
+    {"all_rows_expected",
+     kPacked,
+     {{kKernel, "\"kQCopiedBytes\" if pack_gqa", "\"kQBytes\" if pack_gqa"}},
+     CaughtBy::kFinding},
+    {"empty_rows_not_cleared",
+     kPacked,
+     {{kKernel, "      store_shared_16(smem + slab * kQSlabBytes + at, uint4{});\n  async", "      ;\n  async"}},
+     CaughtBy::kFinding},
+    {"empty_rows_without_proxy_fence",
+     kPacked,
+     {{kKernel, "  async_proxy_fence();\n  named_barrier(1 + kGroups + consumer, 128);\n{% endif %}",
+       "  named_barrier(1 + kGroups + consumer, 128);\n{% endif %}"}},
+     CaughtBy::kFinding},
+    {"empty_rows_stored",
+     kPacked,
+     {{kKernel, "    if (!tile_rows.used(in_tile)) break;  // rows in use come first\n", ""}}},
+    {"tiles_that_only_the_first_head_sees",
+     kMasked,
+     {{kKernel, "\"kGroup, \" if pack_gqa", "\"1, \" if pack_gqa"}},
+     CaughtBy::kComparison},
+    {"score_of_the_first_head",
+     kScored,
+     {{kKernel, "head0 + tile_rows.head(lane_row + 8 * h)); };", "head0); };"}},
+     CaughtBy::kComparison},
+    // Split keys.
+    {"one_tile_more_between",
+     kSplit,
+     {{kKernel, "const int stride = splits,", "const int stride = splits + 1,"}},
+     CaughtBy::kComparison},
+    {"last_tile_of_a_split_off_by_one",
+     kSplit,
+     {{kKernel, "(steps - 1 - split) % splits : -1;", "(steps - split) % splits : -1;"}}},
+    {"split_begins_a_tile_early",
+     kSplit,
+     {{kKernel, "split < steps ? steps - 1 - (steps - 1 - split) % splits",
+       "split < steps ? steps - 1 - (steps - split) % splits"}}},
+    {"split_with_one_tile_left_out",
+     kSplit,
+     {{kKernel, "last = split < steps ?", "last = split + 1 < steps ?"}},
+     CaughtBy::kComparison},
+    {"empty_split_is_nan",
+     kSplit,
+     {{kKernel, "inverse[h] = empty ? 0.0f : rcp_approx(sum);", "inverse[h] = rcp_approx(sum);"}},
+     CaughtBy::kComparison},
+    {"part_of_another_split",
+     kSplit,
+     {{kKernel, "* splits + split;", "* splits + (split + 1) % splits;"},
+      {kKernel, "partial_lse[part]", "partial_lse[part - (split + 1) % splits + split]"}},
+     CaughtBy::kComparison},
+    {"lse_in_base_e",
+     kSplit,
+     {{kKernel, "rows.max[h] * scale_log2 + log2_approx(sum);\n      float",
+       "(rows.max[h] * scale_log2 + log2_approx(sum)) * kLn2;\n      float"}},
+     CaughtBy::kComparison},
+    {"lse_without_the_sum",
+     kSplit,
+     {{kKernel, "rows.max[h] * scale_log2 + log2_approx(sum);\n      float", "rows.max[h] * scale_log2;\n      float"}},
+     CaughtBy::kComparison},
+    {"mask_of_a_tile_of_another_split",
+     kMaskedSplit,
+     {{kKernel, "const int key = (last - index * stride) * BN;", "const int key = (last - index) * BN;"}},
+     CaughtBy::kComparison},
+    {"part_of_the_next_head",
+     kSplit,
+     {{kKernel,
+       "const int i = lane_row + 8 * h, head = head0 + tile_rows.head(i), row = tile_rows.used(i) ? query_of(h) : "
+       "q_len;\n{% else %}\n    const int row",
+       "const int i = lane_row + 8 * h, head = head0 + tile_rows.head(i + 1), row = tile_rows.used(i) ? query_of(h) : "
+       "q_len;\n{% else %}\n    const int row"}},
+     CaughtBy::kComparison},
+    {"parts_merged_before_all_warps_wrote",
+     kMerged,
+     {{kMerge, "  {{ barrier }};\n  unsigned* const before", "  unsigned* const before"}},
+     CaughtBy::kFinding},
+    {"merge_barrier_of_too_few_threads",
+     kMerged,
+     {{kKernel, "set barrier = \"named_barrier(1 + 2 * kGroups, 128 * kGroups)\"",
+       "set barrier = \"named_barrier(1 + 2 * kGroups, 64 * kGroups)\""}},
+     CaughtBy::kEither},
+    {"merge_by_all_warps_of_the_cta",
+     kMerged,
+     {{kKernel, "const int thread = threadIdx.x - 128, warp = thread / 32;",
+       "const int thread = threadIdx.x, warp = thread / 32;"}}},
+    // Pages.
+    {"page_of_the_next_tile",
+     kPages,
+     {{kBoxes, "min(j * BN / kPage + lane, last)", "min((j + 1) * BN / kPage + lane, last)"}},
+     CaughtBy::kComparison},
+    {"page_of_the_tile_before",
+     kPages,
+     {{kBoxes, "min(j * BN / kPage + lane, last)", "min(max(0, j - 1) * BN / kPage + lane, last)"}},
+     CaughtBy::kComparison},
+    {"page_of_the_tile_s_first_keys",
+     kPages,
+     {{kBoxes, "min(j * BN / kPage + lane, last)", "min(j * BN / kPage, last)"}},
+     CaughtBy::kComparison},
+    {"pages_in_order",
+     kPages,
+     {{kKernel, "pages.load(to, {{ t }}_map, barrier, j, page);",
+       "pages.load(to, {{ t }}_map, barrier, j, j * kBoxes + lane);"}}},
+    {"page_behind_the_last_key",
+     kPages,
+     {{kBoxes, "min(j * BN / kPage + lane, last)", "(j * BN / kPage + lane)"}},
+     CaughtBy::kFinding},
+    {"last_page_one_too_far",
+     kPages,
+     {{kBoxes, "last((keys - 1) / kPage)", "last(keys / kPage + 1)"}},
+     CaughtBy::kFinding},
+    {"last_page_one_too_near",
+     kPages,
+     {{kBoxes, "last((keys - 1) / kPage)", "last((keys - 1) / kPage - 1)"}},
+     CaughtBy::kComparison},
+    {"table_of_the_first_sequence",
+     kPages,
+     {{kKernel, "block_table + static_cast<long long>(batch) * pages_per_sequence", "block_table"}}},
+    {"table_read_past_its_end",
+     kWhole,
+     {{kBoxes, "min(j * BN / kPage + lane, last)", "(j * BN / kPage + lane + 1)"}},
+     CaughtBy::kFinding,
+     {{"BN", n(64)}}},
+    {"box_in_the_place_of_the_next",
+     kPages,
+     {{kBoxes, "lane * (kBoxKeys * Slab::kPitch)", "(lane ^ 1) * (kBoxKeys * Slab::kPitch)"}},
+     CaughtBy::kComparison},
+    {"one_box_missing",
+     kPages,
+     {{kBoxes, "    if (lane < kBoxes)\n#pragma", "    if (lane < kBoxes - 1)\n#pragma"}},
+     CaughtBy::kFinding},
+    {"keys_of_the_page_s_start",
+     kParts,
+     {{kBoxes, "j * BN % kPage, head", "0, head"}},
+     CaughtBy::kComparison,
+     {{"BN", n(64)}}},
+    {"head_of_a_page_ignored", kParts, {{kBoxes, "j * BN % kPage, head", "j * BN % kPage, 0"}}, CaughtBy::kComparison},
+    {"stage_not_waited_for",
+     kPages,
+     {{kKernel, "{{ t }}_place.parity ^ 1);", "{{ t }}_place.parity);"}},
+     CaughtBy::kFinding},
+    {"boxes_ahead_of_the_wait",
+     kPages,
+     {{kKernel, "        __syncwarp();\n        pages.load(", "        pages.load("},
+      {kKernel, "        if (lane == 0) {\n          barrier_wait({{ t }}_empty",
+       "        if (lane == 31) {\n          barrier_wait({{ t }}_empty"}},
+     CaughtBy::kFinding},
+    {"tail_of_v_not_cleared",
+     kPages,
+     {{kKernel, "{% set has_tail = varlen or ragged or paged %}", "{% set has_tail = false %}"}},
+     CaughtBy::kComparison},
+    // Behind a prologue.
+    {"rotated_queries_of_another_group",
+     kPrologue,
+     {{kKernel, "slab * Slab::kColumns, head0, ", "slab * Slab::kColumns, head0 + kGroup, "}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(AttentionWarpgroup, DecodeMutants, testing::ValuesIn(kMutants),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace roofgen::test::attention_warpgroup_decode_test

@@ -1,0 +1,79 @@
+// Scores of the warpgroup variants by the event model: good schedules on h200-sxm, timed directly. A score is the time
+// of the sustained roofline over the modelled one. The floors are goals of the project, not values of today's model.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "generator/ops/op.h"
+#include "kernels.h"
+#include "runtime/sass/code.h"
+#include "tests/profile/generated.h"
+#include "tuner/model.h"
+#include "tuner/work.h"
+
+namespace roofgen::profile::warpgroup_scores_test {
+namespace {
+
+constexpr const char* kDevice = "h200-sxm";
+
+/// The score of a schedule; the pins leave nothing else to the defaults that matters.
+Result<double> score_of(Problem problem, const Pins& pins) {
+  ROOFGEN_TRY(const Op* op, find_op(problem.op));
+  ROOFGEN_TRY(problem, op->complete(std::move(problem)));
+  ROOFGEN_TRY(const Compiled compiled, compile({problem, kDevice, pins, {}, "warpgroup"}));
+  std::vector<Result<sass::Code>> code =
+      sass::read_code({{compiled.binary.cubin, compiled.binary.entry, compiled.binary.arch}});
+  if (!code[0]) return code[0].error();
+  ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(compiled.device));
+  timing::LaunchRequest request = launch_request(compiled);
+  request.code = &*code[0];
+  ROOFGEN_TRY(const timing::LaunchTime time, timing::launch_time(compiled.device, machine, std::move(request)));
+  if (!time.doubts.empty() || time.sm.broken_waits)
+    return Error{Exit::kFailed, fmt::format("{} doubts, {} waits that nothing ends", time.doubts.size(),
+                                            static_cast<int64_t>(time.sm.broken_waits))};
+  ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(data_files(), problem.op));
+  ROOFGEN_TRY(const RequiredWork work, required_work(*op, &formula, problem));
+  return problem_floor(compiled.device, work, problem.dtype, RoofSet::kSustained).seconds / time.event_s;
+}
+
+class WarpgroupScores : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
+  }
+  static void expect_at_least(double floor, const Result<double>& score) {
+    ASSERT_TRUE(score) << to_string(score.error());
+    RecordProperty("score", fmt::format("{:.3f}", *score));
+    EXPECT_GE(*score, floor);
+    EXPECT_LE(*score, 1);
+  }
+};
+
+Result<double> gemm(int64_t size) {
+  Problem p{"gemm", {{"M", size}, {"N", size}, {"K", size}}, DType::kBf16, {}, {}};
+  p.texts = {{"epilogue", "acc"}, {"a_layout", "row"}, {"b_layout", "col"}, {"gated", ""}};
+  return score_of(std::move(p), {{"BM", int64_t{128}},
+                                 {"BN", int64_t{256}},
+                                 {"groups", int64_t{2}},
+                                 {"stages", int64_t{3}},
+                                 {"group", int64_t{8}},
+                                 {"wide", int64_t{4}},
+                                 {"store", std::string("staged")}});
+}
+
+Result<double> attention(int64_t d, int64_t batch, int64_t heads, int64_t kv_heads, int64_t groups, int64_t keys) {
+  return score_of(
+      {"attention",
+       {{"L", 4096}, {"d", d}, {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}},
+       DType::kBf16,
+       {},
+       {}},
+      {{"groups", groups}, {"BN", keys}, {"k_stages", int64_t{2}}, {"v_stages", int64_t{2}}, {"pingpong", true}});
+}
+
+TEST_F(WarpgroupScores, Gemm4096) { expect_at_least(0.75, gemm(4096)); }
+TEST_F(WarpgroupScores, Gemm8192) { expect_at_least(0.75, gemm(8192)); }
+TEST_F(WarpgroupScores, AttentionOf128) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176)); }
+TEST_F(WarpgroupScores, AttentionOf64) { expect_at_least(0.48, attention(64, 4, 32, 32, 3, 128)); }
+
+}  // namespace
+}  // namespace roofgen::profile::warpgroup_scores_test
