@@ -79,7 +79,14 @@ void count_by_code(const CodeTime& code, const Device& device, Work& w) {
 }
 
 KernelTime estimate(const Device& device, const Work& work, const Occupancy& occupancy, const CodeTime& code) {
-  KernelTime out = estimate(device, work, occupancy);
+  Work at_l2 = work;
+  // L2 serves tensor copies of lines that several SMs read faster than loads: they count for less of its roof.
+  if (device.has("shared_copy_l2_bytes_per_clk")) {
+    const double copied = std::min(work.l2_bytes, 32 * code.counts.tile_sectors);
+    const double rate = device.at("shared_copy_l2_bytes_per_clk") * sm_clock_hz(device, RoofSet::kSustained);
+    at_l2.l2_bytes -= copied * std::max(0.0, 1 - 1e9 * device.at("l2_sustained_gb_s") / rate);
+  }
+  KernelTime out = estimate(device, at_l2, occupancy);
   // The last bytes of a launch may leave after its last instruction: no time is below the roofs.
   out.seconds = std::max(code.seconds, out.kernel_seconds);
   // A doubt leaves no validated band.

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <fstream>
 
+#include "tuner/code_time.h"
+
 namespace roofgen::model_test {
 
 namespace {
@@ -28,6 +30,24 @@ Work tensor_work(double flops, double ctas, const char* math = "bf16") {
 }
 
 }  // namespace
+
+TEST(Estimate, TensorCopiesCountLessOfTheL2Roof) {
+  // The same bytes by loads and by tensor copies; the machine code says nothing slower.
+  const Device d = device("h100-sxm");
+  Work w = tensor_work(1e9, 132 * 4);
+  w.l2_bytes = 1e9;
+  CodeTime loads, copies;
+  copies.counts.tile_sectors = 1e9 / 32;
+  const KernelTime slow = estimate(d, w, {1, 4, 0.06, ""}, loads), fast = estimate(d, w, {1, 4, 0.06, ""}, copies);
+  EXPECT_EQ(slow.bound_by, "L2");
+  const double launch = 1e-6 * d.at("launch_us");
+  const double rate = d.at("shared_copy_l2_bytes_per_clk") * 1e6 * d.at("clock_sustained_mhz");
+  EXPECT_NEAR(fast.work_seconds - launch, 1e9 / rate, 1e-9);
+  EXPECT_LT(fast.work_seconds, slow.work_seconds);
+  // A device without the cell has one rate.
+  EXPECT_EQ(estimate(device("a100-sxm-80"), w, {1, 4, 0.06, ""}, copies).work_seconds,
+            estimate(device("a100-sxm-80"), w, {1, 4, 0.06, ""}, loads).work_seconds);
+}
 
 // Attention, B*H = 256 heads of L = 2048, d = 64: 2.75e11 FLOP, 1.07e9 exps.
 TEST(Roofline, FloorOfAttentionOnH200) {

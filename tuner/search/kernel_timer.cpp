@@ -12,9 +12,9 @@ namespace roofgen {
 
 namespace timing {
 ROOFGEN_TO_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
-                l2_write_sectors, pipe_instructions)
+                l2_write_sectors, tile_sectors, pipe_instructions)
 ROOFGEN_FROM_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
-                  l2_write_sectors, pipe_instructions)
+                  l2_write_sectors, tile_sectors, pipe_instructions)
 }  // namespace timing
 
 namespace {
