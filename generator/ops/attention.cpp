@@ -26,6 +26,8 @@ using attention::Value;
 constexpr int64_t kMaxLength = int64_t{1} << 24;  // indices times d fit int32; counts of keys are exact in fp32
 constexpr int64_t kMaxGrid = 65535;               // heads and batch are grid dimensions y and z
 constexpr int64_t kMaxPages = int64_t{1} << 26;
+/// Rows of a group of heads up to which their number may be part of a kernel (search_spaces/stages, pack_gqa).
+constexpr int64_t kFewRows = 512;
 constexpr double kMinSoftcap = 1e-3, kMaxSoftcap = 1e6;
 constexpr double kMinScale = 1e-6, kMaxScale = 16;  // structured inputs fit fp16
 
@@ -160,7 +162,7 @@ class Attention final : public Op {
     out.dims["batch"] = 1;
     out.dims["kv_heads"] = 1;
     // Few rows: the heads of a group may be the rows of one tile, and all count.
-    out.dims["heads"] = s.q_len * s.group() <= 64 ? s.group() : std::min<int64_t>(2, s.group());
+    out.dims["heads"] = s.q_len * s.group() <= kFewRows ? s.group() : std::min<int64_t>(2, s.group());
     // Two sequences may share a page.
     if (s.cache) out.dims["batch"] = std::min<int64_t>(2, s.batch);
     if (s.ragged()) keep_extremes(out, "kv_lengths");

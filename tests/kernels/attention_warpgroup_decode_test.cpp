@@ -122,7 +122,7 @@ TEST_P(DecodeMutants, IsCaught) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const Mutant& m = GetParam();
   Pins pins = m.pins;
-  if (m.run.problem.dims.count("heads")) pins.insert({"pack_gqa", true});
+  pins.insert({{"pack_gqa", true}, {"groups", n(1)}, {"pingpong", false}});
   Request request = request_of(m.run, pins);
   request.edits = m.edits;
   expect_caught(run(request), m.by, 5);
@@ -132,7 +132,7 @@ TEST_P(DecodeMutants, IsCaught) {
 TEST_P(DecodeMutants, IsRightWithoutItsFault) {
   const Mutant& m = GetParam();
   Pins pins = m.pins;
-  if (m.run.problem.dims.count("heads")) pins.insert({"pack_gqa", true});
+  pins.insert({{"pack_gqa", true}, {"groups", n(1)}, {"pingpong", false}});
   expect_right(request_of(m.run, pins));
 }
 
