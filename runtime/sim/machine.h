@@ -436,6 +436,7 @@ class Machine {
 
   std::span<Machine* const> cluster_;
   uint32_t rank_ = 0;
+  bool met_ = false;  ///< a warp has passed the cluster's barrier, or another CTA has been here: all CTAs have begun
   bool ended_ = false;
   uint64_t cta_ = 0;
   uint32_t ordinal_ = 0;

@@ -34,6 +34,7 @@ void Machine::cluster_barrier(Warp& w, const Inst& in, uint32_t mask) {
   w.cluster_arrived &= ~released;
   w.cluster_released &= ~released;
   ++w.pc;
+  met_ |= released != 0;
   if (!blocked) return;
   w.parked.push_back({w.pc, blocked, kAtClusterBarrier});
   w.active &= ~blocked;
@@ -58,6 +59,7 @@ void Machine::try_release_cluster() {
       for (Fragment& f : w.parked) {
         if (f.barrier != kAtClusterBarrier) continue;
         f.barrier = kReady;
+        m->met_ = true;
         w.cluster_arrived &= ~f.mask;
         w.cluster_released &= ~f.mask;
       }
@@ -109,6 +111,13 @@ Machine& Machine::cta_in_cluster(uint64_t& address, uint32_t lane) {
                 fmt::format("rank {} in a cluster of {} CTAs", rank, std::max<size_t>(cluster_.size(), 1)), lane};
   if (cluster_[rank]->ended_)
     throw Fault{"out-of-bounds", fmt::format("shared memory of the CTA of rank {}, which has ended", rank), lane};
+  if (!met_)
+    throw Fault{"race",
+                fmt::format("shared memory of the CTA of rank {}, which may not have begun: no barrier of the cluster "
+                            "comes before",
+                            rank),
+                lane};
+  cluster_[rank]->met_ = true;
   return *cluster_[rank];
 }
 

@@ -64,6 +64,7 @@ class Script {
     stream_.accesses.push_back(a);
     return *this;
   }
+  Script& send(uint32_t barrier, uint32_t bytes) { return sync(Sync::Kind::kSend, barrier, 0, bytes, 0); }
   Script& meet_cluster() { return repeat(1, {kArrive}).repeat(1, {kWait}); }
   sass::WarpStream end() { return repeat(1, {kEnd}).stream_; }
 
@@ -258,6 +259,17 @@ TEST(Copies, L2ServesThemFasterIfSeveralSmsReadTheSameLines) {
   const double alone = simulate_sm(m, code(), load).cycles;
   load.copy_sharing = 1;
   EXPECT_EQ(alone - simulate_sm(m, code(), load).cycles, 15 * 1024 / 64);  // until the last of 16 pieces begins
+}
+
+TEST(Clusters, BytesFromAnotherCtaEndAPhaseWhenTheyHaveComeAllTheWay) {
+  const auto exchange = [](uint32_t last) {
+    return time_of({Script().init(0, 1).arrive(0, 32).send(0, 16).work(100).send(0, last).wait(0, 0).end()});
+  };
+  const double cycles = exchange(16).cycles;
+  EXPECT_GE(cycles, 100 + 200);
+  EXPECT_LT(cycles, 100 + 200 + 60);
+  EXPECT_EQ(exchange(16).broken_waits, 0u);
+  EXPECT_EQ(exchange(12).broken_waits, 1u) << "four bytes never come";
 }
 
 TEST(Clusters, TheirBarrierTakesLongerThanTheOneOfACta) {

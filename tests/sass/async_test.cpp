@@ -226,6 +226,26 @@ TEST(Clusters, ARemoteBarrierStandsForTheOwnOne) {
   EXPECT_TRUE(s.is_remote);
 }
 
+TEST(Clusters, BytesThatAreSentCountAtTheOwnBarrier) {
+  // st.async of lanes 0 to 3, each to one CTA: all CTAs send alike.
+  StreamLaunch launch = launch_of(4, 4);
+  launch.cluster = {4, 1, 1};
+  const std::vector<Line> lines = {{"", "S2R", "R1,SR_TID.X"},
+                                   {"", "MOV", "R2,0x400"},
+                                   {"", "MOV", "R3,0x408"},
+                                   {"", "PRMT", "R4,R1,0x654,R2"},
+                                   {"", "PRMT", "R5,R1,0x654,R3"},
+                                   {"", "STAS", "[R4.64],R0"},
+                                   {"", "EXIT", ""}};
+  const Streams r = run(lines, launch);
+  ASSERT_EQ(r.syncs().size(), 1u);
+  const Sync s = r.syncs()[0];
+  EXPECT_EQ(s.kind, Sync::Kind::kSend);
+  EXPECT_EQ(s.barrier, 0x408u);
+  EXPECT_EQ(s.bytes, 16u);
+  EXPECT_THAT(r.doubts, IsEmpty());
+}
+
 TEST(Clusters, TheRankFollowsTheIndex) {
   // A count that depends on the rank shows it.
   StreamLaunch launch = launch_of(4, 1);

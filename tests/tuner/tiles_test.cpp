@@ -101,7 +101,7 @@ TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
 
 TEST(Tiles, TheCtasOfAClusterDoAsMuchAsItsFirst) {
   Launch l;  // clusters of 2 x 2 CTAs, strips of 2 tiles
-  l.axes = {{"row", 0, 2, 128}, {"col", 0, 2, 256, false, 128}, {"row", 0, 2, 256}, {"col", 0, 2, 512}};
+  l.axes = {{"row", 0, 2, 128}, {"col", 0, 2, 256, false, false, 128}, {"row", 0, 2, 256}, {"col", 0, 2, 512}};
   l.grid = {16, 1, 1};
   l.cluster = {4, 1, 1};
   EXPECT_EQ(busy_ctas(l, {1, 1, 512, 1024}), 16);
@@ -111,7 +111,7 @@ TEST(Tiles, TheCtasOfAClusterDoAsMuchAsItsFirst) {
 
 TEST(Tiles, OfAStripTheTilesInsideTheMatrixCount) {
   Launch l;
-  l.axes = {{"row", 0, 2, 128}, {"col", 1, 3, 512, false, 128}};
+  l.axes = {{"row", 0, 2, 128}, {"col", 1, 3, 512, false, false, 128}};
   l.grid = {2, 3, 1};
   EXPECT_EQ(busy_ctas(l, {1, 1, 256, 1536}), 6);
   EXPECT_EQ(busy_ctas(l, {1, 1, 256, 256}), 2 * 2 / 4.0);

@@ -278,9 +278,7 @@ class Sm {
   }
 
   /// Cycles to an mbarrier of another CTA, in addition to those of the wait there.
-  double way_to_others(bool is_remote) const {
-    return is_remote ? m_.cluster_cycles - m_.phase_cycles : 0;
-  }
+  double way_to_others(bool is_remote) const { return is_remote ? m_.cluster_cycles - m_.phase_cycles : 0; }
 
   /// An operation on an mbarrier, or a tensor copy.
   void synchronize(Warp& w, const sass::Step& step, double now) {
