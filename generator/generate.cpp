@@ -67,7 +67,7 @@ Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   for (const Stage& s : variant.stages)
     if (const std::optional<int> arch = feature_set_of(s.target)) {
       ROOFGEN_TRY(const expr::Expr same,
-                  expr::Expr::parse(fmt::format("device.arch == {} and device.arch_specific", *arch)));
+                  expr::Expr::parse(fmt::format("device.arch == {} and device.arch_specific|default(true)", *arch)));
       ROOFGEN_TRY(const bool has, same.check(scope));
       if (!has) return false;
     }

@@ -248,16 +248,20 @@ TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
     std::vector<std::string> out;
     const auto problem = gemm(g);
     EXPECT_TRUE(problem) << to_string(problem.error());
-    for (const Variant& v : *(*find_op("gemm"))->variants(files, *problem)) out.push_back(v.name);
+    const auto variants = (*find_op("gemm"))->variants(files, *problem);
+    EXPECT_TRUE(variants) << to_string(variants.error());
+    for (const Variant& v : *variants) out.push_back(v.name);
     return out;
   };
   EXPECT_EQ(names({128, 128, 128}), (std::vector<std::string>{"fused", "warpgroup"}));
   EXPECT_EQ(names({128, 128, 128, DType::kBf16, "relu(acc)"}),
             (std::vector<std::string>{"fused", "unfused", "warpgroup"}));
   EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "relu(acc)"}),
-            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "warpgroup"}));
+            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "warpgroup", "warpgroup_split_k2",
+                                      "warpgroup_split_k4"}));
   EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "acc", "row", "col", "silu"}),
-            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "warpgroup"}));
+            (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "warpgroup", "warpgroup_split_k2",
+                                      "warpgroup_split_k4"}));
   auto whole = run_variant({64, 64, 1024, DType::kInt8}, "split_k2");
   ASSERT_FALSE(whole);
   EXPECT_NE(whole.error().message.find("out_dtype != 'int32'"), std::string::npos) << whole.error().message;
