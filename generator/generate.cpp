@@ -74,14 +74,6 @@ Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   return true;
 }
 
-/// "sm_90a (warpgroup)"
-std::string targets_of(const Variant& v) {
-  std::string out;
-  for (const Stage& s : v.stages)
-    if (out.find(s.target) == std::string::npos) out += fmt::format("{}{}", out.empty() ? "" : ", ", s.target);
-  return fmt::format("{} ({})", out, v.name);
-}
-
 /// Removes the kernels, or the temporaries, that the problem does not need.
 template <class T, class Wanted>
 Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
@@ -118,11 +110,13 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
     return when ? when->check(problem_scope) : Result<bool>(true);
   };
   std::vector<Variant> out;
-  std::string elsewhere;
+  std::set<std::string> elsewhere;  // targets of the problem's variants
   for (Variant& v : variants) {
     ROOFGEN_TRY(const bool runs, runs_on_device(v, problem_scope));
     ROOFGEN_TRY(const bool has, wanted(v.when));
-    if (has && !runs) elsewhere += fmt::format("{}{}", elsewhere.empty() ? "" : ", ", targets_of(v));
+    if (has && !runs)
+      for (const Stage& s : v.stages)
+        if (!s.target.empty()) elsewhere.insert(s.target);
     if (!runs || !has) continue;
     ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
     ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
@@ -138,7 +132,7 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
   if (out.empty() && !elsewhere.empty()) {
     const expr::Map& device = *problem_scope.at("device").map();
     return Error{Exit::kUnavailable, fmt::format("no kernel for this problem runs on sm_{}; there is one for {}",
-                                                 device.at("arch").str(), elsewhere)};
+                                                 device.at("arch").str(), fmt::join(elsewhere, ", "))};
   }
   for (Variant& v : out)
     for (Stage& s : v.stages) {

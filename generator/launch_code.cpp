@@ -111,7 +111,7 @@ class Writer {
       if (spec.when) {
         ROOFGEN_TRY(count, spec.when->check(scope_));
       }
-      if (spec.type == "each") {
+      if (spec.type == "each" && count > 0) {
         const auto formula = k_.scope.find("formula");
         const expr::Map* map = formula == k_.scope.end() ? nullptr : formula->second.map();
         count = map && map->count(spec.name) ? map->at(spec.name).list()->size() : 0;

@@ -137,6 +137,9 @@ CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsign
   printf("\n");
   return CUDA_SUCCESS;
 }
+CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** args, void** extra) {
+  return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->hStream, args, extra);
+}
 static void done(CUresult r) { if (r != CUDA_SUCCESS) printf("refused\n"); }
 )";
   }

@@ -57,6 +57,7 @@ Result<double> gemm(int64_t size) {
                                  {"stages", int64_t{3}},
                                  {"group", int64_t{8}},
                                  {"wide", int64_t{4}},
+                                 {"cluster", int64_t{1}},
                                  {"store", std::string("staged")}});
 }
 

@@ -155,6 +155,7 @@ Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
     if (std::any_of(t.doubts.begin(), t.doubts.end(),
                     [&](const sass::Doubt& d) { return d.is_branch == branch && !d.share; }))
       out.doubts.push_back(branch ? "a branch on an unknown value" : "an access to an unknown address");
+  if (t.sm.broken_waits > 0) out.doubts.push_back("the end of some waits at mbarriers");
   for (const sass::Doubt& d : t.doubts) out.guessed_by_ptx |= d.share.has_value();
   if (store_) store_->put(key_of(k, model), payload_of(out));
   return out;
