@@ -272,7 +272,7 @@ class Reader : JsonReader {
     return out;
   }
 
-  /// A format of the same width; the copy engine moves bits, except where it adds (cp.reduce, not of tensors here).
+  /// A format of the same width: the copy engine moves bits, and cp.reduce.async.bulk.tensor is not simulated.
   static std::optional<DType> map_type(Element type) {
     switch (type) {
       case Element::kI8:

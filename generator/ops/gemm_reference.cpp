@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "generator/ops/elements.h"
 #include "generator/ops/gemm_groups.h"
@@ -52,15 +53,16 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
   const OperandContents a_contents(shape, pattern, Operand::kA), b_contents(shape, pattern, Operand::kB);
   std::vector<double> sum(static_cast<size_t>(padded * pitch), 0.0), square(sum.size(), 0.0);
   std::vector<double> a(static_cast<size_t>(padded * kDepth)), b(static_cast<size_t>(kDepth * kWidth));
+  std::optional<Routing> routing;
+  if (shape.tokens > 0) routing.emplace(shape.tokens);
   for (int64_t k = at.k_begin; k < at.k_end; k += kDepth) {
     const int64_t depth = std::min(kDepth, at.k_end - k);
     std::fill(a.begin(), a.end(), 0.0);
-    if (shape.tokens > 0 || !at.rows.empty()) {
+    if (routing || !at.rows.empty()) {
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t row = at.rows.empty() ? at.row_begin + r : at.rows[static_cast<size_t>(r)];
-        operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(),
-                      shape.tokens > 0 ? Routing(shape.tokens).token_of(row) : row, 1, k, depth, &a[r * kDepth], kDepth,
-                      1);
+        operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), routing ? routing->token_of(row) : row,
+                      1, k, depth, &a[r * kDepth], kDepth, 1);
       }
     } else {
       operand_block(a_contents, shape.dtype, shape.a_rows, shape.a_stride(), at.row_begin, rows, k, depth, a.data(),
