@@ -64,18 +64,17 @@ Result<double> gemm(int64_t size, int64_t cluster = 1, int64_t cluster_n = 1) {
 
 Result<double> attention(int64_t d, int64_t batch, int64_t heads, int64_t kv_heads, int64_t groups, int64_t keys,
                          int64_t cluster = 1) {
-  return score_of(
-      {"attention",
-       {{"L", 4096}, {"d", d}, {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}},
-       DType::kBf16,
-       {},
-       {}},
-      {{"groups", groups},
-       {"BN", keys},
-       {"k_stages", int64_t{2}},
-       {"v_stages", int64_t{2}},
-       {"pingpong", true},
-       {"cluster", cluster}});
+  return score_of({"attention",
+                   {{"L", 4096}, {"d", d}, {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}},
+                   DType::kBf16,
+                   {},
+                   {}},
+                  {{"groups", groups},
+                   {"BN", keys},
+                   {"k_stages", int64_t{2}},
+                   {"v_stages", int64_t{2}},
+                   {"pingpong", true},
+                   {"cluster", cluster}});
 }
 
 Result<double> rmsnorm(int64_t rows, int64_t cols, int64_t cluster) {
@@ -89,8 +88,9 @@ TEST_F(WarpgroupScores, AttentionOf64) { expect_at_least(0.48, attention(64, 4, 
 
 // CTAs of a cluster wait for each other: a wait that nothing ends is an error here.
 TEST_F(WarpgroupScores, GemmOfClusters) {
-  for (const auto& [rows, cols] : {std::pair{2, 1}, std::pair{1, 2}, std::pair{4, 2}})
-    expect_at_least(0.75, gemm(4096, rows, cols));
+  for (const auto& [rows, cols] : {std::pair{2, 1}, std::pair{1, 2}}) expect_at_least(0.75, gemm(4096, rows, cols));
+  // 16 clusters of 8 CTAs, of which 15 find places at a time.
+  expect_at_least(0.4, gemm(4096, 4, 2));
 }
 TEST_F(WarpgroupScores, AttentionOfClusters) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176, 2)); }
 TEST_F(WarpgroupScores, RowsOfClusters) {
