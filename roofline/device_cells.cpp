@@ -41,12 +41,13 @@ constexpr Group kGroups[] = {
      "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
      "barrier_latency wgmma_latency beside_wgmma_cycles copy_latency try_wait_latency phase_latency cluster_latency "
      "setmaxnreg_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
-    {"count", Need::kNobody, "memory_queue wgmma_queue"},
+    {"count", Need::kNobody, "memory_queue wgmma_queue cluster_4_sms cluster_8_sms"},
     {"bytes", Need::kNobody, "l1_bytes instruction_cache_bytes"},
     {"cycles", Need::kTuning, "l2_latency dram_latency"},
     {"bytes", Need::kAnalysis, "memory_bytes"},
     {"MHz", Need::kAnalysis, "clock_tensor_mhz clock_fp32_mhz"},
     {"MHz", Need::kTuning, "clock_sustained_mhz"},
+    {"MHz", Need::kNobody, "clock_wgmma_mhz"},
     {"GB/s", Need::kAnalysis, "dram_gb_s"},
     {"GB/s", Need::kTuning, "dram_sustained_gb_s l2_gb_s l2_sustained_gb_s"},
     {"bits", Need::kNobody, "dram_bus_bits"},

@@ -2,6 +2,7 @@
 // lanes and addresses. Floating-point results that decide none of these are not computed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -111,6 +112,8 @@ using TakenShare = std::function<std::optional<double>(uint32_t index)>;
 struct StreamLaunch {
   Dim3 grid, block;
   Dim3 cluster = {};  ///< CTAs of a cluster
+  /// Extents of the axes that a dimension of the grid is flattened from, fastest first; none: unknown.
+  std::array<std::vector<uint32_t>, 3> axes = {};
   uint32_t dynamic_smem = 0;
   std::vector<std::byte> params;  ///< as they lie in constant bank 0
   /// Begin and size of each parameter in `params`; with them, the parameters go where the code has them.

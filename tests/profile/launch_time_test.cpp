@@ -2,8 +2,10 @@
 // work.
 #include "tuner/timing/launch_time.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels.h"
@@ -13,7 +15,8 @@ namespace roofgen::timing::launch_time_test {
 namespace {
 
 struct Line {
-  const char *predicate, *opcode, *operands;
+  const char *predicate, *opcode;
+  std::string operands;
 };
 
 /// Stall counts of 4 cycles. Loads have scoreboard 0, which FFMA and EXIT wait for.
@@ -135,10 +138,10 @@ sass::Code tensor(int idle) {
   return code;
 }
 
-TEST(Clock, IsTheSustainedOneWhereTheTensorUnitsAreBusy) {
+TEST(Clock, FallsWithTheShareOfCyclesInWhichTheTensorUnitsMultiply) {
   const Result<Device> device = load_device(profile::data_files(), "h200-sxm");
   ASSERT_TRUE(device);
-  const auto clock = [&](int idle, double sm_mhz) {
+  const auto time = [&](int idle, double sm_mhz) {
     const sass::Code code = tensor(idle);
     LaunchRequest r;
     r.code = &code;
@@ -147,12 +150,20 @@ TEST(Clock, IsTheSustainedOneWhereTheTensorUnitsAreBusy) {
     r.registers = 32;
     const Result<Machine> machine = machine_of(*device, sm_mhz);
     const Result<LaunchTime> out = machine ? launch_time(*device, *machine, std::move(r)) : machine.error();
-    return out ? out->clock_hz * 1e-6 : 0;
+    return out ? *out : LaunchTime{};
   };
-  EXPECT_EQ(clock(0, 0), device->at("clock_sustained_mhz"));
-  EXPECT_EQ(clock(40, 0), device->at("clock_fp32_mhz"));
-  EXPECT_EQ(clock(0, 1234), 1234);
-  EXPECT_EQ(clock(40, 1234), 1234);
+  double last = 0;
+  for (const int idle : {0, 4, 12, 40}) {
+    const LaunchTime t = time(idle, 0);
+    const double share = t.tensor_flops / 132 / device->at("wgmma_flops_per_clk_fp16") / t.cycles;
+    // Power goes with the share and the third power of the clock.
+    const double limit = device->at("clock_wgmma_mhz") / std::cbrt(share);
+    EXPECT_NEAR(t.clock_hz * 1e-6, std::min(limit, device->at("clock_fp32_mhz")), 1) << idle;
+    EXPECT_GE(t.clock_hz, last);
+    EXPECT_EQ(time(idle, 1234).clock_hz, 1234e6) << "a clock that is given";
+    last = t.clock_hz;
+  }
+  EXPECT_LT(time(0, 0).clock_hz, 0.9 * last);
 }
 
 // ---- CTAs of unequal work ------------------------------------------------------------------------
@@ -232,6 +243,56 @@ TEST(Unequal, TheIntervalOfARoundIsThatOfItsOwnCtas) {
   const LaunchTime first = time_of(growing(true), 1024, 256, kTwoOfAnSm);
   EXPECT_GT(last.imbalance, first.imbalance);
   EXPECT_NEAR(last.interval_s / last.imbalance / (first.interval_s / first.imbalance), 1, 0.05);
+}
+
+/// Turns of arithmetic: CTA c makes 256 of them where bits 3 to 5 of c are set, and else 1024.
+sass::Code short_strips() {
+  return code_of({{"", "S2R", "R0,SR_CTAID.X"},
+                  {"", "SHF.R.U32.HI", "R3,RZ,0x3,R0"},
+                  {"", "LOP3.LUT", "R3,R3,0x7,RZ,0xc0,!PT"},
+                  {"", "MOV", "R2,0x400"},
+                  {"", "ISETP.EQ.AND", "P1,PT,R3,0x7,PT"},
+                  {"@P1", "MOV", "R2,0x100"},
+                  {"", "FFMA", "R12,R12,R13,R14"},  // 0x60
+                  {"", "IADD3", "R2,R2,-0x1,RZ"},
+                  {"", "ISETP.GT.AND", "P0,PT,R2,RZ,PT"},
+                  {"@P0", "BRA", "0x60"},
+                  {"", "EXIT", ""}});
+}
+
+TEST(Unequal, AGridIsFlattenedFromAxes) {
+  // 8 x 8 x 3 CTAs, one on each of 108 SMs. 84 SMs get two, of which nearly all are long ones.
+  const sass::Code code = short_strips();
+  LaunchRequest r = request_of(code, 192, 256, 140 << 10);
+  r.launch.axes[0] = {8, 8, 3};
+  const Result<Machine> machine = machine_of(a100());
+  ASSERT_TRUE(machine);
+  const Result<LaunchTime> time = launch_time(a100(), *machine, std::move(r));
+  ASSERT_TRUE(time);
+  const double turns = 168 * 1024 + 24 * 256;
+  EXPECT_NEAR(time->counts.fp32_thread_instructions / (256 * turns), 1, 1e-6);
+  EXPECT_NEAR(time->imbalance, 2 * 1024 / (2 * turns / 192), 0.01);
+}
+
+/// CTAs that go through tiles 108 apart, with 1024 turns of arithmetic for each.
+sass::Code persistent(int tiles) {
+  return code_of({{"", "S2R", "R0,SR_CTAID.X"},
+                  {"", "MOV", "R2,0x400"},          // 0x10
+                  {"", "FFMA", "R12,R12,R13,R14"},  // 0x20
+                  {"", "IADD3", "R2,R2,-0x1,RZ"},
+                  {"", "ISETP.GT.AND", "P0,PT,R2,RZ,PT"},
+                  {"@P0", "BRA", "0x20"},
+                  {"", "IADD3", "R0,R0,0x6c,RZ"},
+                  {"", "ISETP.GE.AND", fmt::format("P0,PT,R0,{:#x},PT", tiles)},
+                  {"@!P0", "BRA", "0x10"},
+                  {"", "EXIT", ""}});
+}
+
+TEST(Unequal, PersistentCtasTakeAsLongAsTheOneWithTheMostTiles) {
+  const auto cycles = [](int tiles) { return time_of(persistent(tiles), 108, 256, 140 << 10).cycles; };
+  const double four = cycles(4 * 108);
+  EXPECT_NEAR(cycles(3 * 108) / four, 0.75, 0.01);
+  for (const int more : {1, 30, 54, 107}) EXPECT_NEAR(cycles(3 * 108 + more) / four, 1, 0.01) << more;
 }
 
 // ---- One launch, many machines -------------------------------------------------------------------

@@ -282,5 +282,17 @@ TEST(Clusters, TheirBarrierTakesLongerThanTheOneOfACta) {
       400);
 }
 
+TEST(Clusters, TheirBarrierWaitsForNoWarpThatHasEnded) {
+  const SmTime early = time_of({Script().end(), Script().work(100).meet_cluster().end()});
+  EXPECT_EQ(early.broken_waits, 0u);
+  EXPECT_GE(early.cycles, 300);
+  EXPECT_LT(early.cycles, 330);
+  // The end of the last other warp opens it.
+  const SmTime late = time_of({Script().work(500).end(), Script().work(100).meet_cluster().end()});
+  EXPECT_EQ(late.broken_waits, 0u);
+  EXPECT_GE(late.cycles, 700);
+  EXPECT_LT(late.cycles, 730);
+}
+
 }  // namespace
 }  // namespace roofgen::timing::warpgroup_model_test

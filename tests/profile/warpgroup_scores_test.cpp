@@ -16,10 +16,10 @@ namespace {
 constexpr const char* kDevice = "h200-sxm";
 
 /// The score of a schedule; the pins leave nothing else to the defaults that matters.
-Result<double> score_of(Problem problem, const Pins& pins) {
+Result<double> score_of(Problem problem, const Pins& pins, const std::string& variant = "warpgroup") {
   ROOFGEN_TRY(const Op* op, find_op(problem.op));
   ROOFGEN_TRY(problem, op->complete(std::move(problem)));
-  ROOFGEN_TRY(const Compiled compiled, compile({problem, kDevice, pins, {}, "warpgroup"}));
+  ROOFGEN_TRY(const Compiled compiled, compile({problem, kDevice, pins, {}, variant}));
   std::vector<Result<sass::Code>> code =
       sass::read_code({{compiled.binary.cubin, compiled.binary.entry, compiled.binary.arch}});
   if (!code[0]) return code[0].error();
@@ -48,7 +48,7 @@ class WarpgroupScores : public testing::Test {
   }
 };
 
-Result<double> gemm(int64_t size) {
+Result<double> gemm(int64_t size, int64_t cluster = 1, int64_t cluster_n = 1) {
   Problem p{"gemm", {{"M", size}, {"N", size}, {"K", size}}, DType::kBf16, {}, {}};
   p.texts = {{"epilogue", "acc"}, {"a_layout", "row"}, {"b_layout", "col"}, {"gated", ""}};
   return score_of(std::move(p), {{"BM", int64_t{128}},
@@ -57,24 +57,45 @@ Result<double> gemm(int64_t size) {
                                  {"stages", int64_t{3}},
                                  {"group", int64_t{8}},
                                  {"wide", int64_t{4}},
-                                 {"cluster", int64_t{1}},
+                                 {"cluster", cluster},
+                                 {"cluster_n", cluster_n},
                                  {"store", std::string("staged")}});
 }
 
-Result<double> attention(int64_t d, int64_t batch, int64_t heads, int64_t kv_heads, int64_t groups, int64_t keys) {
-  return score_of(
-      {"attention",
-       {{"L", 4096}, {"d", d}, {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}},
-       DType::kBf16,
-       {},
-       {}},
-      {{"groups", groups}, {"BN", keys}, {"k_stages", int64_t{2}}, {"v_stages", int64_t{2}}, {"pingpong", true}});
+Result<double> attention(int64_t d, int64_t batch, int64_t heads, int64_t kv_heads, int64_t groups, int64_t keys,
+                         int64_t cluster = 1) {
+  return score_of({"attention",
+                   {{"L", 4096}, {"d", d}, {"batch", batch}, {"heads", heads}, {"kv_heads", kv_heads}},
+                   DType::kBf16,
+                   {},
+                   {}},
+                  {{"groups", groups},
+                   {"BN", keys},
+                   {"k_stages", int64_t{2}},
+                   {"v_stages", int64_t{2}},
+                   {"pingpong", true},
+                   {"cluster", cluster}});
+}
+
+Result<double> rmsnorm(int64_t rows, int64_t cols, int64_t cluster) {
+  return score_of({"rmsnorm", {{"rows", rows}, {"cols", cols}}, DType::kBf16, {}, {}}, {{"cluster", cluster}}, "fused");
 }
 
 TEST_F(WarpgroupScores, Gemm4096) { expect_at_least(0.75, gemm(4096)); }
 TEST_F(WarpgroupScores, Gemm8192) { expect_at_least(0.75, gemm(8192)); }
 TEST_F(WarpgroupScores, AttentionOf128) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176)); }
 TEST_F(WarpgroupScores, AttentionOf64) { expect_at_least(0.48, attention(64, 4, 32, 32, 3, 128)); }
+
+// CTAs of a cluster wait for each other: a wait that nothing ends is an error here.
+TEST_F(WarpgroupScores, GemmOfClusters) {
+  for (const auto& [rows, cols] : {std::pair{2, 1}, std::pair{1, 2}}) expect_at_least(0.75, gemm(4096, rows, cols));
+  // 16 clusters of 8 CTAs, of which 15 find places at a time.
+  expect_at_least(0.4, gemm(4096, 4, 2));
+}
+TEST_F(WarpgroupScores, AttentionOfClusters) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176, 2)); }
+TEST_F(WarpgroupScores, RowsOfClusters) {
+  for (const int64_t cluster : {2, 4, 8}) expect_at_least(0.6, rmsnorm(1024, 65536, cluster));
+}
 
 }  // namespace
 }  // namespace roofgen::profile::warpgroup_scores_test

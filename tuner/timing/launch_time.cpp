@@ -9,7 +9,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "runtime/sim/tensor_map.h"
 #include "tuner/timing/placement.h"
 
 namespace roofgen::timing {
@@ -31,10 +30,6 @@ constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
 /// difference.
 constexpr double kEven = 0.1;
-/// Share of the tensor units' highest rate above which a kernel reaches the power limit: an assumption between two
-/// readings on Hopper. The published times of FlashAttention-2, which has 0.4 of that rate, fit the highest clock
-/// (docs/fidelity.md); FlashMLA, which has 0.67, states 0.81 of it (roofline/devices/h100-sxm.json).
-constexpr double kPowerLimited = 0.5;
 /// Where CTAs have many warp instructions, gaps between positions are not halved below this part of the axis.
 constexpr uint64_t kManySteps = 100'000;
 constexpr uint32_t kLeastGap = 128;
@@ -52,10 +47,29 @@ class LaunchModel::Estimate {
         r_(std::move(request)),
         interpreter_(*r_.code, r_.launch),
         grid_(r_.launch.grid),
-        ctas_(grid_.count()) {}
+        ctas_(grid_.count()) {
+    uint64_t stride = 1;
+    const uint32_t extents[] = {grid_.x, grid_.y, grid_.z};
+    for (size_t dim = 0; dim < 3; ++dim) {
+      dims_[dim] = {static_cast<int>(dim), extents[dim], stride};
+      // Axes that do not cover the dimension exactly say nothing about its CTAs.
+      std::vector<uint32_t> parts = r_.launch.axes[dim];
+      uint64_t all = 1;
+      for (const uint32_t extent : parts) all *= extent;
+      if (all != extents[dim] || parts.empty()) parts = {extents[dim]};
+      for (const uint32_t extent : parts) {
+        if (extent > 1) axes_.push_back({static_cast<int>(dim), extent, stride});
+        stride *= extent;
+      }
+    }
+    works_.resize(axes_.size());
+  }
 
   Result<LaunchTime> time(const Machine& machine) {
     m_ = machine;
+    // A cluster takes SMs of one GPC: the rest of its SMs stay idle.
+    const std::string usable = fmt::format("cluster_{}_sms", r_.launch.cluster.count());
+    if (device_.has(usable)) m_.sms = std::min(m_.sms, static_cast<int>(device_.at(usable)));
     if (!interpreted_) {
       ROOFGEN_CHECK(interpret());
       interpreted_ = out_;
@@ -90,13 +104,13 @@ class LaunchModel::Estimate {
     ROOFGEN_CHECK(count_all());
     // The CTAs of one SM: a typical one and those that its SM gets before and after it.
     uint64_t rounds = r_.event ? kRounds : 1;
-    ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
+    ROOFGEN_TRY(const CtaStream* typical, stream(typical_));
     while (rounds > 1 && rounds * resident * typical->steps() > kMostSteps) --rounds;
     const uint64_t all =
         std::min(busiest_, rounds * resident + (busiest_ > rounds * resident && rounds > 1 ? busiest_ % resident : 0));
-    const uint64_t behind = std::min(linear(typical_) / sms, all / 2);
+    const uint64_t behind = std::min(typical_ / sms, all / 2);
     for (uint64_t k = 0; k < all; ++k) {
-      const uint64_t cta = linear(typical_) + k * sms - behind * sms;
+      const uint64_t cta = typical_ + k * sms - behind * sms;
       ROOFGEN_TRY(const CtaStream* one, stream(std::min(cta, ctas_ - 1)));
       // CTAs that do far less or more, at the edge of the grid, are not typical: the mean of the grid counts them.
       const bool is_typical = one->steps() <= 2 * typical->steps() && typical->steps() <= 2 * one->steps();
@@ -114,7 +128,7 @@ class LaunchModel::Estimate {
     }
     load_.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load_.atomic_sharers, atomic_sharers(*typical));
-    std::set<uint64_t> simulated{linear(typical_)};
+    std::set<uint64_t> simulated{typical_};
     for (const CtaStream* c : load_.ctas) simulated.insert(c->cta);
     std::erase_if(streams_, [&](const auto& s) { return !simulated.count(s.first); });
     return {};
@@ -123,7 +137,7 @@ class LaunchModel::Estimate {
   Result<LaunchTime> time_of_streams() {
     const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
     const auto all = static_cast<uint64_t>(out_.simulated_ctas);
-    const CtaStream* typical = &streams_.at(linear(typical_));
+    const CtaStream* typical = &streams_.at(typical_);
     SmLoad load = load_;
     const Interval round = interval(m_, *r_.code, load);
     // The mean CTA of the grid does as much more or less than the round's as its loads and its instructions say.
@@ -145,12 +159,13 @@ class LaunchModel::Estimate {
     out_.counts.dram_read_bytes = std::min(l2_per_cta, dram_sectors_per_cta_) * 32 * out_.ctas;
     out_.counts.dram_write_bytes = load.write_back * out_.counts.l2_write_sectors * 32;
     // A kernel that keeps the tensor units busy lowers the clock.
+    const Machine highest = m_;
     Interval again = interval(m_, *r_.code, load);
-    if (again.tensor_cycles > kPowerLimited * again.cycles && m_.power_limited_hz < m_.clock_hz) {
-      m_ = at_clock(m_, m_.power_limited_hz);
+    out_.clock_hz = clock_of(highest, again.tensor_cycles / std::max(1.0, again.cycles));
+    if (out_.clock_hz < m_.clock_hz) {
+      m_ = at_clock(m_, out_.clock_hz);
       again = interval(m_, *r_.code, load);
     }
-    out_.clock_hz = m_.clock_hz;
     const double rate_of_interval =
         again.cycles / std::max(1.0, of_round.warp_instructions) * out_.counts.warp_instructions / out_.ctas;
 
@@ -196,6 +211,8 @@ class LaunchModel::Estimate {
       out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest_), alone_cycles, dram_share);
     }
     out_.cycles = std::max(cycles * scale_ * out_.imbalance, least_cycles_);
+    out_.clock_hz = clock_of(highest, busy_tensor_cycles() / std::max(1.0, out_.cycles));
+    m_ = at_clock(m_, out_.clock_hz);
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
     roofline();
     return std::move(out_);
@@ -264,7 +281,15 @@ class LaunchModel::Estimate {
     for (size_t p = 0; p < static_cast<size_t>(Pipe::kCount); ++p) f(sums.pipe_instructions[p]...);
   }
 
-  uint64_t linear(const Dim3& at) const { return at.x + uint64_t{grid_.x} * (at.y + uint64_t{grid_.y} * at.z); }
+  /// An axis of the grid: a dimension, or one of the axes that it is flattened from.
+  struct Axis {
+    int dim = 0;
+    uint32_t extent = 1;
+    uint64_t stride = 1;  ///< of the CTAs' linear index
+    uint32_t position(uint64_t cta) const { return static_cast<uint32_t>(cta / stride % extent); }
+    /// The CTA at another position on the axis.
+    uint64_t moved(uint64_t cta, uint32_t to) const { return cta - position(cta) * stride + to * stride; }
+  };
 
   /// A position on one axis of the grid, and the number of positions that it stands for.
   using Shares = std::map<uint32_t, double>;
@@ -283,12 +308,11 @@ class LaunchModel::Estimate {
   /// The work of each CTA is that of the typical one, times a factor for its position on each axis.
   double work_imbalance(double alone) {
     if (ctas_ > kMostPlaced) return 1;
-    std::array<std::vector<double>, 3> factors;
+    std::vector<std::vector<double>> factors(axes_.size());
     bool alike = true;
-    static constexpr uint32_t Dim3::*kAxes[] = {&Dim3::x, &Dim3::y, &Dim3::z};
-    for (size_t k = 0; k < 3; ++k) {
+    for (size_t k = 0; k < axes_.size(); ++k) {
       const Works& at = works_[k];
-      factors[k].assign(grid_.*kAxes[k], 1);
+      factors[k].assign(axes_[k].extent, 1);
       if (at.size() < 2) continue;
       for (size_t i = 0; i + 1 < at.size(); ++i)
         for (uint32_t p = at[i].first; p <= at[i + 1].first; ++p)
@@ -298,23 +322,22 @@ class LaunchModel::Estimate {
     }
     if (alike) return 1;
     longest_ = 1;
-    for (size_t k = 0; k < 3; ++k)
-      longest_ *= *std::max_element(factors[k].begin(), factors[k].end()) / factors[k][typical_.*kAxes[k]];
+    for (size_t k = 0; k < axes_.size(); ++k)
+      longest_ *= *std::max_element(factors[k].begin(), factors[k].end()) / factors[k][axes_[k].position(typical_)];
     return imbalance({ctas_, m_.sms, out_.occupancy.ctas_per_sm, alone, [&](uint64_t cta) {
-                        return factors[0][cta % grid_.x] * factors[1][cta / grid_.x % grid_.y] *
-                               factors[2][cta / grid_.x / grid_.y];
+                        double work = 1;
+                        for (size_t k = 0; k < axes_.size(); ++k) work *= factors[k][axes_[k].position(cta)];
+                        return work;
                       }});
   }
 
   /// The positions on one axis through a typical CTA, whose position on the axis it sets. Between two positions whose
   /// CTAs do the same, all CTAs do; otherwise the gap is halved, and in the end both ends stand for half of it.
-  Result<Shares> shares_of_axis(uint32_t Dim3::*axis, Works& works) {
-    const uint32_t extent = grid_.*axis;
+  Result<Shares> shares_of_axis(const Axis& axis, Works& works) {
+    const uint32_t extent = axis.extent;
     std::map<uint32_t, StreamCounts> at;
     const auto probe = [&](uint32_t position) -> Result<void> {
-      Dim3 where = typical_;
-      where.*axis = position;
-      ROOFGEN_TRY(const CtaStream* one, stream(linear(where)));
+      ROOFGEN_TRY(const CtaStream* one, stream(axis.moved(typical_, position)));
       at[position] = count(*one);
       return {};
     };
@@ -356,7 +379,7 @@ class LaunchModel::Estimate {
       if (next == at.end()) break;
       const double gap = next->first - i->first - 1;
       const double work = (gap + 1) * std::min(i->second.warp_instructions, next->second.warp_instructions);
-      if (work > most) most = work, typical_.*axis = i->first + (next->first - i->first) / 2;
+      if (work > most) most = work, typical_ = axis.moved(typical_, i->first + (next->first - i->first) / 2);
       if (same(i->second, next->second)) {
         out[alike] += gap;
       } else {
@@ -409,46 +432,48 @@ class LaunchModel::Estimate {
   /// The counts of the whole grid: sums over the positions of all axes, or, where these are too many, of a typical CTA
   /// times the mean of each axis.
   Result<void> count_all() {
-    typical_ = {grid_.x / 2, grid_.y / 2, grid_.z / 2};
-    static constexpr uint32_t Dim3::*kAxes[] = {&Dim3::x, &Dim3::y, &Dim3::z};
-    std::array<Shares, 3> shares;
-    ROOFGEN_CHECK(stream(linear(typical_)));
+    typical_ = 0;
+    for (const Axis& axis : axes_) typical_ = axis.moved(typical_, axis.extent / 2);
+    std::vector<Shares> shares(axes_.size());
+    ROOFGEN_CHECK(stream(typical_));
     // The first pass finds a typical CTA, through which the axes of the second go.
     for (int pass = 0; pass < 2; ++pass)
-      for (size_t k = 0; k < 3; ++k) {
-        shares[k] = {{0, 1}};
-        if (grid_.*kAxes[k] == 1) continue;
-        if (!interpreter_.depends_on_axis(static_cast<int>(k))) {
-          shares[k] = {{typical_.*kAxes[k], grid_.*kAxes[k]}};
+      for (size_t k = 0; k < axes_.size(); ++k) {
+        const Axis& axis = axes_[k];
+        if (!interpreter_.depends_on_axis(axis.dim)) {
+          shares[k] = {{axis.position(typical_), axis.extent}};
           continue;
         }
-        ROOFGEN_TRY(shares[k], shares_of_axis(kAxes[k], works_[k]));
+        ROOFGEN_TRY(shares[k], shares_of_axis(axis, works_[k]));
       }
-    ROOFGEN_TRY(const CtaStream* one, stream(linear(typical_)));
+    ROOFGEN_TRY(const CtaStream* one, stream(typical_));
     const StreamCounts typical = count(*one);
-    const size_t corners = shares[0].size() * shares[1].size() * shares[2].size();
-    if (corners * one->steps() <= kMostSteps) {
-      for (const auto& [x, wx] : shares[0])
-        for (const auto& [y, wy] : shares[1])
-          for (const auto& [z, wz] : shares[2]) {
-            ROOFGEN_TRY(const CtaStream* cta, stream(linear({x, y, z})));
-            const StreamCounts c = count(*cta);
-            for_each_count([&](double& sum, double of_cta) { sum += of_cta * wx * wy * wz; }, out_.counts, c);
-          }
+    std::vector<std::pair<uint64_t, double>> corners{{typical_, 1}};
+    for (size_t k = 0; k < axes_.size() && corners.size() * one->steps() <= kMostSteps; ++k) {
+      std::vector<std::pair<uint64_t, double>> more;
+      for (const auto& [cta, weight] : corners)
+        for (const auto& [position, share] : shares[k])
+          more.emplace_back(axes_[k].moved(cta, position), weight * share);
+      corners = std::move(more);
+    }
+    if (corners.size() * one->steps() <= kMostSteps) {
+      for (const auto& [number, weight] : corners) {
+        ROOFGEN_TRY(const CtaStream* cta, stream(number));
+        const StreamCounts c = count(*cta);
+        for_each_count([&, w = weight](double& sum, double of_cta) { sum += of_cta * w; }, out_.counts, c);
+      }
       return {};
     }
     StreamCounts factor;
     for_each_count([](double& f) { f = 1; }, factor);
-    for (size_t k = 0; k < 3; ++k) {
+    for (size_t k = 0; k < axes_.size(); ++k) {
       StreamCounts sum;
       for (const auto& [position, weight] : shares[k]) {
-        Dim3 where = typical_;
-        where.*kAxes[k] = position;
-        ROOFGEN_TRY(const CtaStream* cta, stream(linear(where)));
+        ROOFGEN_TRY(const CtaStream* cta, stream(axes_[k].moved(typical_, position)));
         const StreamCounts c = count(*cta);
         for_each_count([&, w = weight](double& all, double one_cta) { all += one_cta * w; }, sum, c);
       }
-      const double extent = grid_.*kAxes[k];
+      const double extent = axes_[k].extent;
       for_each_count(
           [&](double& f, double all, double of_typical) {
             if (of_typical > 0) f *= all / (of_typical * extent);
@@ -556,7 +581,7 @@ class LaunchModel::Estimate {
   /// The share of the sectors that the typical CTA reads first which other CTAs of its wave read first, too: of those
   /// at distances of 1, 2, 4, ... CTAs, among which all axes of a grid with extents in powers of two are.
   Result<double> copy_sharing(const CtaStream& typical) {
-    const uint64_t most = sampled_steps(typical), own = linear(typical_);
+    const uint64_t most = sampled_steps(typical), own = typical_;
     const uint64_t wave = std::min(ctas_, static_cast<uint64_t>(m_.sms) * static_cast<uint64_t>(load_.resident));
     sass::Interpreter interpreter(*r_.code, r_.launch);
     ROOFGEN_TRY(const CtaStream first, interpreter.run(own, most));
@@ -580,28 +605,27 @@ class LaunchModel::Estimate {
   /// too, does not depend on that axis: all CTAs along it share the sector. One that only the next CTA reads, too,
   /// belongs to the overlap of neighbours, and counts for one of them.
   Result<void> miss_ratio() {
-    ROOFGEN_TRY(const CtaStream* typical, stream(linear(typical_)));
+    ROOFGEN_TRY(const CtaStream* typical, stream(typical_));
     const Sectors own = sectors_read(*typical);
     const double wave = std::min<double>(out_.ctas, static_cast<double>(m_.sms) * out_.occupancy.ctas_per_sm);
-    struct Axis {
+    struct Neighbours {
       double in_wave, extent;  ///< positions on the axis: within a wave, of the grid
       Sectors next, far;
     };
-    std::vector<Axis> axes;
+    std::vector<Neighbours> axes;
     double before = 1;
-    for (const auto axis : {&Dim3::x, &Dim3::y, &Dim3::z}) {
-      const uint32_t extent = grid_.*axis;
+    for (const Axis& axis : dims_) {
+      const uint32_t extent = axis.extent, own_position = axis.position(typical_);
       const double in_wave = std::min<double>(extent, std::ceil(wave / before));
       before *= extent;
       if (extent < 2) continue;
       const auto neighbour = [&](uint32_t distance) -> Result<Sectors> {
-        Dim3 where = typical_;
-        where.*axis = typical_.*axis + distance < extent ? typical_.*axis + distance
-                                                         : typical_.*axis - std::min(distance, typical_.*axis);
-        ROOFGEN_TRY(const CtaStream* one, stream(linear(where)));
+        const uint32_t position = own_position + distance < extent ? own_position + distance
+                                                                   : own_position - std::min(distance, own_position);
+        ROOFGEN_TRY(const CtaStream* one, stream(axis.moved(typical_, position)));
         return sectors_read(*one);
       };
-      Axis& a = axes.emplace_back(Axis{in_wave, static_cast<double>(extent), {}, {}});
+      Neighbours& a = axes.emplace_back(Neighbours{in_wave, static_cast<double>(extent), {}, {}});
       ROOFGEN_TRY(a.next, neighbour(1));
       ROOFGEN_TRY(a.far, neighbour(std::max(1u, std::min<uint32_t>(extent - 1, static_cast<uint32_t>(in_wave)) / 2)));
     }
@@ -609,24 +633,23 @@ class LaunchModel::Estimate {
       const auto it = set.find(line);
       return it == set.end() ? uint8_t{0} : it->second;
     };
-    const auto distinct = [&](double Axis::*extent) {
+    const auto distinct = [&](double Neighbours::*extent) {
       double sum = 0;
       for (const auto& [line, mask] : own)
         for (uint8_t bit = 1; bit < 16; bit = static_cast<uint8_t>(bit << 1)) {
           if (!(mask & bit)) continue;
           double copies = 1;
-          for (const Axis& a : axes)
+          for (const Neighbours& a : axes)
             if (!(in(a.far, line) & bit)) copies *= in(a.next, line) & bit ? 1 : a.*extent;
           sum += copies;
         }
       return sum;
     };
-    double of_wave = distinct(&Axis::in_wave), of_grid = distinct(&Axis::extent);
+    double of_wave = distinct(&Neighbours::in_wave), of_grid = distinct(&Neighbours::extent);
     // A kernel may divide the index on the only axis into those of several: then a distance says little.
     if (axes.size() == 1) {
       const auto in_wave = static_cast<uint64_t>(wave);
-      const uint64_t middle = linear(typical_),
-                     first = std::min(middle - std::min(middle, in_wave / 2), ctas_ - in_wave);
+      const uint64_t middle = typical_, first = std::min(middle - std::min(middle, in_wave / 2), ctas_ - in_wave);
       ROOFGEN_TRY(const double share, distinct_share(first, in_wave, *typical));
       double sectors = 0;
       for (const auto& [line, mask] : own) sectors += std::popcount(mask);
@@ -644,6 +667,17 @@ class LaunchModel::Estimate {
       per_cta = std::min(per_cta, r_.buffer_bytes / 32 / out_.ctas);
     dram_sectors_per_cta_ = per_cta;
     return {};
+  }
+
+  /// Cycles of each tensor unit in the whole launch, at its highest rate.
+  double busy_tensor_cycles() const {
+    double sum = 0;
+    for (size_t i = 0; i < out_.sm.instructions.size(); ++i) {
+      const sass::Opcode& opcode = *r_.code->instructions[i].opcode;
+      if (opcode.pipe == Pipe::kTensor)
+        sum += out_.sm.instructions[i].pipe * (opcode.action == Action::kProduct ? 1 : m_.tensor_share);
+    }
+    return sum * scale_ * out_.ctas / out_.simulated_ctas / m_.sms / m_.schedulers;
   }
 
   void roofline() {
@@ -681,16 +715,18 @@ class LaunchModel::Estimate {
   sass::Interpreter interpreter_;
   Dim3 grid_;
   uint64_t ctas_;
+  std::array<Axis, 3> dims_;  ///< of the grid
+  std::vector<Axis> axes_;    ///< of more than one position, fastest first
   std::map<uint64_t, CtaStream> streams_;
   SmLoad load_;
   std::optional<LaunchTime> interpreted_;  ///< the time, as far as interpret() knows it
   uint64_t busiest_ = 0;                   ///< CTAs of the SM with the most
   double dram_sectors_per_cta_ = 0;
-  double scale_ = 1;  ///< work of the mean CTA of the grid over that of the simulated ones
-  Dim3 typical_;      ///< a CTA of the largest class
-  std::array<Works, 3> works_;
-  double longest_ = 1;       ///< work of the CTA with the most over that of the typical one
-  double least_cycles_ = 0;  ///< of the longest CTA, alone
+  double scale_ = 1;          ///< work of the mean CTA of the grid over that of the simulated ones
+  uint64_t typical_ = 0;      ///< a CTA of the largest class
+  std::vector<Works> works_;  ///< by axis
+  double longest_ = 1;        ///< work of the CTA with the most over that of the typical one
+  double least_cycles_ = 0;   ///< of the longest CTA, alone
   LaunchTime out_;
 };
 
@@ -702,66 +738,6 @@ LaunchModel::~LaunchModel() = default;
 Result<LaunchTime> LaunchModel::time(const Machine& machine) { return estimate_->time(machine); }
 
 size_t LaunchModel::stream_bytes() const { return estimate_->stream_bytes(); }
-
-namespace {
-
-/// A tensor map in the form that the simulator and the interpreter read.
-std::array<std::byte, sim::kTensorMapBytes> encoded(const TensorMap& map, uint64_t address) {
-  sim::TensorView view;
-  view.address = address;
-  view.rank = static_cast<uint32_t>(map.dims.size());
-  view.element_bytes = static_cast<uint32_t>(size_of(map.dtype));
-  view.swizzle_bytes = static_cast<uint32_t>(map.swizzle_bytes);
-  for (uint32_t d = 0; d < view.rank; ++d) {
-    view.dims[d] = map.dims[d];
-    view.box[d] = map.box[d];
-    if (d) view.strides[d] = map.stride_bytes[d - 1];
-  }
-  std::array<std::byte, sim::kTensorMapBytes> out{};
-  view.encode(out.data());
-  return out;
-}
-
-}  // namespace
-
-sass::StreamLaunch stream_launch(const Launch& launch, const ReadBuffer& read) {
-  // Far above any offset in a buffer, far below the range of local memory (kLocalLines).
-  constexpr uint64_t kFirstBuffer = uint64_t{0x7} << 40, kApart = uint64_t{1} << 38;
-  sass::StreamLaunch out;
-  out.grid = launch.grid;
-  out.block = launch.block;
-  out.dynamic_smem = launch.smem_bytes;
-  out.cluster = launch.cluster;
-  std::vector<std::string> buffers;
-  const auto pass = [&](const void* from, size_t bytes, size_t align) {
-    out.params.resize((out.params.size() + align - 1) / align * align);
-    const auto* begin = static_cast<const std::byte*>(from);
-    out.param_places.emplace_back(out.params.size(), bytes);
-    out.params.insert(out.params.end(), begin, begin + bytes);
-  };
-  for (const Arg& a : launch.args) {
-    if (a.map) {
-      const uint64_t address = kFirstBuffer + buffers.size() * kApart;
-      buffers.push_back(a.name);
-      const std::array<std::byte, sim::kTensorMapBytes> descriptor = encoded(*a.map, address);
-      pass(descriptor.data(), descriptor.size(), 64);
-    } else if (a.is_buffer) {
-      const uint64_t address = kFirstBuffer + buffers.size() * kApart;
-      buffers.push_back(a.name);
-      pass(&address, sizeof address, sizeof address);
-    } else if (!a.data.empty()) {
-      pass(a.data.data(), a.data.size(), 8);
-    } else {
-      pass(&a.bits, a.bytes, a.bytes);
-    }
-  }
-  if (read)
-    out.read = [buffers = std::move(buffers), read](uint64_t address, std::span<std::byte> to) {
-      const uint64_t at = address - kFirstBuffer;
-      return address >= kFirstBuffer && at / kApart < buffers.size() && read(buffers[at / kApart], at % kApart, to);
-    };
-  return out;
-}
 
 Result<LaunchTime> launch_time(const Device& device, const Machine& machine, LaunchRequest request) {
   return LaunchModel(device, std::move(request)).time(machine);

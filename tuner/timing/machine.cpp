@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tuner/timing/sm_model.h"
@@ -38,10 +39,10 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.arch = d.arch;
   m.sms = static_cast<int>(d.at("sms"));
   m.clock_hz = 1e6 * (sm_mhz > 0 ? sm_mhz : d.at("clock_fp32_mhz"));
-  m.power_limited_hz = sm_mhz > 0 ? m.clock_hz : 1e6 * d.at("clock_sustained_mhz");
   m.launch_s = 1e-6 * d.at("launch_us");
   const int arch = static_cast<int>(d.at("arch"));
   const auto cell = [&](const std::string& name, double otherwise) { return d.has(name) ? d.at(name) : otherwise; };
+  m.tensor_hz = sm_mhz > 0 ? m.clock_hz : 1e6 * cell("clock_wgmma_mhz", d.at("clock_sustained_mhz"));
   // A pipe of n lanes an SM has n / 4 in each scheduler's part.
   const auto cycles = [&](double lanes) { return 32.0 * m.schedulers / lanes; };
   const auto at = [&](sass::Pipe p) -> double& { return m.interval[static_cast<size_t>(p)]; };
@@ -102,6 +103,11 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.dram_bytes_per_cycle = 1e9 * d.at("dram_sustained_gb_s") / m.clock_hz;
   m.l2_bytes = d.at("l2_bytes");
   return m;
+}
+
+double clock_of(const Machine& m, double tensor_share) {
+  // Power goes with the share, with the clock, and with the square of the voltage, which goes with the clock.
+  return std::min(m.clock_hz, m.tensor_hz / std::cbrt(std::max(tensor_share, 1e-3)));
 }
 
 Machine at_clock(Machine m, double hz) {

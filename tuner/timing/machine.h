@@ -14,9 +14,9 @@ struct Machine {
   std::string device, arch;
   int sms = 0;
   int schedulers = 4;
-  double clock_hz = 0;          ///< of a kernel that does not reach the power limit
-  double power_limited_hz = 0;  ///< of one that does
-  double tensor_share = 1;      ///< rate of the tensor unit with mma.sync, of its highest
+  double clock_hz = 0;      ///< of a kernel that does not reach the power limit
+  double tensor_hz = 0;     ///< where the tensor units multiply in every cycle, at the power limit
+  double tensor_share = 1;  ///< rate of the tensor unit with mma.sync, of its highest
   double launch_s = 0;
 
   /// Cycles that a warp instruction occupies its pipe of one scheduler.
@@ -63,11 +63,14 @@ struct Machine {
 /// Shared memory of an SM in which `bytes` fit: it takes some sizes only, and the rest of the unified memory is L1.
 double carve_out(const Machine& machine, double bytes);
 
+/// The clock of a kernel whose tensor units multiply in a share of all cycles.
+double clock_of(const Machine& machine, double tensor_share);
+
 /// The same machine at another clock: L2 and DRAM give as many bytes a second.
 Machine at_clock(Machine machine, double hz);
 
-/// The machine of a device at `sm_mhz`, whatever the kernel; 0: at its two clocks. Errors: Exit::kUnavailable, naming
-/// the missing cell.
+/// The machine of a device at `sm_mhz`, whatever the kernel; 0: at a clock that depends on the kernel. Errors:
+/// Exit::kUnavailable, naming the missing cell.
 Result<Machine> machine_of(const Device& device, double sm_mhz = 0);
 
 }  // namespace roofgen::timing

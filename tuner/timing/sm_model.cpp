@@ -74,8 +74,9 @@ struct Cta {
   std::vector<int> warps;
   std::array<Barrier, 16> barriers;
   std::map<uint32_t, Phases> phases;
-  size_t at_cluster = 0;        ///< arrivals of warps at the cluster's barrier
-  double cluster_released = 0;  ///< the last time that all were there
+  size_t at_cluster = 0;        ///< warps that have arrived at the cluster's barrier in its present phase
+  size_t cluster_phases = 0;    ///< that have ended
+  double cluster_released = 0;  ///< the end of the last one
 };
 
 /// A copy to shared memory in the tensor copy engine.
@@ -336,13 +337,16 @@ class Sm {
     return false;
   }
 
-  /// The barrier of a cluster: all CTAs do alike, so that the others arrive when this one does.
-  void arrive_at_cluster(Cta& cta, double now) {
-    if (++cta.at_cluster % cta.warps.size() != 0) return;
-    cta.cluster_released = now + m_.cluster_cycles;
+  /// Ends the phase of the cluster's barrier if all warps that have not ended are there. All CTAs do alike, so that the
+  /// others arrive when this one does.
+  void complete_cluster(Cta& cta, double at) {
+    if (cta.at_cluster == 0 || cta.at_cluster < static_cast<size_t>(cta.live)) return;
+    cta.at_cluster = 0;
+    ++cta.cluster_phases;
+    cta.cluster_released = at + m_.cluster_cycles;
     for (const int id : cta.warps) {
       Warp& w = warps_[static_cast<size_t>(id)];
-      if (w.waits_at == kAtCluster) wake(w, now + m_.cluster_cycles, Stall::kBarrier);
+      if (w.waits_at == kAtCluster) wake(w, cta.cluster_released, Stall::kBarrier);
     }
   }
 
@@ -384,6 +388,7 @@ class Sm {
     } else {
       for (size_t b = 0; b < cta.barriers.size(); ++b)
         if (cta.barriers[b].arrived) complete(cta, b, at);
+      complete_cluster(cta, at);
     }
   }
 
@@ -495,10 +500,14 @@ class Sm {
       w.waits_at = kAtProducts;
       w.waits_for = static_cast<uint32_t>(f.groups_left);
     }
-    if (f.action == Action::kClusterArrive) arrive_at_cluster(ctas_[static_cast<size_t>(w.cta)], now);
-    if (f.action == Action::kClusterWait) {
+    if (f.action == Action::kClusterArrive) {
       Cta& cta = ctas_[static_cast<size_t>(w.cta)];
-      if (++w.cluster_waits * cta.warps.size() > cta.at_cluster)
+      ++cta.at_cluster;
+      complete_cluster(cta, now);
+    }
+    if (f.action == Action::kClusterWait) {
+      const Cta& cta = ctas_[static_cast<size_t>(w.cta)];
+      if (++w.cluster_waits > cta.cluster_phases)
         w.waits_at = kAtCluster;
       else if (cta.cluster_released > w.ready)
         w.ready = cta.cluster_released, w.why = Stall::kBarrier, w.producer = step.index;

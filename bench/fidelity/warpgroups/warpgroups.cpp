@@ -354,8 +354,9 @@ timing::LaunchTime timed(const Measured& m) {
 
 void print_measured(const std::string& folder, bool with_reasons) {
   fmt::print(
-      "| problem | schedule | measured us | event us | interval us | event error | interval error | SM clock | "
-      "tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+      "| problem | schedule | measured us | event us | interval us | event error | interval error | SM clock | rule | "
+      "tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  const timing::Machine machine = need(timing::machine_of(need(load_device(DataFiles{}, "h100-sxm"))));
   std::vector<double> errors, modelled, measured;
   for (const Measured& m : measured_in(folder)) {
     const timing::LaunchTime t = timed(m);
@@ -366,9 +367,11 @@ void print_measured(const std::string& folder, bool with_reasons) {
             ? fmt::format("GEMM {}", dim("M"))
             : fmt::format("attention d {}, {}{}", dim("d"), dim("L"),
                           m.problem.flags.count("causal") && m.problem.flags.at("causal") ? " causal" : "");
-    fmt::print("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} % | {:+.1f} % | {:.0f} MHz | {:.0f} % |\n", problem,
-               m.text, m.us, 1e6 * t.event_s, 1e6 * t.interval_s, error(t.event_s), error(t.interval_s), m.clock_mhz,
-               tensor_share(t));
+    // The clock that the model would choose if the kernel took as long as measured.
+    const double rule = timing::clock_of(machine, t.tensor_flops / t.tensor_peak_flops / (1e-6 * m.us)) / 1e6;
+    fmt::print("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} % | {:+.1f} % | {:.0f} MHz | {:.0f} MHz | {:.0f} % |\n",
+               problem, m.text, m.us, 1e6 * t.event_s, 1e6 * t.interval_s, error(t.event_s), error(t.interval_s),
+               m.clock_mhz, rule, tensor_share(t));
     if (with_reasons) explain(t);
     std::fflush(stdout);
     if (m.problem.op != "gemm" || dim("M") != 4096) continue;
