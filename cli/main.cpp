@@ -34,6 +34,8 @@ const std::vector<Subcommand>& subcommands() {
       {"model", "estimate a whole transformer: per operator and in total, by batch and cache length", declare_model},
       {"devices", "the catalogue: ceilings, bandwidths and the source of each number", declare_devices},
       {"roofline", "all ceilings of a device, with operators placed on them", declare_roofline},
+      {"replay", "replay searches on recorded tuning spaces, to compare strategies without compiler and GPU",
+       declare_replay},
       {"report", "print a saved result again, as text or page", declare_report},
       {"doctor", "list the components found: NVRTC, driver, GPU, directories", declare_doctor},
   };

@@ -10,7 +10,7 @@
 #include "runtime/executor.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/search/store.h"
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 #include "tuner/tune.h"
 
 namespace roofgen::cli {

@@ -118,7 +118,7 @@ Kernel::Kernel(const Tools& tools, std::shared_ptr<const Search> search, size_t 
                std::vector<Kernel*> before)
     : tools_(tools), search_(std::move(search)), name_(std::move(name)), before_(std::move(before)) {
   const StagePlan& plan = search_->plan().stages[stage];
-  legal_ = plan.space.points[plan.space.preset];
+  legal_ = plan.points[*plan.space.preset];
   candidate_ = {plan.variant, plan.index, legal_.schedule, {}};
 }
 Kernel::~Kernel() = default;

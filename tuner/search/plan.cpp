@@ -151,8 +151,8 @@ class Planner {
       StagePlan plan;
       plan.variant = &v;
       plan.index = i;
-      ROOFGEN_TRY(plan.space, legal_points(v, v.stages[i]));
-      if (plan.space.points.empty()) {
+      ROOFGEN_CHECK(find_points(plan));
+      if (plan.points.empty()) {
         unavailable("constraint", fmt::format("every point of {} is illegal, {} because of {}", v.stages[i].name,
                                               preset_reason_.empty() ? "the last" : "the default schedule",
                                               preset_reason_.empty() ? last_reason_ : preset_reason_));
@@ -165,15 +165,15 @@ class Planner {
     return {};
   }
 
-  Result<SearchSpace> legal_points(const Variant& variant, const Stage& stage) {
-    SearchSpace out;
-    out.params = stage.params;
+  /// Fills the plan's points and its space.
+  Result<void> find_points(StagePlan& out) {
+    const Variant& variant = *out.variant;
+    const Stage& stage = out.stage();
     std::vector<Schedule> points = enumerate(variant, stage, options_.pins);
     plan_.considered += points.size();
     ROOFGEN_TRY(const Schedule preset, default_schedule(variant, stage, plan_.scope, options_.pins));
     ROOFGEN_TRY(StagePoints real, StagePoints::of(variant, stage, plan_.scope));
     ROOFGEN_TRY(StagePoints reduced, StagePoints::of(variant, stage, reduced_scope_));
-    bool preset_legal = false;
     preset_reason_.clear();
     for (Schedule& s : points) {
       const bool is_preset = s.params == preset.params;
@@ -200,15 +200,37 @@ class Planner {
         continue;
       }
       if (is_preset) {
-        out.preset = out.points.size();
-        preset_legal = true;
+        out.space.preset = out.points.size();
       }
-      out.predicted.push_back(predicted->seconds);
+      out.space.predicted.push_back(predicted->seconds);
       out.points.push_back(std::move(legal));
     }
-    const auto fastest = std::min_element(out.predicted.begin(), out.predicted.end());
-    if (!preset_legal && !out.points.empty()) out.preset = static_cast<size_t>(fastest - out.predicted.begin());
-    return out;
+    const std::vector<double>& times = out.space.predicted;
+    if (!out.space.preset && !times.empty())
+      out.space.preset = static_cast<size_t>(std::ranges::min_element(times) - times.begin());
+    out.space.points = point_space(stage.params, out.points);
+    return {};
+  }
+
+  /// The values of an axis are those of the points: `--set` and defaults may give others than the parameter's own.
+  static PointSpace point_space(const std::vector<Param>& params, const std::vector<Legal>& points) {
+    std::vector<Axis> axes;
+    std::vector<uint16_t> rows(points.size() * params.size());
+    for (size_t i = 0; i < params.size(); ++i) {
+      std::map<ParamValue, uint16_t> places;
+      for (const Legal& legal : points) places.try_emplace(legal.schedule.params[i].second);
+      Axis axis{params[i].name, {}, {}};
+      for (auto& [value, place] : places) {
+        place = static_cast<uint16_t>(axis.size());
+        axis.labels.push_back(to_string(value));
+        if (const auto* number = std::get_if<int64_t>(&value)) axis.numbers.push_back(static_cast<double>(*number));
+      }
+      if (axis.numbers.size() < axis.size()) axis.numbers.clear();
+      for (size_t point = 0; point < points.size(); ++point)
+        rows[point * params.size() + i] = places.at(points[point].schedule.params[i].second);
+      axes.push_back(std::move(axis));
+    }
+    return PointSpace(std::move(axes), std::move(rows));
   }
 
   /// Why the reduced problem cannot stand for the real one at this point: the point is illegal there, or the source
@@ -253,12 +275,12 @@ class Planner {
       StagePlan* neediest = nullptr;
       const auto filled = [](const StagePlan& p) { return p.share * p.variant->stages.size(); };
       for (StagePlan& p : plan_.stages)
-        if (p.share < p.space.points.size() && (!neediest || filled(p) < filled(*neediest))) neediest = &p;
+        if (p.share < p.points.size() && (!neediest || filled(p) < filled(*neediest))) neediest = &p;
       if (!neediest) break;
       ++neediest->share;
     }
     for (StagePlan& p : plan_.stages) {
-      if (plan_.strategy->exhaustive) p.share = p.space.points.size();
+      if (plan_.strategy->exhaustive) p.share = p.points.size();
       p.most = plan_.strategy->exhaustive ? p.share : kTriesEach * p.share;
     }
   }

@@ -9,7 +9,7 @@
 
 #include "roofline/work.h"
 #include "tuner/search/run.h"
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 
 namespace roofgen {
 
@@ -18,7 +18,8 @@ namespace roofgen {
 struct StagePlan {
   const Variant* variant = nullptr;
   size_t index = 0;
-  SearchSpace space;
+  std::vector<Legal> points;  ///< as in `space`
+  SearchSpace space;          ///< predicted by the closed-form prior
   size_t share = 1, most = 1;
   const Stage& stage() const { return variant->stages[index]; }
 };

@@ -34,7 +34,7 @@ class TrialRun {
                                                                 [](const Task& t) { return t.verified(); }));
         const size_t share = plan_.stages[s].share;
         if (defaults) {
-          ROOFGEN_CHECK(add_task(s, plan_.stages[s].space.preset, round));
+          ROOFGEN_CHECK(add_task(s, *plan_.stages[s].space.preset, round));
         } else if (verified < share) {
           ROOFGEN_CHECK(ask(s, share - verified, round));
         }
@@ -61,7 +61,7 @@ class TrialRun {
 
   Result<void> add_task(size_t stage, size_t point, std::vector<Task*>& round) {
     const StagePlan& plan = plan_.stages[stage];
-    const Legal& legal = plan.space.points[point];
+    const Legal& legal = plan.points[point];
     Task task;
     task.point = point;
     task.candidate = {plan.variant, plan.index, legal.schedule, {}};
@@ -83,10 +83,11 @@ class TrialRun {
   }
 
   TrialResult result_of(const Task& task) const {
-    if (task.rejected) return {task.rejected->stage, 0, Origin::kModel};
+    if (task.rejected) return {.failed = true};
     const KernelReport report = kernel_report(run_, plan_, task, *task.evaluation);
-    if (report.counted || !run_.context.gpu) return {"", report.seconds, Origin::kModel};
-    return {"", 1e-9 * task.evaluation->measured_ns.value_or(0), run_.context.gpu->origin()};
+    // Without counts, the time of the one launch that the GPU ran.
+    const bool counted = report.counted || !run_.context.gpu;
+    return {.seconds = counted ? report.seconds : 1e-9 * task.evaluation->measured_ns.value_or(0)};
   }
 
   // ---- One round -------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "tuner/search/kernel_timer.h"
-#include "tuner/search/strategy.h"
+#include "tuner/strategy/strategy.h"
 #include "tuner/verify/verify.h"
 #include "tuner/whatif/subject.h"
 

@@ -1,0 +1,97 @@
+#include "tuner/strategy/gaussian_process.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/search/spaces.h"
+#include "tuner/strategy/random.h"
+
+namespace roofgen::gaussian_process_test {
+
+namespace {
+
+struct Sample {
+  RecordedSpace space = tile_space();
+  std::vector<size_t> points;
+  std::vector<double> values;
+  explicit Sample(size_t n, uint64_t seed = 1) {
+    Random random(seed);
+    while (points.size() < n) {
+      const size_t point = random.below(space.results.size());
+      if (space.results[point].failed || std::ranges::count(points, point)) continue;
+      points.push_back(point);
+      values.push_back(std::log(space.results[point].seconds));
+    }
+  }
+};
+
+}  // namespace
+
+TEST(GaussianProcess, PassesThroughItsObservations) {
+  Sample sample(30);
+  GaussianProcess process(sample.space.space.points);
+  for (const size_t point : sample.points) process.add(point);
+  process.set_candidates(sample.points);
+  GaussianProcess::Prediction prediction;
+  process.predict(sample.values, prediction);
+  for (size_t i = 0; i < sample.points.size(); ++i) {
+    EXPECT_NEAR(prediction.mean[i], sample.values[i], 0.1);
+    EXPECT_LT(prediction.deviation[i], 0.1);
+  }
+}
+
+TEST(GaussianProcess, AFitPredictsOtherPointsBetterThanTheirMean) {
+  Sample sample(60), others(60, 2);
+  GaussianProcess process(sample.space.space.points);
+  for (const size_t point : sample.points) process.add(point);
+  process.set_candidates(others.points);
+  EXPECT_EQ(process.fit(sample.points, {sample.values}), 0u);
+  GaussianProcess::Prediction prediction;
+  process.predict(sample.values, prediction);
+  double mean = 0, error = 0, spread = 0;
+  for (const double value : others.values) mean += value / 60;
+  for (size_t i = 0; i < 60; ++i) {
+    error += std::pow(prediction.mean[i] - others.values[i], 2);
+    spread += std::pow(mean - others.values[i], 2);
+  }
+  EXPECT_LT(error, spread / 10);
+}
+
+// The factors are extended one observation at a time, cut back and rebuilt: all ways lead to the same prediction.
+TEST(GaussianProcess, TheOrderOfCallsDoesNotShow) {
+  Sample sample(25), others(40, 3);
+  GaussianProcess a(sample.space.space.points), b(sample.space.space.points);
+  for (const size_t point : sample.points) a.add(point);
+  a.set_candidates(others.points);
+  b.set_candidates({others.points.begin() + 1, others.points.begin() + 40});
+  for (const size_t point : sample.points) b.add(point);
+  for (const size_t point : {others.points[5], others.points[6]}) b.add(point);
+  b.keep(sample.points.size());
+  b.replace_candidate(7, others.points[0]);
+  GaussianProcess::Prediction left, right;
+  a.predict(sample.values, left);
+  b.predict(sample.values, right);
+  EXPECT_NEAR(left.mean[0], right.mean[7], 1e-4);
+  EXPECT_NEAR(left.deviation[0], right.deviation[7], 1e-4);
+  EXPECT_NEAR(left.mean[20], right.mean[19], 1e-4);
+  EXPECT_NEAR(left.deviation[20], right.deviation[19], 1e-4);
+}
+
+TEST(GaussianProcess, TakesTheLikelierOfTwoAlternatives) {
+  Sample sample(40);
+  std::vector<double> noise;
+  Random random(9);
+  for (size_t i = 0; i < 40; ++i) noise.push_back(random.unit());
+  GaussianProcess process(sample.space.space.points);
+  double mean = 0, spread = 0, wanted = 0, noise_mean = 0;
+  for (size_t i = 0; i < 40; ++i) mean += sample.values[i] / 40, noise_mean += noise[i] / 40;
+  for (size_t i = 0; i < 40; ++i) {
+    spread += std::pow(noise[i] - noise_mean, 2);
+    wanted += std::pow(sample.values[i] - mean, 2);
+  }
+  for (double& value : noise) value *= std::sqrt(wanted / spread);  // of equal variance
+  EXPECT_EQ(process.fit(sample.points, {noise, sample.values}), 1u);
+}
+
+}  // namespace roofgen::gaussian_process_test

@@ -1,0 +1,37 @@
+// Replays searches on recorded spaces: no compiler and no GPU takes part.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tuner/replay/recorded.h"
+
+namespace roofgen {
+
+struct ReplayOptions {
+  const StrategyKind* strategy = nullptr;
+  std::vector<size_t> evals;  ///< numbers of evaluations at which the best time is looked at, ascending
+  size_t seeds = 100;         ///< searches, with the seeds 1, 2, ...
+  int jobs = 1;               ///< searches that run at a time; the result is the same
+};
+
+/// After a number of evaluations. A failed point takes one. A search that has found nothing yet counts as a fraction
+/// of 0.
+struct ReplayPoint {
+  size_t evals = 0;
+  double fraction = 0;        ///< of the optimum, best time recorded / best time found: mean over the seeds
+  double standard_error = 0;  ///< of that mean
+  double random = 0;          ///< the mean of random sampling without replacement, exact
+  /// P_t of Willemsen et al. 2025 ("A methodology for comparing optimization algorithms for auto-tuning"): 0 as random
+  /// sampling, 1 at the optimum, by mean times.
+  double score = 0;
+};
+
+struct SearchReplay {
+  std::vector<ReplayPoint> points;
+  double seconds_per_evaluation = 0;  ///< processor time of the strategy
+};
+
+SearchReplay replay_search(const RecordedSpace& space, const ReplayOptions& options);
+
+}  // namespace roofgen

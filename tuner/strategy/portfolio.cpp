@@ -1,0 +1,53 @@
+// Several strategies that share all results.
+#include <algorithm>
+#include <array>
+
+#include "tuner/strategy/history.h"
+#include "tuner/strategy/kinds.h"
+
+namespace roofgen {
+namespace {
+
+/// Most turns are the surrogate's. Where its picks are no better than the others', as in spaces whose times follow no
+/// smooth function, the others have the larger share. They see the results of all.
+class Portfolio final : public Strategy {
+ public:
+  Portfolio(const SearchSpace& space, uint64_t seed)
+      : history_(space.points.size()),
+        members_{surrogate(space, seed), local_search(space, seed + 1), genetic(space, seed + 2)} {}
+
+  std::vector<size_t> ask(size_t n) override {
+    std::vector<size_t> out;
+    while (out.size() < n) {
+      const size_t turn = turns_++;
+      Strategy& member = *members_[turn < kSettled || turn % kOthers != 0 ? 0 : 1 + turn / kOthers % 2];
+      const std::vector<size_t> points = member.ask(1);
+      if (points.empty()) break;
+      // Another member may have asked for the point in this round.
+      if (history_.taken(points[0])) continue;
+      history_.take(points[0]);
+      out.push_back(points[0]);
+    }
+    return out;
+  }
+
+  void tell(size_t point, const TrialResult& result) override {
+    history_.tell(point, result);
+    for (const std::unique_ptr<Strategy>& member : members_) member->tell(point, result);
+  }
+
+ private:
+  static constexpr size_t kSettled = 20, kOthers = 16;
+
+  History history_;
+  std::array<std::unique_ptr<Strategy>, 3> members_;
+  size_t turns_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> portfolio(const SearchSpace& space, uint64_t seed) {
+  return std::make_unique<Portfolio>(space, seed);
+}
+
+}  // namespace roofgen
