@@ -1,8 +1,8 @@
 // Stores results by TMA. A warp writes its tiles of 16 x 8 elements to shared memory, a slab of 128 bytes of columns at
-// a time, and one lane issues the copies of the slab to global memory. The warp's area has kSlots slabs, used in turn: a
-// copy reads one while the warp fills the next. A slab is MT pieces of 16 rows of 128 bytes, with the swizzle of 128
-// bytes. kPairBytes: of the results that a lane has of two columns of a tile. kMatrices: these are two elements of 16 bits,
-// which stmatrix writes. The area begins at a multiple of 1024 bytes. Needs lib/tensor_copy.cuh.
+// a time, and one lane issues the copies of the slab to global memory. The warp's area has kSlots slabs, used in turn:
+// a copy reads one while the warp fills the next. A slab is MT pieces of 16 rows of 128 bytes, with the swizzle of 128
+// bytes. kPairBytes: of the results that a lane has of two columns of a tile. kMatrices: these are two elements of 16
+// bits, which stmatrix writes. The area begins at a multiple of 1024 bytes. Needs lib/tensor_copy.cuh.
 
 /// Writes four matrices of 8 x 8 elements of 16 bits. Lane l gives the address of row l % 8 of matrix l / 8; register q
 /// of lane l has row l / 4, columns 2 (l % 4) and the next, of matrix q.
@@ -74,7 +74,8 @@ struct TensorStage {
       } else if (lane % 8 * 16 < bytes) {
         for (int row = lane / 8; row < here; row += 4)
           *reinterpret_cast<uint4*>(to + (kTileRows * i + row) * row_bytes + lane % 8 * 16) =
-              *reinterpret_cast<const uint4*>(area + slab<j>() + i * kPieceBytes + row * 128 + (lane % 8 ^ row % 8) * 16);
+              *reinterpret_cast<const uint4*>(area + slab<j>() + i * kPieceBytes + row * 128 +
+                                              (lane % 8 ^ row % 8) * 16);
       }
     }
     if (lane == 0) tensor_store_commit();

@@ -20,6 +20,7 @@ struct Case {
   int products;  ///< of one batch: between two waits, by one warpgroup
   int registers;
   int batches = 1;  ///< of a stage
+  std::string variant = "warpgroup";
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -34,6 +35,12 @@ Pins by_tma(Pins out) {
   return out;
 }
 
+/// Persistent CTAs.
+Pins walking(Pins out) {
+  out["persistent"] = true;
+  return out;
+}
+
 class WarpgroupCode : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
@@ -42,7 +49,7 @@ class WarpgroupCode : public testing::TestWithParam<Case> {
   static Result<Binary> binary() {
     const Case& c = GetParam();
     ROOFGEN_TRY(const Problem problem, gemm(c.problem));
-    ROOFGEN_TRY(std::vector<Compiled> all, compile({problem, "warpgroup", {{"gemm", c.pins}}, {}, {}}));
+    ROOFGEN_TRY(std::vector<Compiled> all, compile({problem, c.variant, {{"gemm", c.pins}}, {}, {}}));
     return std::move(all.at(0).binary);
   }
 };
@@ -106,6 +113,24 @@ INSTANTIATE_TEST_SUITE_P(
              4,
              168},
         Case{"tma_store_of_two_tiles_of_rows", {kSide, kSide, kSide}, by_tma(pins({{"BM", 256}, {"BN", 128}})), 8, 168},
+        Case{"persistent",
+             {kSide, kSide, kSide},
+             walking(by_tma(pins({{"BM", 128}, {"BN", 256}, {"stages", 4}}))),
+             4,
+             168},
+        Case{"persistent_cluster", {kSide, kSide, kSide}, walking(by_tma(pins({{"BN", 256}, {"cluster", 2}}))), 4, 168},
+        Case{"persistent_gated",
+             {kSide, kSide, kSide, DType::kBf16, "acc", "row", "col", "silu"},
+             walking(by_tma(pins({{"BM", 128}, {"BN", 256}}))),
+             4,
+             168},
+        Case{"stream_k",
+             {kSide, kSide, kSide},
+             by_tma(pins({{"BM", 128}, {"BN", 256}, {"stages", 4}})),
+             4,
+             168,
+             1,
+             "warpgroup_stream_k"},
         Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 128},
         Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"block_scales", block_scaled(kSide, kSide, kSide), pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
@@ -140,11 +165,6 @@ Pins pingpong(int64_t groups, int64_t wide) {
 
 Pins with(Pins out, std::initializer_list<std::pair<const char*, int64_t>> values) {
   for (const auto& [name, value] : values) out[name] = value;
-  return out;
-}
-/// Persistent CTAs.
-Pins walking(Pins out) {
-  out["persistent"] = true;
   return out;
 }
 Pins turns(Pins out) {
@@ -280,16 +300,15 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     StreamK, WarpgroupGemm,
     testing::Values(of_few_ctas("uneven", {250, 320, 328}, narrow({}), 3, kStreamK),
-                    of_few_ctas("less_tiles_than_two_waves", {130, 200, 656}, narrow({}), 7, kStreamK),
+                    of_few_ctas("one_round_and_a_part", {130, 200, 656}, narrow({}), 7, kStreamK),
                     of_few_ctas("two_groups", {300, 320, 328},
                                 pins({{"BM", 128}, {"BN", 64}, {"groups", 2}, {"stages", 3}}), 4, kStreamK),
-                    of_few_ctas("many_ctas_for_a_tile", {130, 72, 2056}, narrow({}), 2, kStreamK),
+                    of_few_ctas("long_k", {130, 200, 2056}, narrow({}), 5, kStreamK),
                     of_few_ctas("nothing_left", {192, 256, 200}, narrow({}), 4, kStreamK),
                     of_few_ctas("tma_store", {250, 392, 328}, by_tma(narrow({})), 5, kStreamK),
                     of_few_ctas("gelu", {200, 320, 328, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, narrow({}),
                                 3, kStreamK),
                     of_few_ctas("taking_turns", {250, 320, 328}, turns(narrow({{"groups", 2}})), 3, kStreamK),
-                    of_few_ctas("cluster", {250, 320, 328}, narrow({{"cluster", 2}, {"group", 2}}), 4, kStreamK),
                     of_few_ctas("int8", {250, 320, 656, DType::kInt8}, narrow({}), 3, kStreamK),
                     of_few_ctas("block_scales", block_scaled(250, 320, 656), narrow({}), 3, kStreamK)),
     [](const auto& test) { return test.param.name; });
@@ -306,8 +325,10 @@ TEST(WarpgroupPersistent, RandomShapesAreRight) {
     if (pick(0, 1)) pins = by_tma(std::move(pins));
     if (pick(0, 2) == 0) pins = turns(with(std::move(pins), {{"groups", 2}}));
     if (shape.K < 256) pins["stages"] = int64_t{2};
-    Request request{*gemm(shape), round % 2 ? kStreamK : "warpgroup", {{"gemm", pins}}, InputPattern::kNormal, {}};
-    request.sms = pick(1, 9);
+    const int64_t sms = pick(1, 9), tiles = (shape.M + 63) / 64 * ((shape.N + 63) / 64);
+    Request request{
+        *gemm(shape), round % 2 && tiles > sms ? kStreamK : "warpgroup", {{"gemm", pins}}, InputPattern::kNormal, {}};
+    request.sms = sms;
     request.order = static_cast<uint64_t>(round);
     const auto runs = run(request);
     ASSERT_TRUE(runs) << to_string(runs.error());
@@ -486,6 +507,20 @@ INSTANTIATE_TEST_SUITE_P(
                by_tma(narrow({})), CaughtBy::kComparison},
         Mutant{"stmatrix_rows_exchanged", kStage, "words[0][0], words[0][1],", "words[0][1], words[0][0],",
                by_tma(narrow({})), CaughtBy::kComparison},
+        Mutant{"pairs_without_swizzle",
+               kStage,
+               "(byte / 16 ^ row) * 16",
+               "byte / 16 * 16",
+               by_tma(narrow({{"BN", 128}})),
+               CaughtBy::kComparison,
+               {250, 400, 328, DType::kBf16, "acc", "row", "col", "silu"}},
+        Mutant{"pairs_of_the_upper_rows",
+               kStage,
+               "half * 1024",
+               "0",
+               by_tma(narrow({{"BN", 128}})),
+               CaughtBy::kEither,
+               {250, 400, 328, DType::kBf16, "acc", "row", "col", "silu"}},
         Mutant{"slab_of_the_next_columns", kEpilogue, "n0 + 8 * (j + 1 - Stage::kTiles)", "n0 + 8 * (j + 1)",
                by_tma(narrow({})), CaughtBy::kEither},
         Mutant{"part_not_promoted", kKernel, "promote(c[i], part{{", "if (step == 0) promote(c[i], part{{", narrow({}),

@@ -447,6 +447,21 @@ TEST(GroupedGemmOp, TheReferenceOfATokenIsTheWeightedSumOfItsRows) {
 
 // ---- Mutants ---------------------------------------------------------------------------------------
 
+TEST(GroupedGemm, RowsAtTheEndOfAnExpertAreStoredByTheWarp) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto problem = grouped({"70,0,1,40", 136, 72});
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  for (const auto& [from, to] :
+       {std::pair{"here >= 16", "here > 0"}, std::pair{"row < here;", "row < here - 1;"},
+        std::pair{"lane % 8 * 16 < bytes", "bytes > 0"}, std::pair{"row % 8) * 16);", "0) * 16);"}})
+    expect_caught(run({*problem,
+                       "warpgroup",
+                       {{"grouped_gemm", by_tma(narrow())}},
+                       InputPattern::kNormal,
+                       {{"lib/tensor_stage.cuh", from, to}}}),
+                  CaughtBy::kEither, 1.9);
+}
+
 struct Mutant {
   std::string name, file, from, to;
   std::string variant = "warpgroup";

@@ -53,9 +53,8 @@ uint32_t persistent_ctas(const Launch& launch, const Extent& extent, bool whole)
   const uint32_t cluster = launch.cluster.x;
   if (!whole) return tiles;
   if (tiles > launch.grid.x) return launch.grid.x;
-  uint32_t ctas = std::max(1u, tiles / 2 / cluster) * cluster;
-  if (tiles % ctas == 0 && ctas > cluster) ctas -= cluster;
-  return ctas;
+  const uint32_t half = std::max(1u, tiles / 2 / cluster) * cluster;
+  return tiles % half == 0 && half + cluster < tiles ? half + cluster : half;
 }
 
 /// Seed of the order of CTAs and warps.
