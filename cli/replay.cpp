@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kMostEvals = 1'000'000;
 
-struct Flags {
+struct ReplayFlags {
   std::vector<std::string> files;
   std::string strategy = "portfolio", evals = "10,25,50,100,200";
   int seeds = 100, jobs = 0;
@@ -46,7 +46,7 @@ struct Replayed {
   SearchReplay replay;
 };
 
-std::string text(const std::vector<Replayed>& all, const Flags& flags) {
+std::string replay_text(const std::vector<Replayed>& all, const ReplayFlags& flags) {
   std::string out;
   for (const Replayed& r : all) {
     const RecordedSpace& space = r.space;
@@ -79,7 +79,7 @@ std::string text(const std::vector<Replayed>& all, const Flags& flags) {
   return out + table.str();
 }
 
-std::string json(const std::vector<Replayed>& all, const Flags& flags) {
+std::string replay_json(const std::vector<Replayed>& all, const ReplayFlags& flags) {
   Json spaces = Json::array(), mean = Json::object();
   for (const Replayed& r : all) {
     Json fraction, error, random, score;
@@ -103,14 +103,14 @@ std::string json(const std::vector<Replayed>& all, const Flags& flags) {
                       {"random_fraction_of_optimum", random},
                       {"score", score}});
   }
-  return json_document({{"schema", "roofgen.search-replay.1"},
-                        {"strategy", flags.strategy},
-                        {"seeds", flags.seeds},
-                        {"mean_fraction_of_optimum", mean},
-                        {"spaces", spaces}});
+  return json_document(Json{{"schema", "roofgen.search-replay.1"},
+                            {"strategy", flags.strategy},
+                            {"seeds", flags.seeds},
+                            {"mean_fraction_of_optimum", mean},
+                            {"spaces", spaces}});
 }
 
-Result<Exit> run(const Session&, const Flags& flags) {
+Result<Exit> run_replay(const Session&, const ReplayFlags& flags) {
   ReplayOptions options;
   ROOFGEN_TRY(options.strategy, find_strategy(flags.strategy));
   ROOFGEN_TRY(options.evals, parse_evals(flags.evals));
@@ -125,7 +125,7 @@ Result<Exit> run(const Session&, const Flags& flags) {
     overhead = std::max(overhead, replayed.seconds_per_evaluation);
     all.push_back({file, std::move(space), std::move(replayed)});
   }
-  fmt::print("{}", flags.json ? json(all, flags) : text(all, flags));
+  fmt::print("{}", flags.json ? replay_json(all, flags) : replay_text(all, flags));
   fmt::print(stderr, "roofgen: replay: the strategy took {} of processor time an evaluation{}\n", time_text(overhead),
              all.size() > 1 ? ", in the slowest space" : "");
   return Exit::kOk;
@@ -134,7 +134,7 @@ Result<Exit> run(const Session&, const Flags& flags) {
 }  // namespace
 
 Run declare_replay(FlagSet app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReplayFlags>();
   app.add("FILE", flags->files, "recorded space: Kernel Tuner cachefile, T4 or output of KTT, also packed by gzip")
       .required();
   app.add("--strategy", flags->strategy, fmt::format("{} [portfolio]", strategy_names()));
@@ -145,7 +145,7 @@ Run declare_replay(FlagSet app) {
   app.footer(
       "Example: roofgen replay gemm_RTX_3090.json.gz --strategy portfolio --evals 50,100\ndocs/search.md "
       "explains the strategies and the numbers.");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Session& session) { return run_replay(session, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -66,6 +66,7 @@ struct Stage {
     bool by_group = false;
   };
   std::vector<AxisSpec> axes;
+  std::optional<expr::Expr> persistent;  ///< CTAs along x that share its positions; 0: one for each position
   expr::Expr block, smem;
   std::vector<expr::Expr> cluster;    ///< CTAs of a cluster along x, y and z; empty: no clusters
   std::optional<expr::Expr> overlap;  ///< programmatic dependent launch

@@ -158,6 +158,10 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
     if (extent[i] > limit[i])
       return Error{Exit::kFailed, fmt::format("grid.{} is {}; the limit is {}", "xyz"[i], extent[i], limit[i])};
   launch.grid = {static_cast<uint32_t>(extent[0]), static_cast<uint32_t>(extent[1]), static_cast<uint32_t>(extent[2])};
+  if (stage.persistent) {
+    ROOFGEN_TRY(const int64_t ctas, stage.persistent->eval_int(scope));
+    if (ctas > 0) launch.grid.x = static_cast<uint32_t>(ctas);
+  }
   ROOFGEN_TRY(int64_t block, stage.block.eval_int(scope));
   ROOFGEN_TRY(launch.block.x, dimension(block, "block"));
   ROOFGEN_TRY(int64_t smem, stage.smem.eval_int(scope));

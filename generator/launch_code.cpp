@@ -65,6 +65,10 @@ class Writer {
     }
     for (std::string& grid : out_.grid)
       if (grid.empty()) grid = "1";
+    if (k_.stage->persistent) {
+      ROOFGEN_TRY(const std::string ctas, translate(*k_.stage->persistent, definitions_.size()));
+      if (ctas != "0") out_.grid[0] = ctas;
+    }
     for (const expr::Expr& e : k_.stage->assumes) {
       ROOFGEN_TRY(const bool holds, e.check(scope_));
       if (!holds) continue;

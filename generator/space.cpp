@@ -140,10 +140,10 @@ class SpaceReader : private JsonReader {
   /// `more`: further members that the object may have.
   Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
-    ROOFGEN_CHECK(only(
-        j, {"name", "template", "entry", "target", "output",  "problem", "params", "derived", "constraints", "prunes",
-            "grid", "assumes",  "block", "smem",   "cluster", "overlap", "args",   "panels",  "work",        "formula"},
-        more));
+    ROOFGEN_CHECK(only(j, {"name",    "template",    "entry",  "target", "output",  "problem", "params",
+                           "derived", "constraints", "prunes", "grid",   "assumes", "block",   "smem",
+                           "cluster", "overlap",     "args",   "panels", "work",    "formula", "persistent"},
+                       more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
@@ -168,6 +168,9 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.constraints, rules(j, "constraints", "a constraint"));
     ROOFGEN_TRY(s.assumes, rules(j, "assumes", "an assumption"));
     ROOFGEN_TRY(s.axes, axes(j));
+    if (j.contains("persistent")) {
+      ROOFGEN_TRY(s.persistent, expression(j, "persistent"));
+    }
     ROOFGEN_TRY(s.block, expression(j, "block"));
     ROOFGEN_TRY(s.smem, expression(j, "smem"));
     if (j.contains("cluster")) {

@@ -5,6 +5,15 @@ struct GroupTile {
       end;  ///< rows from `begin` to the end of the group, which may be more than a tile; none: begin == end
 };
 
+/// The number of tiles of all groups. All lanes of the warp call it.
+template <int kRows>
+__device__ __forceinline__ int count_group_tiles(const int* __restrict__ offsets, int groups) {
+  int tiles = 0;
+  for (int group = threadIdx.x % 32; group < groups; group += 32)
+    tiles += ceil_div(offsets[group + 1] - offsets[group], kRows);
+  return __reduce_add_sync(kAllLanes, tiles);
+}
+
 /// The tile `index` of all groups. `offsets`: the first row of each group, and the number of rows behind them. A warp
 /// looks at 32 groups at a time, each lane at one, so that it waits for memory once for all of them. All lanes of the
 /// warp call it.

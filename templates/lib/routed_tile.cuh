@@ -9,28 +9,33 @@ template <int kRows, int kStages>
 struct RoutedTile {
   static constexpr int kLag = kStages - 2;
   static constexpr int kPasses = kRows / 16;  ///< eight threads copy a row
-  const int* rows;                            ///< of the matrix, by row of the tile; in shared memory
+  int* table;                                 ///< rows of the matrix, by row of the tile; in shared memory
+  const int* rows;                            ///< of the table, from this thread's first on
   const char* from;
   long long row_bytes;
   int left;  ///< bytes of a row from the thread's piece on
   unsigned to;
-  int lane, pending = 0;
+  int thread, lane, pending = 0;
   RingPlace<kStages> issued;  ///< the oldest stage whose warp has not arrived
 
-  /// `space`: 4 kRows bytes. Row r of the tile is row row_of(r) of the matrix; `bytes` of a row are copied, and zeros
-  /// behind them. All 128 threads of the warpgroup call each function.
-  template <class RowOf>
+  /// `space`: 4 kRows bytes. `bytes` of a row are copied, and zeros behind them. All 128 threads of the warpgroup call
+  /// each function.
   __device__ __forceinline__ RoutedTile(unsigned char* space, const char* matrix, long long row_bytes, int bytes,
-                                        int thread, const RowOf& row_of)
-      : row_bytes(row_bytes), lane(thread % 32) {
-    int* const table = reinterpret_cast<int*>(space);
-    for (int row = thread; row < kRows; row += 128) table[row] = row_of(row);
-    named_barrier(15, 128);
+                                        int thread)
+      : row_bytes(row_bytes), thread(thread), lane(thread % 32) {
     const int row = thread / 8, piece = thread % 8;
+    table = reinterpret_cast<int*>(space);
     rows = table + row;
     from = matrix + piece * 16;
     left = bytes - piece * 16;
     to = row * 128 + (piece ^ row % 8) * 16;
+  }
+  /// Row r of the tile is row row_of(r) of the matrix, from now on.
+  template <class RowOf>
+  __device__ __forceinline__ void take_rows(const RowOf& row_of) {
+    named_barrier(15, 128);  // all have read the rows before
+    for (int row = thread; row < kRows; row += 128) table[row] = row_of(row);
+    named_barrier(15, 128);
   }
   /// Copies bytes [first, first + 128) of each row to `tile`. `full`: the barriers of the stages.
   __device__ __forceinline__ void copy(unsigned tile, int first, unsigned full) {

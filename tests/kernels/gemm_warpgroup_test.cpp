@@ -2,6 +2,9 @@
 // mutants with one wrong line, each caught by a finding or by the comparison (docs/mutants.md).
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
 #include "runtime/sass/cubin.h"
 #include "runtime/sass/disassembler.h"
 #include "tests/kernels/expect_caught.h"
@@ -17,6 +20,7 @@ struct Case {
   int products;  ///< of one batch: between two waits, by one warpgroup
   int registers;
   int batches = 1;  ///< of a stage
+  std::string variant = "warpgroup";
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -31,6 +35,12 @@ Pins by_tma(Pins out) {
   return out;
 }
 
+/// Persistent CTAs.
+Pins walking(Pins out) {
+  out["persistent"] = true;
+  return out;
+}
+
 class WarpgroupCode : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
@@ -39,7 +49,7 @@ class WarpgroupCode : public testing::TestWithParam<Case> {
   static Result<Binary> binary() {
     const Case& c = GetParam();
     ROOFGEN_TRY(const Problem problem, gemm(c.problem));
-    ROOFGEN_TRY(std::vector<Compiled> all, compile({problem, "warpgroup", {{"gemm", c.pins}}, {}, {}}));
+    ROOFGEN_TRY(std::vector<Compiled> all, compile({problem, c.variant, {{"gemm", c.pins}}, {}, {}}));
     return std::move(all.at(0).binary);
   }
 };
@@ -103,6 +113,24 @@ INSTANTIATE_TEST_SUITE_P(
              4,
              168},
         Case{"tma_store_of_two_tiles_of_rows", {kSide, kSide, kSide}, by_tma(pins({{"BM", 256}, {"BN", 128}})), 8, 168},
+        Case{"persistent",
+             {kSide, kSide, kSide},
+             walking(by_tma(pins({{"BM", 128}, {"BN", 256}, {"stages", 4}}))),
+             4,
+             168},
+        Case{"persistent_cluster", {kSide, kSide, kSide}, walking(by_tma(pins({{"BN", 256}, {"cluster", 2}}))), 4, 168},
+        Case{"persistent_gated",
+             {kSide, kSide, kSide, DType::kBf16, "acc", "row", "col", "silu"},
+             walking(by_tma(pins({{"BM", 128}, {"BN", 256}}))),
+             4,
+             168},
+        Case{"stream_k",
+             {kSide, kSide, kSide},
+             by_tma(pins({{"BM", 128}, {"BN", 256}, {"stages", 4}})),
+             4,
+             168,
+             1,
+             "warpgroup_stream_k"},
         Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 128},
         Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"block_scales", block_scaled(kSide, kSide, kSide), pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
@@ -120,6 +148,7 @@ struct Small {
   Gemm problem;
   Pins pins = {};
   std::string variant = "warpgroup", stage = "gemm";
+  int64_t sms = 132;
 };
 void PrintTo(const Small& c, std::ostream* out) { *out << c.name; }
 
@@ -138,6 +167,10 @@ Pins with(Pins out, std::initializer_list<std::pair<const char*, int64_t>> value
   for (const auto& [name, value] : values) out[name] = value;
   return out;
 }
+Pins turns(Pins out) {
+  out["pingpong"] = true;
+  return out;
+}
 /// A cluster of 2 x 2 CTAs.
 Pins four_ctas() { return narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 2}}); }
 
@@ -147,8 +180,9 @@ TEST_P(WarpgroupGemm, IsRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto problem = gemm(GetParam().problem);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  const auto runs =
-      run({*problem, GetParam().variant, {{GetParam().stage, GetParam().pins}}, InputPattern::kNormal, {}});
+  Request request{*problem, GetParam().variant, {{GetParam().stage, GetParam().pins}}, InputPattern::kNormal, {}};
+  request.sms = GetParam().sms;
+  const auto runs = run(request);
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
 }
@@ -185,6 +219,17 @@ INSTANTIATE_TEST_SUITE_P(
         Small{
             "tma_store_of_a_formula", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, by_tma({})},
         Small{"tma_store_fp8", {200, 320, 336, DType::kFp8}, by_tma({})},
+        Small{"tma_store_tf32", {200, 328, 200, DType::kTf32}, by_tma(pins({{"BM", 128}, {"BN", 64}}))},
+        Small{"tma_store_int32", {200, 136, 208, DType::kInt8}, by_tma(narrow({}))},
+        Small{"tma_store_of_8_bits",
+              {200, 272, 336, DType::kFp8, "acc", "row", "col", "", {}, {{"scale", 0.25}}, {{"out", DType::kFp8}}},
+              by_tma(pins({{"BM", 64}, {"BN", 128}, {"groups", 1}}))},
+        Small{"tma_store_gated",
+              {200, 400, 200, kBf16, "acc * 0.1 + bias[n]", "row", "col", "silu"},
+              by_tma(pins({{"BM", 128}, {"BN", 256}, {"groups", 2}}))},
+        Small{"tma_store_gated_tf32",
+              {200, 392, 200, DType::kTf32, "acc * 0.1 + bias[n]", "row", "col", "silu"},
+              by_tma(pins({{"BM", 64}, {"BN", 128}, {"groups", 1}, {"wide", 2}}))},
         Small{"split_k", {130, 136, 1032}, {}, "warpgroup_split_k2", "partial"},
         Small{"split_k_cluster",
               {250, 136, 1032, kBf16, "gelu(acc * 0.1 + bias[n])"},
@@ -228,6 +273,92 @@ INSTANTIATE_TEST_SUITE_P(
         Small{"odd_columns", {70, 137, 200}}, Small{"one_step", {70, 136, 24}}),
     [](const auto& test) { return test.param.name; });
 
+Small of_few_ctas(std::string name, Gemm problem, Pins pins, int64_t sms, const std::string& variant = "warpgroup") {
+  return {std::move(name), std::move(problem), walking(std::move(pins)), variant, "gemm", sms};
+}
+const std::string kStreamK = "warpgroup_stream_k";
+INSTANTIATE_TEST_SUITE_P(
+    Persistent, WarpgroupGemm,
+    testing::Values(
+        of_few_ctas("even", {192, 256, 200}, narrow({}), 4), of_few_ctas("uneven", {250, 320, 200}, narrow({}), 3),
+        of_few_ctas("one_cta", {130, 136, 200}, narrow({}), 1),
+        of_few_ctas("short_last_group", {250, 320, 200}, narrow({{"group", 4}}), 3),
+        of_few_ctas("short_last_group_of_one", {330, 200, 72}, narrow({{"group", 4}, {"stages", 3}}), 5),
+        of_few_ctas("two_groups", {300, 320, 328}, pins({{"BM", 128}, {"BN", 64}, {"groups", 2}, {"stages", 3}}), 4),
+        of_few_ctas("tma_store", {250, 392, 200}, by_tma(narrow({{"BN", 128}})), 3),
+        of_few_ctas("gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, by_tma(narrow({})), 3),
+        of_few_ctas("row_norm", {330, 64, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}, narrow({}), 2),
+        of_few_ctas("taking_turns", {250, 320, 328}, turns(narrow({{"groups", 2}})), 3),
+        of_few_ctas("three_take_turns", {250, 320, 328}, by_tma(turns(narrow({{"groups", 3}}))), 3),
+        of_few_ctas("cluster", {250, 320, 200}, narrow({{"cluster", 2}, {"group", 2}}), 5),
+        of_few_ctas("cluster_outside", {330, 320, 200}, narrow({{"cluster", 2}, {"group", 4}}), 4),
+        of_few_ctas("cluster_2x2", {330, 504, 328}, by_tma(four_ctas()), 9),
+        of_few_ctas("cluster_2x2_turns", {250, 504, 328}, turns(with(four_ctas(), {{"groups", 2}})), 4),
+        of_few_ctas("fp8", {250, 320, 656, DType::kFp8}, narrow({}), 3),
+        of_few_ctas("block_scales", block_scaled(250, 320, 656), narrow({}), 3)),
+    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    StreamK, WarpgroupGemm,
+    testing::Values(of_few_ctas("uneven", {250, 320, 328}, narrow({}), 3, kStreamK),
+                    of_few_ctas("one_round_and_a_part", {130, 200, 656}, narrow({}), 7, kStreamK),
+                    of_few_ctas("two_groups", {300, 320, 328},
+                                pins({{"BM", 128}, {"BN", 64}, {"groups", 2}, {"stages", 3}}), 4, kStreamK),
+                    of_few_ctas("long_k", {130, 200, 2056}, narrow({}), 5, kStreamK),
+                    of_few_ctas("nothing_left", {192, 256, 200}, narrow({}), 4, kStreamK),
+                    of_few_ctas("tma_store", {250, 392, 328}, by_tma(narrow({})), 5, kStreamK),
+                    of_few_ctas("gelu", {200, 320, 328, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, narrow({}),
+                                3, kStreamK),
+                    of_few_ctas("taking_turns", {250, 320, 328}, turns(narrow({{"groups", 2}})), 3, kStreamK),
+                    of_few_ctas("int8", {250, 320, 656, DType::kInt8}, narrow({}), 3, kStreamK),
+                    of_few_ctas("block_scales", block_scaled(250, 320, 656), narrow({}), 3, kStreamK)),
+    [](const auto& test) { return test.param.name; });
+
+TEST(WarpgroupPersistent, RandomShapesAreRight) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  std::mt19937 random(31);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int round = 0; round < 16; ++round) {
+    const Gemm shape{pick(1, 420), 8 * pick(1, 50), 8 * pick(1, 60)};
+    Pins pins = walking(narrow({{"group", int64_t{1} << pick(0, 2)}, {"stages", pick(2, 3)}}));
+    if (pick(0, 1)) pins = by_tma(std::move(pins));
+    if (pick(0, 2) == 0) pins = turns(with(std::move(pins), {{"groups", 2}}));
+    if (shape.K < 256) pins["stages"] = int64_t{2};
+    const int64_t sms = pick(1, 9), tiles = (shape.M + 63) / 64 * ((shape.N + 63) / 64);
+    Request request{
+        *gemm(shape), round % 2 && tiles > sms ? kStreamK : "warpgroup", {{"gemm", pins}}, InputPattern::kNormal, {}};
+    request.sms = sms;
+    request.order = static_cast<uint64_t>(round);
+    const auto runs = run(request);
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    EXPECT_EQ(what_is_wrong(*runs), "") << shape.M << " x " << shape.N << " x " << shape.K << " on " << request.sms;
+  }
+}
+
+/// The bytes of C for several orders of CTAs and warps: their number of different values.
+Result<size_t> different_results(const std::vector<Edit>& edits) {
+  std::set<std::vector<std::byte>> results;
+  for (uint64_t order = 0; order < 4; ++order) {
+    ROOFGEN_TRY(Problem problem, gemm({130, 136, 1160, DType::kTf32}));
+    Request request{std::move(problem), kStreamK, {{"gemm", walking(narrow({}))}}, InputPattern::kNormal, edits};
+    request.sms = 7;
+    request.order = order;
+    request.keep_bytes = true;
+    ROOFGEN_TRY(std::vector<StageRun> runs, run(request));
+    if (const std::string wrong = what_is_wrong(runs); !wrong.empty()) return Error{Exit::kFailed, wrong};
+    results.insert(runs.at(0).bytes.at("C"));
+  }
+  return results.size();
+}
+
+TEST(WarpgroupStreamK, IsReproducibleToTheBit) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto count = different_results({});
+  ASSERT_TRUE(count) << to_string(count.error());
+  EXPECT_EQ(*count, 1u);
+}
+
 /// The staging area of a store by TMA has no bank conflicts, and C is written once, in full sectors.
 TEST(WarpgroupStore, ByTmaHasNoBankConflicts) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
@@ -255,6 +386,7 @@ struct Mutant {
   CaughtBy by = CaughtBy::kFinding;
   Gemm problem = {250, 400, 328};
   std::string variant = "warpgroup", stage = "gemm";
+  int64_t sms = 132;
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
@@ -265,8 +397,10 @@ TEST_P(WarpgroupMutants, IsCaught) {
   const Mutant& m = GetParam();
   const auto problem = gemm(m.problem);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  expect_caught(run({*problem, m.variant, {{m.stage, m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}), m.by,
-                1.9);
+  Request request{*problem, m.variant, {{m.stage, m.pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}};
+  request.sms = m.sms;
+  if (m.variant == kStreamK) request.order = 1;  // of CTAs that share counters any order may show the fault
+  expect_caught(run(request), m.by, 1.9);
 }
 
 const Gemm kEvenTiles = {250, 504, 328};
@@ -274,7 +408,8 @@ const Gemm kSplit = {70, 72, 2104};
 const Gemm kScaled = block_scaled(250, 400, 656);
 const Gemm kFp8 = {250, 400, 656, DType::kFp8};
 const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
-                  kBarrier = "lib/barrier.cuh", kPromote = "lib/promote.cuh", kStage = "lib/tensor_stage.cuh";
+                  kBarrier = "lib/barrier.cuh", kPromote = "lib/promote.cuh", kStage = "lib/tensor_stage.cuh",
+                  kWalk = "lib/tile_walk.cuh", kParts = "lib/tile_parts.cuh";
 INSTANTIATE_TEST_SUITE_P(
     Gemm, WarpgroupMutants,
     testing::Values(
@@ -332,17 +467,17 @@ INSTANTIATE_TEST_SUITE_P(
                "barrier_init(empty + 8 * s, kWarps * kReaders + 1);"},
         Mutant{"ring_one_stage_short", kBarrier, "if (++stage == kStages) stage = 0, parity ^= 1;",
                "if (++stage == kStages) stage = 0;"},
-        Mutant{"turn_not_awaited", kKernel, "if (tile > 0) named_barrier(kFirstTurn + consumer, 256);", "",
+        Mutant{"turn_not_awaited", kKernel, "if (turn > 0) named_barrier(kFirstTurn + consumer, 256);", "",
                pingpong(2, 4), CaughtBy::kEither},
         Mutant{"turn_not_passed", kKernel,
-               "if (tile + 1 < tiles) named_barrier_arrive(kFirstTurn + (consumer + 1) % kGroups, 256);", "",
+               "if (!walk.is_last()) named_barrier_arrive(kFirstTurn + (consumer + 1) % kGroups, 256);", "",
                pingpong(2, 4)},
-        Mutant{"stages_of_the_other_consumer", kKernel, "place.advance(consumer * steps);", "", pingpong(2, 4),
+        Mutant{"stages_of_the_other_consumer", kKernel, "place.advance(walk.steps);", "", pingpong(2, 4),
                CaughtBy::kEither},
-        Mutant{"producer_ends_early", kKernel, "if (++step == steps) step = 0, ++tile, n0 += BN;",
-               "if (++step == steps - 1) step = 0, ++tile, n0 += BN;"},
-        Mutant{"tile_of_another_column", kKernel, "step = 0, ++tile, n0 += BN;", "step = 0, ++tile;",
-               narrow({{"wide", 4}}), CaughtBy::kEither},
+        Mutant{"producer_ends_early", kKernel, "step < walk.first + walk.steps; ++step",
+               "step < walk.first + walk.steps - 1; ++step"},
+        Mutant{"tile_of_another_column", kKernel, "        const int n0 = first_n + walk.tile * BN;",
+               "        const int n0 = first_n;", narrow({{"wide", 4}}), CaughtBy::kEither},
         Mutant{"slab_of_another_part", kKernel, "k0 = blockIdx.z * k_per_split,", "k0 = blockIdx.z * kTileK,",
                narrow({}), CaughtBy::kComparison, kSplit, "warpgroup_split_k8", "partial"},
         Mutant{"slabs_overlap", kKernel, "min(k_per_split, K - k0)", "K - k0", narrow({}), CaughtBy::kComparison,
@@ -352,7 +487,8 @@ INSTANTIATE_TEST_SUITE_P(
                "warpgroup_split_k8", "partial"},
         Mutant{"slabs_at_one_address", kEpilogue, "blockIdx.z * (static_cast<long long>(M) * cols)", "0", narrow({}),
                CaughtBy::kFinding, kSplit, "warpgroup_split_k8", "partial"},
-        Mutant{"scales_of_the_first_slab", kKernel, "k_blocks, min(k0 / kTileK + step + 1, k_blocks - 1));",
+        Mutant{"scales_of_the_first_slab", kKernel,
+               "k_blocks, min(k0 / kTileK + walk.first + step + 1, k_blocks - 1));",
                "k_blocks, min(step + 1, k_blocks - 1));", narrow({}), CaughtBy::kComparison,
                block_scaled(70, 200, 2112), "warpgroup_split_k8", "partial"},
         Mutant{"staging_not_visible_to_tma", kStage, "async_proxy_fence();", "", by_tma(narrow({}))},
@@ -371,16 +507,32 @@ INSTANTIATE_TEST_SUITE_P(
                by_tma(narrow({})), CaughtBy::kComparison},
         Mutant{"stmatrix_rows_exchanged", kStage, "words[0][0], words[0][1],", "words[0][1], words[0][0],",
                by_tma(narrow({})), CaughtBy::kComparison},
-        Mutant{"slab_of_the_next_columns", kEpilogue, "n0 + 8 * (j - 7), m0", "n0 + 8 * j, m0", by_tma(narrow({})),
-               CaughtBy::kEither},
+        Mutant{"pairs_without_swizzle",
+               kStage,
+               "(byte / 16 ^ row) * 16",
+               "byte / 16 * 16",
+               by_tma(narrow({{"BN", 128}})),
+               CaughtBy::kComparison,
+               {250, 400, 328, DType::kBf16, "acc", "row", "col", "silu"}},
+        Mutant{"pairs_of_the_upper_rows",
+               kStage,
+               "half * 1024",
+               "0",
+               by_tma(narrow({{"BN", 128}})),
+               CaughtBy::kEither,
+               {250, 400, 328, DType::kBf16, "acc", "row", "col", "silu"}},
+        Mutant{"slab_of_the_next_columns", kEpilogue, "n0 + 8 * (j + 1 - Stage::kTiles)", "n0 + 8 * (j + 1)",
+               by_tma(narrow({})), CaughtBy::kEither},
         Mutant{"part_not_promoted", kKernel, "promote(c[i], part{{", "if (step == 0) promote(c[i], part{{", narrow({}),
                CaughtBy::kComparison, kFp8},
-        Mutant{"scale_of_the_next_k", kKernel, "k_blocks, min(k0 / kTileK + step + 1, k_blocks - 1));",
-               "k_blocks, min(k0 / kTileK + step + 2, k_blocks - 1));", narrow({}), CaughtBy::kComparison, kScaled},
-        Mutant{"scale_of_the_first_k", kKernel, "k_blocks, min(k0 / kTileK + step + 1, k_blocks - 1));",
+        Mutant{"scale_of_the_next_k", kKernel, "k_blocks, min(k0 / kTileK + walk.first + step + 1, k_blocks - 1));",
+               "k_blocks, min(k0 / kTileK + walk.first + step + 2, k_blocks - 1));", narrow({}), CaughtBy::kComparison,
+               kScaled},
+        Mutant{"scale_of_the_first_k", kKernel, "k_blocks, min(k0 / kTileK + walk.first + step + 1, k_blocks - 1));",
                "k_blocks, 0);", narrow({}), CaughtBy::kComparison, kScaled},
-        Mutant{"scale_of_the_first_columns", kKernel, "row0, n0, M, N, k_blocks, min(k0 / kTileK + step",
-               "row0, 0, M, N, k_blocks, min(k0 / kTileK + step", narrow({}), CaughtBy::kComparison, kScaled},
+        Mutant{"scale_of_the_first_columns", kKernel, "row0, n0, M, N, k_blocks, min(k0 / kTileK + walk.first + step",
+               "row0, 0, M, N, k_blocks, min(k0 / kTileK + walk.first + step", narrow({}), CaughtBy::kComparison,
+               kScaled},
         Mutant{"scale_of_columns_of_half_the_width", kPromote, "N - 1) / 128 *", "N - 1) / 64 % ((N + 127) / 128) *",
                narrow({}), CaughtBy::kComparison, kScaled},
         Mutant{"scale_of_the_other_half_of_rows", kPromote, "fmaf_rn(scale[e / 2]", "fmaf_rn(scale[e % 2]", narrow({}),
@@ -399,6 +551,59 @@ INSTANTIATE_TEST_SUITE_P(
                "if (i == MT - 1) release(place.stage);\n        wgmma_commit();\n        hold(part);\n"
                "        wgmma_wait<0>();\n        hold(part);",
                narrow({}), CaughtBy::kFinding, kFp8}),
+    [](const auto& test) { return test.param.name; });
+
+Mutant of_few_ctas(std::string name, std::string file, std::string from, std::string to, Pins pins = narrow({}),
+                   CaughtBy by = CaughtBy::kEither, const std::string& variant = "warpgroup") {
+  return {std::move(name),
+          std::move(file),
+          std::move(from),
+          std::move(to),
+          walking(std::move(pins)),
+          by,
+          {250, 320, 328},
+          variant,
+          "gemm",
+          3};
+}
+Mutant of_parts(std::string name, std::string file, std::string from, std::string to, CaughtBy by = CaughtBy::kEither) {
+  return of_few_ctas(std::move(name), std::move(file), std::move(from), std::move(to), narrow({}), by, kStreamK);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Persistent, WarpgroupMutants,
+    testing::Values(
+        of_few_ctas("last_group_as_high_as_the_others", kWalk, "kLastGroup ? min(kGroup, rows - above) : kGroup",
+                    "kGroup", narrow({{"group", 8}})),
+        of_few_ctas("next_tile_instead_of_the_next_wave", kWalk, "(tile += gridDim.x) < tiles", "++tile < tiles"),
+        of_few_ctas("last_tile_left_out", kWalk, "(tile += gridDim.x) < tiles", "(tile += gridDim.x) < tiles - 1"),
+        of_few_ctas("consumer_and_producer_disagree", kKernel, "  {{ start_walk() }}\n#pragma unroll 1\n{% if",
+                    "  {{ start_walk() }}\n  walk.take();\n#pragma unroll 1\n{% if"),
+        of_few_ctas("phase_not_carried_to_the_next_tile", kKernel, "{% else %}\n  while (walk.take()) {\n{% endif %}",
+                    "{% else %}\n  while (walk.take()) {\n    place = {};\n{% endif %}"),
+        of_few_ctas("turn_skips_no_stages", kKernel, "place.advance(walk.steps);", "", turns(narrow({{"groups", 2}}))),
+        of_few_ctas("columns_before_rows_of_a_cluster", kWalk, "* kClusterM + in_group % kClusterM",
+                    "* kClusterM + in_group / kClusterM % kClusterM", narrow({{"cluster", 2}, {"group", 2}})),
+        of_few_ctas("staging_overwritten_by_the_next_tile", kStage, "if (lane == 0) tensor_store_wait<kSlots - 1>();",
+                    "", by_tma(narrow({})), CaughtBy::kFinding),
+        of_few_ctas("staging_in_the_ring", kKernel, "kStaging = {{ staging_at }}", "kStaging = 0", by_tma(narrow({})))),
+    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    StreamK, WarpgroupMutants,
+    testing::Values(
+        of_parts("other_part_not_awaited", kParts, "if (*before == 0) return false;", ""),
+        of_parts("arrival_before_the_part_is_stored", kParts, "  sync();\n  if (thread == 0) *before = arrive",
+                 "  if (thread == 0) *before = arrive", CaughtBy::kFinding),
+        of_parts("one_place_for_two_parts", kParts, "(2ll * cta + begins_tile)", "(2ll * cta)"),
+        of_parts("own_part_twice", kParts, "*at(other, 1 - begins, i, j);", "*at(blockIdx.x, begins, i, j);",
+                 CaughtBy::kComparison),
+        of_parts("part_of_the_cta_before", kParts, "(begins ? 1 : -1)", "-begins"),
+        of_parts("both_store_the_tile", kParts, "return false;", "return true;"),
+        of_parts("one_counter_for_all_tiles", kParts, "arrivals + (walk.tile - walk.whole)", "arrivals"),
+        of_parts("one_step_too_few", kWalk, "min(depth - first, end - at)", "min(depth - first - 1, end - at)"),
+        of_parts("step_of_the_next_cta", kWalk, "end = at + each + (next < more ? 1 : 0);",
+                 "end = at + each + (next < more ? 2 : 1);"),
+        of_parts("part_begins_at_the_first_step", kKernel, "int step = walk.first; step < walk.first + walk.steps;",
+                 "int step = 0; step < walk.steps;", CaughtBy::kComparison)),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -183,6 +183,7 @@ struct Small {
   std::string name;
   Grouped problem;
   Pins pins = {};
+  int64_t sms = 132;
 };
 void PrintTo(const Small& c, std::ostream* out) { *out << c.name; }
 
@@ -191,9 +192,17 @@ Pins narrow(std::initializer_list<std::pair<const char*, int64_t>> values = {}) 
   for (const auto& [name, value] : values) out[name] = value;
   return out;
 }
-Pins pingpong() {
-  Pins out = narrow({{"groups", 2}, {"wide", 4}});
+Pins with_turns(Pins out) {
   out["pingpong"] = true;
+  return out;
+}
+Pins pingpong() { return with_turns(narrow({{"groups", 2}, {"wide", 4}})); }
+Pins walking(Pins out) {
+  out["persistent"] = true;
+  return out;
+}
+Pins by_tma(Pins out) {
+  out["store"] = std::string("tma");
   return out;
 }
 std::string many_sizes() {
@@ -208,7 +217,9 @@ class Kernels : public testing::TestWithParam<Small> {
     if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
     const auto problem = grouped(GetParam().problem);
     ASSERT_TRUE(problem) << to_string(problem.error());
-    const auto runs = run({*problem, variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {}});
+    Request request{*problem, variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {}};
+    request.sms = GetParam().sms;
+    const auto runs = run(request);
     ASSERT_TRUE(runs) << to_string(runs.error());
     EXPECT_EQ(what_is_wrong(*runs), "");
   }
@@ -227,6 +238,21 @@ INSTANTIATE_TEST_SUITE_P(
         Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, narrow({{"group", 4}})},
         Small{"strip", {"70,1,40", 320, 200}, narrow({{"wide", 4}})},
         Small{"pingpong", {"70,1,40", 400, 328}, pingpong()},
+        Small{"tma_store", {"70,0,1,63,64,65", 136, 200}, by_tma(narrow())},
+        Small{"tma_store_of_two_tiles_of_rows",
+              {"270,0,1,33", 200, 72},
+              by_tma({{"BM", int64_t{256}}, {"BN", int64_t{64}}, {"groups", int64_t{2}}})},
+        Small{"tma_store_gated",
+              {"70,0,1,40", 272, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"},
+              by_tma(walking(narrow({{"BN", 128}}))),
+              3},
+        Small{"persistent", {"70,0,1,63,64,65", 136, 200}, walking(narrow({{"group", 4}})), 5},
+        Small{"persistent_of_many_experts", {many_sizes(), 128, 72}, walking(narrow({{"group", 2}})), 7},
+        Small{"persistent_pingpong", {"70,1,40,0,130", 200, 328}, with_turns(walking(narrow({{"groups", 2}}))), 3},
+        Small{"persistent_tensors",
+              {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
+              walking(narrow()),
+              3},
         Small{"fp16", {"70,0,40", 136, 72, "acc", DType::kFp16}, narrow()},
         Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}, narrow()},
         Small{"tf32", {"70,0,40", 136, 72, "acc", DType::kTf32}, narrow()},
@@ -285,6 +311,7 @@ struct Gathered {
   std::string name, variant;
   Grouped problem;
   Pins pins = {}, gather = {};
+  int64_t sms = 132;
 };
 void PrintTo(const Gathered& c, std::ostream* out) { *out << c.name; }
 
@@ -295,8 +322,9 @@ TEST_P(GroupedGather, IsRight) {
   const Gathered& g = GetParam();
   const auto problem = grouped(g.problem);
   ASSERT_TRUE(problem) << to_string(problem.error());
-  const auto runs =
-      run({*problem, g.variant, {{"grouped_gemm", g.pins}, {"gather", g.gather}}, InputPattern::kNormal, {}});
+  Request request{*problem, g.variant, {{"grouped_gemm", g.pins}, {"gather", g.gather}}, InputPattern::kNormal, {}};
+  request.sms = g.sms;
+  const auto runs = run(request);
   ASSERT_TRUE(runs) << to_string(runs.error());
   EXPECT_EQ(what_is_wrong(*runs), "");
 }
@@ -318,6 +346,12 @@ INSTANTIATE_TEST_SUITE_P(
         Gathered{"warpgroups_one_step", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 24), narrow()},
         Gathered{"warpgroups_strip", "warpgroup", gathered("70,1,40", 37, 3, 320, 200), narrow({{"wide", 4}})},
         Gathered{"warpgroups_pingpong", "warpgroup", gathered("70,1,40", 37, 3, 400, 328), pingpong()},
+        Gathered{"warpgroups_persistent",
+                 "warpgroup",
+                 gathered("70,0,1,63", 67, 2, 136, 328),
+                 walking(narrow({{"stages", 3}})),
+                 {},
+                 3},
         Gathered{"warpgroups_tf32", "warpgroup", gathered("70,0,41", 37, 3, 136, 76, "acc", DType::kTf32), narrow()},
         Gathered{"warpgroups_of_three_groups",
                  "warpgroup",
@@ -413,6 +447,21 @@ TEST(GroupedGemmOp, TheReferenceOfATokenIsTheWeightedSumOfItsRows) {
 
 // ---- Mutants ---------------------------------------------------------------------------------------
 
+TEST(GroupedGemm, RowsAtTheEndOfAnExpertAreStoredByTheWarp) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const auto problem = grouped({"70,0,1,40", 136, 72});
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  for (const auto& [from, to] :
+       {std::pair{"here >= 16", "here > 0"}, std::pair{"row < here;", "row < here - 1;"},
+        std::pair{"lane % 8 * 16 < bytes", "bytes > 0"}, std::pair{"row % 8) * 16);", "0) * 16);"}})
+    expect_caught(run({*problem,
+                       "warpgroup",
+                       {{"grouped_gemm", by_tma(narrow())}},
+                       InputPattern::kNormal,
+                       {{"lib/tensor_stage.cuh", from, to}}}),
+                  CaughtBy::kEither, 1.9);
+}
+
 struct Mutant {
   std::string name, file, from, to;
   std::string variant = "warpgroup";
@@ -452,7 +501,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"rows_of_the_next_expert_written", kWarpgroup, "const int m0 = rows.begin, M = rows.end;",
                "const int m0 = rows.begin, M = rows.begin + BM;"},
         Mutant{"weights_of_the_first_expert", kWarpgroup, "\"rows.group * N + n0\" if grouped", "\"n0\" if grouped"},
-        Mutant{"bias_of_the_first_expert", kWarpgroup, "{{ t.param }} += static_cast<long long>(rows.group) * N;", ""},
+        Mutant{"bias_of_the_first_expert", kWarpgroup, "all_{{ t.param }} + static_cast<long long>(rows.group) * N;",
+               "all_{{ t.param }};"},
         Mutant{"mma_rows_of_the_next_expert_written", kMma, "const int m0 = rows.begin, M = rows.end;",
                "const int m0 = rows.begin, M = rows.begin + BM;", "fused"},
         Mutant{"mma_weights_of_the_first_expert", kMma, "b += static_cast<long long>(rows.group) * N * b_stride;", "",
@@ -485,7 +535,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
         Mutant{"signalled_a_stage_late", kRouted, "kLag = kStages - 2;", "kLag = kStages - 1;", "warpgroup",
                CaughtBy::kFinding},
-        Mutant{"table_not_awaited", kRouted, "named_barrier(15, 128);", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"table_not_awaited", kRouted, "row_of(row);\n    named_barrier(15, 128);", "row_of(row);", "warpgroup",
+               CaughtBy::kFinding},
         Mutant{"last_stages_not_signalled", kRouted, "for (; pending > 0; --pending) arrive(full);", "", "warpgroup",
                CaughtBy::kFinding},
         Mutant{"a_warp_too_few", kWarpgroup, "1 + 4);  // the load of B", "1 + 3);  // the load of B"},

@@ -106,7 +106,9 @@ Result<Prepared> prepare(const Request& request) {
   if (!op) {
     ROOFGEN_TRY(op, find_op(request.problem.op));
   }
-  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, kDevice));
+  expr::Map device = kDevice;
+  device["sms"] = request.sms;
+  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, device));
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
   for (Variant& v : variants) ROOFGEN_CHECK(allow_instance(v, request.variant));
   ROOFGEN_TRY(variants, expand(std::move(variants), scope));

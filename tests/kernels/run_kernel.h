@@ -22,6 +22,7 @@ struct Request {
   bool keep_bytes = false;  ///< keeps the outputs in StageRun::bytes
   int launches = 1;         ///< of each kernel, all but temporaries that must stay zero unwritten before each
   uint64_t order = 0;       ///< of CTAs and warps: RunOptions::schedule
+  int64_t sms = 132;        ///< of the device
   const Op* op = nullptr;   ///< nullptr: the op named by the problem
 };
 

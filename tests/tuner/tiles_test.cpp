@@ -93,6 +93,32 @@ TEST(Tiles, WithoutGroupsTheirAxesAreThoseOfAMatrix) {
   EXPECT_EQ(select_ctas(grouped(), {{0, 0, 128, 129}}), (std::vector<uint64_t>{6, 8, 10}));
 }
 
+TEST(Tiles, PersistentCtasHaveEveryNthTileInsideTheMatrix) {
+  Launch l;
+  l.axes = {{"row", 0, 4, 128}, {"col", 0, 3, 128}, {"row", 0, 2, 512}};
+  l.grid = {4, 1, 1};
+  const Extent extent{1, 1, 600, 300};  // five by three tiles; of the second group of rows only one
+  EXPECT_TRUE(is_persistent(l));
+  EXPECT_EQ(tile_count(l, extent), 15u);
+  EXPECT_EQ(select_ctas(l, {{0, 0, 0, 1, 0, 1}}, extent), (std::vector<uint64_t>{0}));
+  EXPECT_EQ(select_ctas(l, {{0, 0, 0, 1, 129, 300}}, extent), (std::vector<uint64_t>{0})) << "tiles 4 and 8";
+  EXPECT_EQ(select_ctas(l, {{0, 0, 300, 301, 0, 1}}, extent), (std::vector<uint64_t>{2}));
+  EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 0, 300}}, extent), (std::vector<uint64_t>{0, 1, 2})) << "12, 13 and 14";
+  l.grid = {24, 1, 1};
+  EXPECT_FALSE(is_persistent(l));
+  EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 0, 300}}, extent), (std::vector<uint64_t>{12, 16, 20}));
+}
+
+TEST(Tiles, PersistentClustersStayTogether) {
+  Launch l;
+  l.axes = {{"row", 0, 2, 128}, {"col", 0, 2, 128}, {"row", 0, 2, 256}};
+  l.grid = {4, 1, 1};
+  l.cluster = {2, 1, 1};
+  const Extent extent{1, 1, 300, 256};  // the last cluster of each column has one row tile
+  EXPECT_EQ(tile_count(l, extent), 8u);
+  EXPECT_EQ(select_ctas(l, {{0, 0, 256, 257, 128, 129}}, extent), (std::vector<uint64_t>{2, 3})) << "tiles 6 and 7";
+}
+
 TEST(Tiles, CtasOutsideTheMatrixAreNotBusy) {
   EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 1000, 300}), 8 * 3 * 2);
   EXPECT_EQ(busy_ctas(rasterised(), {1, 1, 600, 300}), 5 * 3 * 2);

@@ -86,7 +86,23 @@ std::vector<uint64_t> whole_clusters(const Launch& launch, const std::vector<uin
   return out;
 }
 
+/// The launch with a CTA for each position of the axes.
+Launch with_all_positions(Launch launch) {
+  launch.grid.x = 1;
+  for (const GridAxis& axis : launch.axes)
+    if (axis.dim == 0) launch.grid.x *= static_cast<uint32_t>(axis.extent);
+  return launch;
+}
+
+/// Positions of the tiles of a persistent launch, by their number.
+std::vector<uint64_t> tile_positions(const Launch& launch, const Extent& extent) {
+  return select_ctas(with_all_positions(launch), {{0, 0, 0, extent.rows, 0, extent.cols}}, extent);
+}
+
 }  // namespace
+
+bool is_persistent(const Launch& launch) { return launch.grid.x < with_all_positions(launch).grid.x; }
+uint64_t tile_count(const Launch& launch, const Extent& extent) { return tile_positions(launch, extent).size(); }
 
 int64_t finest_step(const Launch& launch, std::string_view name) {
   int64_t out = std::numeric_limits<int64_t>::max();
@@ -104,8 +120,18 @@ std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t s
 }
 
 std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent) {
-  const std::vector<uint64_t> stride = strides(launch);
   std::vector<uint64_t> out;
+  if (is_persistent(launch)) {
+    const std::vector<uint64_t> tiles = tile_positions(launch, extent);
+    for (const uint64_t position : select_ctas(with_all_positions(launch), regions, extent)) {
+      const auto tile = std::lower_bound(tiles.begin(), tiles.end(), position);
+      out.push_back(static_cast<uint64_t>(tile - tiles.begin()) % launch.grid.x);
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+  const std::vector<uint64_t> stride = strides(launch);
   for (const Region& region : regions) {
     std::vector<uint64_t> ids{0};
     const auto combine = [&](const std::vector<Tile>& tiles) {

@@ -20,8 +20,14 @@ struct GroupTile {
 std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t step);
 
 /// Linear indices of the CTAs that cover a part of any region, ascending. Every position along other axes (splits of
-/// the sum) is included. `extent`: of the problem; only its groups count.
+/// the sum) is included. `extent`: of the problem; without a persistent launch only its groups count.
 std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent = {});
+
+/// CTAs along x that compute the tiles of a persistent launch: fewer than the positions of its axes. The tiles inside
+/// the output are numbered in the order of the axes, and CTA i has the tiles i, i + grid.x, ...
+bool is_persistent(const Launch& launch);
+/// Of a persistent launch.
+uint64_t tile_count(const Launch& launch, const Extent& extent);
 
 /// CTAs whose tile begins inside the output; a rasterised grid may have others, which exit at once. Of a CTA with
 /// several tiles, the share that begins inside counts. The CTAs of a cluster do as much as its first one.

@@ -46,6 +46,17 @@ int64_t last_row_step(const Launch& launch) {
   return step;
 }
 
+/// CTAs of a persistent launch in the simulator. In a part of it each has one tile, so that only the part runs. A
+/// reduced problem has a CTA for each tile; CTAs with different numbers of tiles run instead.
+uint32_t persistent_ctas(const Launch& launch, const Extent& extent, bool whole) {
+  const auto tiles = static_cast<uint32_t>(tile_count(launch, extent));
+  const uint32_t cluster = launch.cluster.x;
+  if (!whole) return tiles;
+  if (tiles > launch.grid.x) return launch.grid.x;
+  const uint32_t half = std::max(1u, tiles / 2 / cluster) * cluster;
+  return tiles % half == 0 && half + cluster < tiles ? half + cluster : half;
+}
+
 /// Seed of the order of CTAs and warps.
 constexpr uint64_t kRandomOrder = 1;
 
@@ -122,7 +133,8 @@ Verifier::~Verifier() {
 
 std::vector<Buffer> Verifier::all_buffers(const Problem& problem) const {
   std::vector<Buffer> out = op_.buffers(problem);
-  if (auto temps = temporaries(variant_, op_.scope(problem)))
+  const auto scope = problem_scope(op_, problem, limits(device_));
+  if (auto temps = scope ? temporaries(variant_, *scope) : scope.error())
     for (Buffer& b : *temps) out.push_back(std::move(b));
   return out;
 }
@@ -321,6 +333,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       only.empty() ? slices_of(run.launch, candidate.stage_index, site, how) : Result<Slices>(Slices{only, only});
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
+  if (is_persistent(run.launch) && executor_.runs_parts())
+    run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), site.whole && only.empty());
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
     options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
