@@ -129,17 +129,17 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
 
 namespace {
 
-/// Variance of the bits that tensor cores cut off in sums of e4m3 products of kScaleBlock each, docs/verification.md.
+/// Variance of the bits that tensor cores cut off in partial sums of kScaleBlock products each (docs/verification.md).
 double cut_off_variance(double terms, double sum, double square) {
-  constexpr double kUnit = 0x1p-13, kPowerOfTwo = 3 / (8 * std::numbers::ln2), kCutOff = 0.5;
-  constexpr double kStep = 32;
-  const double blocks = std::max(1.0, terms / kScaleBlock), steps = std::ceil(std::min<double>(terms, kScaleBlock) / kStep);
+  constexpr double kUnit = 0x1p-13, kPowerOfTwo = 3 / (8 * std::numbers::ln2), kStep = 32;
+  const double blocks = std::max(1.0, terms / kScaleBlock),
+               steps = std::ceil(std::min<double>(terms, kScaleBlock) / kStep);
   const double ends = sum * sum / blocks + (1 - 1 / blocks) * square;
-  const auto partial = [&](double done) { return done * done * ends + done * (1 - done) * square; };
+  const auto partial = [&](double part) { return part * part * ends + part * (1 - part) * square; };
   double out = 0;
   for (double step = 0; step < steps; ++step) {
     const double before = partial(step / steps), after = partial((step + 1) / steps);
-    out += (kCutOff * kStep + (step > 0)) / 3 * (square / steps + before) + after / 3;
+    out += (kStep + 1) / 3 * (square / steps + before) + after / 3;
   }
   return kPowerOfTwo * kUnit * kUnit * out;
 }

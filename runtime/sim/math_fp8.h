@@ -1,8 +1,8 @@
 // Sums of e4m3 and e5m2 products as the tensor cores of sm_90 (wgmma) and sm_89 (mma.sync) add them.
 //
 // A step aligns its products and the sum before it to the greatest of their exponents, cuts each off towards zero at 13
-// bits behind the point, adds exactly, and cuts the result off at 13 fraction bits. The exponent of a product is the sum
-// of the exponents of its factors, so its significand is in [1, 4); zeros have none. Sums of halves are rounded to
+// bits behind the point, adds exactly, and cuts the result off at 13 fraction bits. The exponent of a product is the
+// sum of the exponents of its factors, so its significand is in [1, 4); zeros have none. Sums of halves are rounded to
 // nearest instead. The rule is that of Xie et al., "MMA-Sim" (arXiv 2511.10909), and of Khattak and Mikaitis, "Accurate
 // Models of NVIDIA Tensor Cores" (arXiv 2512.07004).
 //
@@ -32,7 +32,7 @@ FN int fp8_exponent(float x, int smallest) {
   return bits << 1 == 0 ? kNoExponent : exponent < smallest ? smallest : exponent;
 }
 
-/// What the sums of a row need of 16 rows of A and of columns of B.
+/// 16 rows of A, and columns of B, as the sums need them.
 struct Fp8Rows {
   u32 magnitude[16 * kFp8Step];
   u32 negative[16 * kFp8Step];
@@ -41,7 +41,7 @@ struct Fp8Rows {
 template <int kVectors>
 struct Fp8Columns {
   alignas(64) float magnitude[kFp8Step][2][kVectors * kWidth];  ///< of positive and of negative elements, 0 for others
-  alignas(64) s8 exponent[kFp8Step][4 * kWidth];
+  alignas(64) s8 exponent[kFp8Step][4 * kWidth];                ///< those of kVectors are filled
 };
 
 template <int kVectors>
@@ -68,6 +68,7 @@ FN f32xn fours(At at) {
 #endif
 }
 
+/// Adds the products of a row to the sums of the positive and of the negative ones. Local copies stay in registers.
 template <int kVectors>
 FN void add_products(const Fp8Rows& rows, int first, const Fp8Columns<kVectors>& columns, int k, f32xn* up_sums,
                      f32xn* down_sums) {
@@ -112,8 +113,8 @@ FN void add_fp8(const Fp8Rows& rows, int row, const Fp8Columns<kVectors>& column
   for (int v = 0; v < kVectors; ++v) {
     before[v] = keeps ? fours([&](int i) { return at(v * kWidth / 4 + i); }) : f32xn{};
     typedef s8 s8xw __attribute__((vector_size(kWidth)));
-    const s32xn e = __builtin_convertvector(
-                    load_vector<s8xw>(reinterpret_cast<const s8*>(&products) + kWidth * v), s32xn),
+    const s32xn e = __builtin_convertvector(load_vector<s8xw>(reinterpret_cast<const s8*>(&products) + kWidth * v),
+                                            s32xn),
                 own = ((s32xn)before[v] >> 23 & 255) - 127;
     // Without a product, or with one far too small, only the sum before counts.
     alone[v] = (e < kNoExponent / 2) | (own > 100);
@@ -141,8 +142,9 @@ void multiply_fp8_columns(const Fp8Rows& rows, u32* const* sums, const float* b,
   take_columns(taken, b, columns, k, smallest);
   u32 unused[4] = {};
   for (int row = 0; row < 16; ++row)
-    add_fp8(rows, row, taken, k, keeps, halves,
-            [&](int i) { return 4 * i < columns ? sums[4 * (i / 2) + 2 * (row / 8) + i % 2] + 4 * (row % 8) : unused; });
+    add_fp8(rows, row, taken, k, keeps, halves, [&](int i) {
+      return 4 * i < columns ? sums[4 * (i / 2) + 2 * (row / 8) + i % 2] + 4 * (row % 8) : unused;
+    });
 }
 
 int smallest_exponent(Multiplicand type) { return type == Multiplicand::kE4m3 ? -6 : -14; }
@@ -189,11 +191,9 @@ void multiply_fp8_sums(Multiplicand a_type, Multiplicand b_type, bool halves, u3
 
 void wgmma_multiply_fp8(Multiplicand a_type, Multiplicand b_type, WgmmaSum type, u32* const* sums, const float* a,
                         const float* b, u32 n, u32 k, bool keeps) {
-  if (type == WgmmaSum::kF32)
-    return multiply_fp8_sums(a_type, b_type, false, sums, a, b, int(n), int(k), keeps);
-  with_wide_sums(sums, int(n), keeps, [&](u32* const* wide) {
-    multiply_fp8_sums(a_type, b_type, true, wide, a, b, int(n), int(k), keeps);
-  });
+  if (type == WgmmaSum::kF32) return multiply_fp8_sums(a_type, b_type, false, sums, a, b, int(n), int(k), keeps);
+  with_wide_sums(sums, int(n), keeps,
+                 [&](u32* const* wide) { multiply_fp8_sums(a_type, b_type, true, wide, a, b, int(n), int(k), keeps); });
 }
 
 /// D = A x B + C of m16n8k16 and m16n8k32 as in mma.h, in steps of 16.

@@ -50,9 +50,7 @@ struct Tile {
   Multiplicand a_type = Multiplicand::kE4m3, b_type = Multiplicand::kE4m3;
   std::vector<float> a = std::vector<float>(16 * k), b = std::vector<float>(n * k), before = std::vector<float>(16 * n);
   float& a_at(uint32_t row, uint32_t kk) { return a[(row / 8 * k + kk) * 8 + row % 8]; }
-  float& b_at(uint32_t column, uint32_t kk) {
-    return b[(column / 8 * k + kk) * 8 + column % 2 * 4 + column % 8 / 2];
-  }
+  float& b_at(uint32_t column, uint32_t kk) { return b[(column / 8 * k + kk) * 8 + column % 2 * 4 + column % 8 / 2]; }
   double expected(uint32_t row, uint32_t column, bool keeps) {
     std::vector<float> x, y;
     for (uint32_t kk = 0; kk < k; ++kk) x.push_back(a_at(row, kk)), y.push_back(b_at(column, kk));
