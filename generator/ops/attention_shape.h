@@ -118,7 +118,7 @@ struct Shape {
   double sum_error(double terms) const { return fp8_products ? (terms / 32 + 2) * 0x1p-13 : fp32_sum_error(terms); }
   /// Variance of what tensor cores of sm_90 cut off in a sum of products in e4m3, as a share of the sum of their
   /// squares (docs/verification.md, "Sums of products").
-  double cut_off(double terms) const { return fp8_products ? 3.1 * 0x1p-26 * (terms / 32 + 1) : 0; }
+  double cut_off(double terms) const { return fp8_products ? 5.7 * 0x1p-26 * (terms / 32 + 1) : 0; }
   /// LSE is [batch, head, row], with lengths [head, token].
   int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
