@@ -1,4 +1,5 @@
-// Time of one product of a warpgroup, m64n<n>k16 of bf16 with both matrices in shared memory, with all checks enabled.
+// Time of one product of a warpgroup, m64n<n>k16 of bf16 or m64n<n>k32 of e4m3, with both matrices in shared memory and
+// all checks enabled.
 // Target: m64n128k16 in under 3 us on one core.
 #include <benchmark/benchmark.h>
 
@@ -22,7 +23,7 @@ T need(Result<T> r) {
 }
 
 /// `rounds` batches of four products on tiles of ones.
-std::string text(int n, int rounds) {
+std::string text(int n, int rounds, bool fp8) {
   std::string sums, clears;
   for (int i = 0; i < n / 2; ++i) {
     sums += (i ? ", %d" : "%d") + std::to_string(i);
@@ -32,7 +33,8 @@ std::string text(int n, int rounds) {
   for (int step = 0; step < 4; ++step)
     products += "add.u64 %rd3, %rd1, " + std::to_string(2 * step) + ";\nadd.u64 %rd4, %rd2, " +
                 std::to_string(2 * step) + ";\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(n) +
-                "k16.f32.bf16.bf16 {" + sums + "}, %rd3, %rd4, 1, 1, 1, 0, 0;\n";
+                (fp8 ? "k32.f32.e4m3.e4m3 {" : "k16.f32.bf16.bf16 {") + sums + "}, %rd3, %rd4, 1, 1, 1" +
+                (fp8 ? ";\n" : ", 0, 0;\n");
   return ".version 9.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 tile[];\n"
          ".visible .entry k()\n{\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n.reg .b32 %d<128>;\n.reg .pred %p1;\n"
          "mov.u32 %r1, %tid.x;\nmov.u32 %r2, tile;\nshl.b32 %r3, %r1, 4;\nadd.u32 %r3, %r3, %r2;\n"
@@ -48,12 +50,12 @@ std::string text(int n, int rounds) {
          std::to_string(rounds) + ";\n@%p1 bra LOOP;\nret;\n}\n";
 }
 
-void product(benchmark::State& state) {
+void product(benchmark::State& state, bool fp8) {
   constexpr int kRounds = 512;
   auto executor = need(make_sim_executor());
   Binary binary;
   binary.entry = "k";
-  binary.ptx = text(static_cast<int>(state.range(0)), kRounds);
+  binary.ptx = text(static_cast<int>(state.range(0)), kRounds, fp8);
   const ModuleId module = need(executor->load(binary));
   Launch launch;
   launch.grid = {1, 1, 1};
@@ -69,7 +71,8 @@ void product(benchmark::State& state) {
   state.counters["us_per_product"] = benchmark::Counter(
       4.0 * kRounds * 1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(product)->Arg(64)->Arg(128)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(product, bf16, false)->Arg(64)->Arg(128)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(product, e4m3, true)->Arg(64)->Arg(128)->Arg(256)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

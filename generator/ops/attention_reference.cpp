@@ -90,7 +90,7 @@ int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step;
 /// score expression, -inf for masked keys.
 struct ScoreBlock {
   int64_t first = 0, keys = 0;
-  std::vector<double> s, sigma;  ///< sigma: empty without a score expression and rounded operands
+  std::vector<double> s, sigma;  ///< sigma: empty without a score expression and product errors
 };
 
 /// The steps between a path's input and a value.
@@ -109,7 +109,7 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
   const double d = static_cast<double>(shape.d),
                accumulated = path.from == Value::kInputs ? shape.sum_error(d) * shape.scale * std::sqrt(d) : 0;
   const double rounded = path.rounding.products ? unit_roundoff(format_of(shape.dtype)) / std::sqrt(3.0) : 0x1p-24;
-  const bool rounded_operands = shape.rounds_operands() && path.from == Value::kInputs;
+  const bool product_errors = shape.has_product_errors() && path.from == Value::kInputs;
   std::vector<char> visible;
   for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
     const int64_t row = band.row_begin + r,
@@ -122,7 +122,7 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
       const std::span sigma(&block.sigma[r * kKeyBlock], static_cast<size_t>(keys));
       for (size_t j = 0; j < s.size(); ++j) {
         const double own = std::hypot(accumulated, rounded * s[j]);
-        sigma[j] = rounded_operands ? std::hypot(sigma[j], own) : own;
+        sigma[j] = product_errors ? std::hypot(sigma[j], own) : own;
       }
       shape.modifiers->score(pattern, band.batch, band.head, shape.position(band.batch, row), block.first, s, sigma);
       for (size_t j = 0; j < s.size(); ++j)
@@ -136,13 +136,15 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
   }
 }
 
-/// The deviations of the products of rounded operands: of q k it is sqrt(k^2 var q + q^2 var k), and the errors of the
-/// columns are independent. `one_column`: one column decides, so that its error in q is the same for all keys of a row:
-/// the largest error is counted, whose square is three times the variance.
+/// The deviations of scores. With rounded operands that of q k is sqrt(k^2 var q + q^2 var k), and the errors of the
+/// columns are independent; a sum in e4m3 adds a share of the sum of q^2 k^2 (Shape::cut_off). With growing scores one
+/// column decides, so that its error in q is the same for all keys of a row: the largest error is counted, whose square
+/// is three times the variance. Sums of one-hot scores are exact.
 class ProductErrors {
  public:
-  ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band, bool one_column)
+  ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band, InputPattern pattern)
       : d_(shape.d),
+        cut_off_(pattern == InputPattern::kOneHot ? 0 : shape.cut_off(static_cast<double>(shape.d))),
         padded_(round_up(band.row_end - band.row_begin, kRowBlock)),
         q_(padded_ * 2 * d_, 0.0),
         k_(2 * d_ * kKeyBlock),
@@ -151,7 +153,7 @@ class ProductErrors {
     for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
       inputs.operand(Tensor::kQ, band.batch, band.head, band.row_begin + r, row.data(), variance.data());
       for (int64_t c = 0; c < d_; ++c) {
-        q_[r * 2 * d_ + c] = (one_column ? 3 : 1) * variance[c];
+        q_[r * 2 * d_ + c] = (pattern == InputPattern::kGrowing ? 3 : 1) * variance[c];
         q_[r * 2 * d_ + d_ + c] = row[c] * row[c];
       }
     }
@@ -163,8 +165,8 @@ class ProductErrors {
   void add_key(int64_t j, const double* k, const double* variance) {
     for (int64_t c = 0; c < d_; ++c) {
       k_[c * kKeyBlock + j] = k[c] * k[c];
-      k_[(d_ + c) * kKeyBlock + j] = variance[c];
-      keys_exact_ &= variance[c] == 0;
+      k_[(d_ + c) * kKeyBlock + j] = variance[c] + cut_off_ * k[c] * k[c];
+      keys_exact_ &= k_[(d_ + c) * kKeyBlock + j] == 0;
     }
   }
   void deviations(double scale, int64_t keys, std::vector<double>& sigma) {
@@ -176,7 +178,9 @@ class ProductErrors {
   }
 
  private:
-  const int64_t d_, padded_;
+  const int64_t d_;
+  const double cut_off_;
+  const int64_t padded_;
   std::vector<double> q_, k_, squares_;  // [row][var q, q^2]; [k^2, var k][key]
   bool keys_exact_ = true;
 };
@@ -190,8 +194,7 @@ void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern
   ScoreBlock block;
   block.s.resize(padded * kKeyBlock);
   std::optional<ProductErrors> errors;
-  if (shape.rounds_operands() && path.from == Value::kInputs)
-    errors.emplace(shape, inputs, band, pattern == InputPattern::kGrowing);
+  if (shape.has_product_errors() && path.from == Value::kInputs) errors.emplace(shape, inputs, band, pattern);
   if (errors || (shape.has_score() && scales(path, value))) block.sigma.resize(block.s.size());
   std::vector<double>& s = block.s;
   std::vector<double> variance(errors ? d : 0);
@@ -252,7 +255,7 @@ class Accumulator {
       : shape_(shape),
         inputs_(shape, pattern),
         roundings_(score_roundings(shape, path)),
-        spreads_(roundings_ > 0 || shape.has_score() || shape.rounds_operands()),
+        spreads_(roundings_ > 0 || shape.has_score() || shape.has_product_errors()),
         finished_(path.from == Value::kProbabilities),
         band_(band),
         rows_(band.row_end - band.row_begin),
@@ -260,7 +263,7 @@ class Accumulator {
         u_(unit_roundoff(shape.p_format())),
         v_(kKeyBlock * shape.d),
         v_squared_(v_.size()),
-        v_error_(shape.rounds_operands() ? shape.d : 0),
+        v_error_(shape.has_product_errors() ? shape.d : 0),
         p_(padded_ * kKeyBlock),
         weight_(p_.size()),
         spread_(p_.size()),
@@ -320,7 +323,7 @@ class Accumulator {
   }
 
  private:
-  /// `sigma`: nullptr without a score expression and rounded operands.
+  /// `sigma`: nullptr without a score expression and product errors.
   void add_row(int64_t r, const double* s, const double* sigma, int64_t seen) {
     RowFacts& f = facts_[r];
     if (finished_) {

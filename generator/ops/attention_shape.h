@@ -99,8 +99,9 @@ struct Shape {
   bool rotates_keys() const { return prologue && prologue->rotates_keys(); }
   /// The first key of a sequence that is in K_new and V_new; its number of keys if none is.
   int64_t first_new(int64_t b) const { return keys(b) - (append() ? q_len : 0); }
-  /// Whether kernels round operands before they multiply them: rotated ones, and new keys and values of a cache in fp8.
-  bool rounds_operands() const { return rotary() || (append() && fp8()); }
+  /// Whether products have errors far above those of fp32: of operands that kernels round first (rotated ones, new keys
+  /// and values of a cache in fp8), or of sums in e4m3.
+  bool has_product_errors() const { return rotary() || (append() && fp8()) || fp8_products; }
   /// The element of K and V at which the row of a key begins.
   int64_t place_of_key(int64_t b, int64_t head, int64_t key) const {
     const Layout l = layout_of_kv();
@@ -112,9 +113,12 @@ struct Shape {
   /// small numbers.
   Format16 p_format() const { return fp8_products ? Format16{4, -6} : format_of(dtype); }
   double largest_p() const { return fp8_products ? 256 : 1; }
-  /// Relative error of a sum of products. In e4m3, tensor cores of sm_90 keep 14 bits of the sum after each step of 32
-  /// products (DeepSeek-V3, 2024, section 3.5.2).
+  /// Relative error of a sum of products. In e4m3, tensor cores of sm_90 cut it off at 13 fraction bits after each step
+  /// of 32 products.
   double sum_error(double terms) const { return fp8_products ? (terms / 32 + 2) * 0x1p-13 : fp32_sum_error(terms); }
+  /// Variance of what tensor cores of sm_90 cut off in a sum of products in e4m3, as a share of the sum of their
+  /// squares (docs/verification.md, "Sums of products").
+  double cut_off(double terms) const { return fp8_products ? 5.7 * 0x1p-26 * (terms / 32 + 1) : 0; }
   /// LSE is [batch, head, row], with lengths [head, token].
   int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;

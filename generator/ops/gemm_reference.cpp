@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <mutex>
+#include <numbers>
 #include <optional>
 
 #include "generator/ops/elements.h"
@@ -126,6 +127,25 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
   return value;
 }
 
+namespace {
+
+/// Variance of the bits that tensor cores cut off in partial sums of kScaleBlock products each (docs/verification.md).
+double cut_off_variance(double terms, double sum, double square) {
+  constexpr double kUnit = 0x1p-13, kPowerOfTwo = 3 / (8 * std::numbers::ln2), kStep = 32;
+  const double blocks = std::max(1.0, terms / kScaleBlock),
+               steps = std::ceil(std::min<double>(terms, kScaleBlock) / kStep);
+  const double ends = sum * sum / blocks + (1 - 1 / blocks) * square;
+  const auto partial = [&](double part) { return part * part * ends + part * (1 - part) * square; };
+  double out = 0;
+  for (double step = 0; step < steps; ++step) {
+    const double before = partial(step / steps), after = partial((step + 1) / steps);
+    out += (kStep + 1) / 3 * (square / steps + before) + after / 3;
+  }
+  return kPowerOfTwo * kUnit * kUnit * out;
+}
+
+}  // namespace
+
 double accumulation_sigma(DType dtype, bool scaled, InputPattern pattern, int64_t terms, double sum, double square) {
   if (dtype == DType::kInt8) return rounding_sigma(sum, DType::kFp32);  // exact until converted to float
   constexpr double kUnit = 0x1p-24;
@@ -135,7 +155,8 @@ double accumulation_sigma(DType dtype, bool scaled, InputPattern pattern, int64_
   if (pattern == InputPattern::kIntegers && largest * n < kExact) return 0;
   const double steps = n / (32.0 / size_of(dtype));
   const double scale_products = scaled ? 1 / std::sqrt(3.0) : 0;  // rounded once for each block
-  return kUnit * std::hypot(2.0 / 3 * steps + std::sqrt(n / 6) + 1, scale_products) * std::sqrt(square);
+  const double in_fp32 = kUnit * std::hypot(2.0 / 3 * steps + std::sqrt(n / 6) + 1, scale_products) * std::sqrt(square);
+  return dtype == DType::kFp8 ? std::hypot(in_fp32, std::sqrt(cut_off_variance(n, sum, square))) : in_fp32;
 }
 
 }  // namespace roofgen::gemm

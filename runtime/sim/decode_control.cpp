@@ -198,8 +198,9 @@ void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
   for (char digit : parts[3].substr(std::string_view("m16n8k").size())) k = 10 * k + static_cast<size_t>(digit - '0');
   const size_t per_word = type == "tf32" ? 1 : type == "bf16" || type == "f16" ? 2 : 4;
   const size_t sums = parts[6] == "f16" ? 2 : 4, sizes[] = {sums, k / per_word / 2, k / per_word / 4, sums};
+  const LaneEntry* of_target = opcodes_.find(fmt::format("{} of {}", stmt.name, module_.target));
   Inst& in = emit(Kind::kMma, Class::kMma);
-  in.lane = entry.fn;
+  in.lane = (of_target ? *of_target : entry).fn;
   in.sub = static_cast<uint8_t>(k);
   in.flags |= kFlagAligned;
   for (size_t i = 0; i < 4; ++i) {

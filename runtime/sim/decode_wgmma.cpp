@@ -21,7 +21,6 @@ constexpr MultiplicandType kMultiplicands[] = {{"f16", Multiplicand::kF16, 2},  
                                                {"u8", Multiplicand::kU8, 1}};
 
 bool is_integer(Multiplicand t) { return t == Multiplicand::kS8 || t == Multiplicand::kU8; }
-bool is_fp8(Multiplicand t) { return t == Multiplicand::kE4m3 || t == Multiplicand::kE5m2; }
 
 /// "m64n<n>k<k>"; {0, 0}: something else.
 std::pair<uint32_t, uint32_t> shape_of(std::string_view name) {

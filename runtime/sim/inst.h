@@ -98,6 +98,7 @@ enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot, kElect };
 
 /// Types of the multiplicands of wgmma: Inst::type has that of A, and that of B in its upper half.
 enum class Multiplicand : uint8_t { kF16, kBf16, kTf32, kE4m3, kE5m2, kS8, kU8 };
+constexpr bool is_fp8(Multiplicand t) { return t == Multiplicand::kE4m3 || t == Multiplicand::kE5m2; }
 /// What the products of wgmma are added to.
 enum class WgmmaSum : uint8_t { kF32, kF16, kS32 };
 /// Bits of a wgmma's `imm`, beside its WgmmaSum in the lowest two: the product is subtracted; A or B is contiguous in m
@@ -245,6 +246,9 @@ struct WgmmaTable {
   /// sums = a b, or sums + a b if it `keeps` them. `sums`: the warp's registers, a row of 32 lanes each.
   void (*multiply)(WgmmaSum type, uint32_t* const* sums, const float* a, const float* b, uint32_t n, uint32_t k,
                    bool keeps);
+  /// The same for e4m3 and e5m2, as the tensor cores of sm_90 add them (math_fp8.h).
+  void (*multiply_fp8)(Multiplicand a_type, Multiplicand b_type, WgmmaSum type, uint32_t* const* sums, const float* a,
+                       const float* b, uint32_t n, uint32_t k, bool keeps);
 };
 
 /// The lane functions compiled for one host instruction set.

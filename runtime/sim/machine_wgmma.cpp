@@ -215,8 +215,13 @@ void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
     const Warp& v = warps_[first + i];
     uint32_t* sums[128];
     for (uint32_t r = 0; r < sums_of(in); ++r) sums[r] = row(v, kernel_.lists[in.list + r]);
-    lanes_.wgmma.multiply(static_cast<WgmmaSum>(in.imm & kWgmmaSumMask), sums, a + 16 * i * k, b, n, k,
-                          v.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces));
+    const auto sum = static_cast<WgmmaSum>(in.imm & kWgmmaSumMask);
+    const bool keeps = v.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces);
+    const auto a_type = static_cast<Multiplicand>(in.type & 15), b_type = static_cast<Multiplicand>(in.type >> 4);
+    if (is_fp8(a_type))
+      lanes_.wgmma.multiply_fp8(a_type, b_type, sum, sums, a + 16 * i * k, b, n, k, keeps);
+    else
+      lanes_.wgmma.multiply(sum, sums, a + 16 * i * k, b, n, k, keeps);
   }
   release_warpgroup(w);
 }

@@ -165,15 +165,9 @@ void multiply_rows(u32* const* sums, const float* a, const float* b, int n, int 
       multiply_blocks<Sum, kFused, kVectors, 1>(sums, rows, b, first, block, k, keeps);
 }
 
-void wgmma_multiply(WgmmaSum type, u32* const* sums, const float* a, const float* b, u32 n, u32 k, bool keeps) {
-  const int columns = int(n), depth = int(k);
-  bool fused = ROOFGEN_FUSED || !is_exact(reinterpret_cast<const f32x8*>(a), 2 * depth,
-                                          reinterpret_cast<const f32x8*>(b), columns / 8 * depth);
-  if (type == WgmmaSum::kS32) return multiply_rows<IntegerLanes, ROOFGEN_FUSED>(sums, a, b, columns, depth, keeps);
-  if (type == WgmmaSum::kF32)
-    return fused ? multiply_rows<FloatLanes, true>(sums, a, b, columns, depth, keeps)
-                 : multiply_rows<FloatLanes, false>(sums, a, b, columns, depth, keeps);
-  // Two columns in a word: summed up in float and rounded at the end.
+/// Sums of two columns in a word: `multiply` gets them as floats, which are rounded at the end.
+template <class Multiply>
+FN void with_wide_sums(u32* const* sums, int columns, bool keeps, Multiply multiply) {
   alignas(64) u32 wide[128 * 32];
   u32* rows[128];
   for (int r = 0; r < columns / 4; ++r) {
@@ -183,9 +177,20 @@ void wgmma_multiply(WgmmaSum type, u32* const* sums, const float* a, const float
       wide[64 * r + 32 + l] = bits_of(Half::load(u16(sums[r][l] >> 16)));
     }
   }
-  fused ? multiply_rows<FloatLanes, true>(rows, a, b, columns, depth, keeps)
-        : multiply_rows<FloatLanes, false>(rows, a, b, columns, depth, keeps);
+  multiply(rows);
   for (int r = 0; r < columns / 4; ++r)
     for (int l = 0; l < 32; ++l)
       sums[r][l] = Half::store(f32_of(wide[64 * r + l])) | u32(Half::store(f32_of(wide[64 * r + 32 + l]))) << 16;
+}
+
+void wgmma_multiply(WgmmaSum type, u32* const* sums, const float* a, const float* b, u32 n, u32 k, bool keeps) {
+  const int columns = int(n), depth = int(k);
+  bool fused = ROOFGEN_FUSED || !is_exact(reinterpret_cast<const f32x8*>(a), 2 * depth,
+                                          reinterpret_cast<const f32x8*>(b), columns / 8 * depth);
+  if (type == WgmmaSum::kS32) return multiply_rows<IntegerLanes, ROOFGEN_FUSED>(sums, a, b, columns, depth, keeps);
+  const auto multiply = [&](u32* const* rows) {
+    fused ? multiply_rows<FloatLanes, true>(rows, a, b, columns, depth, keeps)
+          : multiply_rows<FloatLanes, false>(rows, a, b, columns, depth, keeps);
+  };
+  type == WgmmaSum::kF32 ? multiply(sums) : with_wide_sums(sums, columns, keeps, multiply);
 }

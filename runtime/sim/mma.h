@@ -214,13 +214,18 @@ struct mma {
         for (int j = 0; j < kPer; ++j) bt[(4 * i + c) * kPer + j] = F::expand(words[c], j);
     }
     bool fused = ROOFGEN_FUSED || !is_exact(a[0][0], kA * kPer * 4, bt, K);
+    u32x8 before[2][8];  // all of C: a register of D may be another one of C
     for (int half = 0; half < 2; ++half) {
       const u32* even = regs.rows + list[4 + kA + kB + 2 * half] * 32;
       const u32* odd = regs.rows + list[5 + kA + kB + 2 * half] * 32;
-      u32x8 c[8];
+#pragma GCC unroll 8
+      for (int r = 0; r < 8; ++r) before[half][r] = load_columns(even + 4 * r, odd + 4 * r);
+    }
+    for (int half = 0; half < 2; ++half) {
+      const u32x8* c = before[half];
       f32x8 sum[8];
 #pragma GCC unroll 8
-      for (int r = 0; r < 8; ++r) c[r] = load_columns(even + 4 * r, odd + 4 * r), sum[r] = Sum::start(c[r]);
+      for (int r = 0; r < 8; ++r) sum[r] = Sum::start(c[r]);
       for (int tile = half; tile < kA; tile += 2) {
         const f32x8* b = bt + 4 * kPer * (tile >> 1);
 #pragma GCC unroll 8

@@ -33,7 +33,7 @@ class Fp8 : public testing::TestWithParam<VariantCase> {};
 TEST_P(Fp8, IsRight) {
   VariantCase c = GetParam();
   c.problem = fp8(c.problem);
-  c.variant = "warpgroup";
+  if (c.variant.empty()) c.variant = "warpgroup";
   expect_right(c);
 }
 
@@ -100,6 +100,27 @@ INSTANTIATE_TEST_SUITE_P(
                     of(without_mask(kSchedules), {{"groups", n(2)}, {"BN", n(64)}, {"cluster", n(2)}}),
                     of(kSchedules, {{"groups", n(2)}, {"BN", n(64)}, {"cluster", n(2)}, {"section", n(2)}})));
 
+// Keys of several CTAs, merged by a second kernel or by the last CTA; heads of a group as rows of a tile.
+VariantCase split(AttentionCase c, const std::string& variant, InputPattern pattern = InputPattern::kNormal) {
+  c.pattern = pattern;
+  return {std::move(c), variant};
+}
+const AttentionCase kFew{
+    "", {{"L", 9}, {"kv_len", 700}, {"d", 64}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, kPerHead};
+INSTANTIATE_TEST_SUITE_P(
+    Splits, Fp8,
+    testing::Values(
+        split(kFew, "warpgroup"), split(kFew, "warpgroup_split3"), split(kFew, "warpgroup_merged3"),
+        split(kFew, "warpgroup_split2", InputPattern::kZeroQuery),
+        split(kFew, "warpgroup_merged2", InputPattern::kOneHot),
+        split(kFew, "warpgroup_split5", InputPattern::kGrowing),
+        split({"", {{"L", 1}, {"kv_len", 900}, {"d", 256}, {"batch", 1}, {"heads", 8}, {"kv_heads", 1}}, kLse},
+              "warpgroup_merged4"),
+        split({"", {{"L", 70}, {"kv_len", 500}, {"d", 128}, {"batch", 1}, {"heads", 2}, {"kv_heads", 1}}, kCausalLse},
+              "warpgroup_split3"),
+        split({"", {{"L", 5}, {"d", 64}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "77,690,33"}}},
+              "warpgroup_merged3")));
+
 /// A problem and a legal schedule of it at random.
 TEST(Fp8Random, ProblemsAreRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
@@ -145,6 +166,7 @@ struct Mutant {
   /// tells.
   uint64_t order = 0;
   bool ragged = false;  ///< caches of several lengths, with NaN behind the last key
+  bool splits = false;  ///< of the keys, of few rows
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
@@ -155,10 +177,11 @@ TEST_P(Fp8Mutants, IsCaught) {
   AttentionCase c = fp8(kSchedules);
   if (m.ragged) c = fp8({"", {{"L", 9}, {"d", 64}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "77,290,33"}}});
   Request request;
+  if (m.splits) c = fp8(kFew);
   request.problem = problem_of(c);
-  request.variant = "warpgroup";
+  request.variant = m.splits ? "warpgroup_merged3" : "warpgroup";
   // With fewer stages of K, the wait for K alone keeps the loads of V behind.
-  request.pins["attention"] = {{"BN", n(64)}, {"k_stages", n(3)}};
+  if (!m.splits) request.pins["attention"] = {{"BN", n(64)}, {"k_stages", n(3)}};
   request.edits = m.edits;
   request.order = m.order;
   expect_caught(run(request), m.by, 2);
@@ -259,12 +282,28 @@ const Mutant kMutants[] = {
      CaughtBy::kComparison},
     {"v_scale_missing", {{kKernel, "\" * v_scale[kv_scale]\"", "\"\""}}, CaughtBy::kComparison},
     {"scales_of_the_first_head",
-     {{kKernel, "{{ \"head / group\" if kv_scale_per_head else \"0\" }}", "0"}},
+     {{kKernel, "{{ (\"kv_head\" if pack_gqa else \"head / group\") if kv_scale_per_head else \"0\" }}", "0"}},
      CaughtBy::kComparison},
     {"scales_of_the_query_head",
-     {{kKernel, "{{ \"head / group\" if kv_scale_per_head else \"0\" }}", "head % group"}},
+     {{kKernel, "{{ (\"kv_head\" if pack_gqa else \"head / group\") if kv_scale_per_head else \"0\" }}",
+       "head % group"}},
      CaughtBy::kComparison},
-    {"lse_of_the_larger_p", {{kKernel, "\" - kPExponent\"", "\"\""}}, CaughtBy::kComparison},
+    {"lse_of_the_larger_p",
+     {{kKernel, "log2_approx(sum){{ \" - kPExponent\" if fp8 else \"\" }}) * kLn2", "log2_approx(sum)) * kLn2"}},
+     CaughtBy::kComparison},
+    {"parts_with_lse_of_the_larger_p",
+     {{kKernel, "+ log2_approx(sum){{ \" - kPExponent\" if fp8 else \"\" }};", "+ log2_approx(sum);"}},
+     CaughtBy::kComparison,
+     0,
+     false,
+     true},
+    {"columns_of_parts_in_the_order_of_registers",
+     {{kKernel, "make_float4(o[n][2 * h] * inverse[h], o[n + 1][2 * h] * inverse[h], o[n][2 * h + 1]",
+       "make_float4(o[n][2 * h] * inverse[h], o[n][2 * h + 1] * inverse[h], o[n + 1][2 * h]"}},
+     CaughtBy::kComparison,
+     0,
+     false,
+     true},
     {"p_beyond_e4m3", {{kSoften, "kPExponent = 8.0f", "kPExponent = 11.0f"}}, CaughtBy::kComparison},
     {"p_below_e4m3", {{kSoften, "kPExponent = 8.0f", "kPExponent = -4.0f"}}, CaughtBy::kComparison},
 };

@@ -2,6 +2,7 @@
 // ROOFGEN_SLOW for the rest of the combinations.
 #include <gtest/gtest.h>
 
+#include "tests/kernels/expect_caught.h"
 #include "tests/kernels/gemm_support.h"
 
 namespace roofgen::test::gemm_kernels_test {
@@ -195,6 +196,25 @@ INSTANTIATE_TEST_SUITE_P(Gemm, GemmKernel, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
 #ifndef ROOFGEN_SLOW
+// Tensor cores of sm_89 cut sums of fp8 products off: every tile is promoted to fp32, and without that it fails.
+TEST(GemmOnAda, Fp8IsPromoted) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  for (const Gemm& g : {Gemm{70, 200, 4096, DType::kFp8}, block_scaled(70, 200, 1024)}) {
+    const auto problem = gemm(g);
+    ASSERT_TRUE(problem) << to_string(problem.error());
+    Request request{*problem};
+    request.arch = 89;
+    auto runs = run(request);
+    ASSERT_TRUE(runs) << to_string(runs.error());
+    EXPECT_EQ(what_is_wrong(*runs), "");
+    EXPECT_EQ(runs->front().binary.spill_bytes, 0);
+    if (!g.scales.empty()) continue;
+    const std::string include = "{% include \"lib/math.cuh\" %}";
+    request.edits = {{"gemm/gemm.cu.jinja", include, "{% set promoted = false %}" + include}};
+    expect_caught(run(request), CaughtBy::kComparison, 1.9);
+  }
+}
+
 Result<std::vector<StageRun>> run_variant(const Gemm& g, const std::string& variant) {
   ROOFGEN_TRY(const Problem problem, gemm(g));
   return run({problem, variant, {}, InputPattern::kNormal, {}, true});

@@ -1,12 +1,14 @@
 // The op gemm: defaults, rejected input, buffers, reduced problems, and its reference against the textbook sum.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "generator/ops/elements.h"
 #include "generator/ops/gemm.h"
 #include "generator/ops/gemm_inputs.h"
 #include "generator/ops/gemm_reference.h"
+#include "runtime/sim/opcode_table.h"
 #include "tests/kernels/gemm_support.h"
 
 namespace roofgen::test::gemm_op_test {
@@ -227,6 +229,73 @@ TEST(GemmReference, ErrorsOfSumsAreAsModelled) {
   }
   EXPECT_LT(worst, 1);
   EXPECT_GT(std::sqrt(squares / kSums), 0.02);
+}
+
+/// Errors of sums of e4m3 products as tensor cores of sm_90 add them, `promotion` products at a time, in sigmas.
+struct Fp8Errors {
+  double deviation, worst;
+};
+Fp8Errors fp8_errors(int64_t depth, int64_t promotion, int64_t tiles) {
+  constexpr int64_t kRows = 16, kCols = 256, kStep = 32;
+  alignas(64) static uint32_t registers[128][32];
+  uint32_t* rows[128];
+  for (size_t i = 0; i < 128; ++i) rows[i] = registers[i];
+  const TensorContents a_contents{InputPattern::kNormal, "A", DType::kFp8},
+      b_contents{InputPattern::kNormal, "B", DType::kFp8};
+  double squares = 0, worst = 0;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    std::vector<double> exact(kRows * kCols), square(exact.size()), sum(exact.size()), line(kStep);
+    std::vector<float> a(kRows * kStep), b(kCols * kStep);
+    for (int64_t k = 0; k < depth; k += kStep) {
+      // Elements in blocks of 8 rows or columns, as WgmmaTable has them; the order within a block does not matter.
+      for (const auto& [contents, out, count] : {std::tuple{&a_contents, &a, kRows}, {&b_contents, &b, kCols}})
+        for (int64_t i = 0; i < count; ++i) {
+          contents->values(static_cast<uint64_t>((tile * kCols + i) * depth + k), line);
+          for (int64_t kk = 0; kk < kStep; ++kk)
+            (*out)[static_cast<size_t>((i / 8 * kStep + kk) * 8 + i % 8)] = static_cast<float>(line[kk]);
+        }
+      sim::host_lanes().wgmma.multiply_fp8(sim::Multiplicand::kE4m3, sim::Multiplicand::kE4m3, sim::WgmmaSum::kF32,
+                                           rows, a.data(), b.data(), kCols, kStep, k % promotion != 0);
+      const bool promoted = (k + kStep) % promotion == 0 || k + kStep == depth;
+      for (int64_t i = 0; i < kRows * kCols; ++i) {
+        const int64_t row = i / kCols, column = i % kCols;
+        for (int64_t kk = 0; kk < kStep; ++kk) {
+          const double product = double{a[static_cast<size_t>((row / 8 * kStep + kk) * 8 + row % 8)]} *
+                                 b[static_cast<size_t>((column / 8 * kStep + kk) * 8 + column % 8)];
+          exact[i] += product, square[i] += product * product;
+        }
+        if (promoted)
+          sum[i] += std::bit_cast<float>(
+              registers[4 * (column / 8) + 2 * (row / 8) + column % 8 / 4][4 * (row % 8) + column % 4]);
+      }
+    }
+    for (size_t i = 0; i < sum.size(); ++i) {
+      const double error = (sum[i] - exact[i]) / gemm::accumulation_sigma(DType::kFp8, false, InputPattern::kNormal,
+                                                                          depth, exact[i], square[i]);
+      squares += error * error;
+      worst = std::max(worst, std::fabs(error));
+    }
+  }
+  return {std::sqrt(squares / static_cast<double>(tiles * kRows * kCols)), worst};
+}
+
+// Sigma counts a whole unit for each product; of N(0,1) factors few lose anything. It bounds the deviation from above,
+// by about the same factor at every depth.
+TEST(GemmReference, PromotedFp8SumsHaveTheErrorsOfTheModel) {
+  for (const auto& [depth, tiles] : {std::pair{64, 16}, {128, 16}, {512, 4}, {4096, 1}}) {
+    const Fp8Errors e = fp8_errors(depth, 128, tiles);
+    EXPECT_LT(e.worst, 5) << depth;
+    EXPECT_LT(e.deviation, 0.4) << depth;
+    EXPECT_GT(e.deviation, 0.15) << depth;
+  }
+}
+
+// A kernel that adds all products in the tensor cores exceeds 6 sigma in a tile of 16 x 256.
+TEST(GemmReference, Fp8SumsWithoutPromotionFail) {
+  for (const int64_t depth : {1024, 4096, 16384}) {
+    const Fp8Errors e = fp8_errors(depth, depth, 1);
+    EXPECT_GT(e.worst, depth == 1024 ? 6 : 20) << depth;
+  }
 }
 
 }  // namespace

@@ -406,10 +406,11 @@ TEST_P(WarpgroupMutants, IsCaught) {
 const Gemm kEvenTiles = {250, 504, 328};
 const Gemm kSplit = {70, 72, 2104};
 const Gemm kScaled = block_scaled(250, 400, 656);
-const Gemm kFp8 = {250, 400, 656, DType::kFp8};
+const Gemm kFp8 = {250, 400, 656, DType::kFp8}, kLongFp8 = {70, 200, 16384, DType::kFp8};
 const std::string kKernel = "gemm/warpgroup.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kWgmma = "lib/wgmma.cuh",
                   kBarrier = "lib/barrier.cuh", kPromote = "lib/promote.cuh", kStage = "lib/tensor_stage.cuh",
-                  kWalk = "lib/tile_walk.cuh", kParts = "lib/tile_parts.cuh";
+                  kWalk = "lib/tile_walk.cuh", kParts = "lib/tile_parts.cuh",
+                  kSet = "{% set clustered = cluster * cluster_n > 1 %}";
 INSTANTIATE_TEST_SUITE_P(
     Gemm, WarpgroupMutants,
     testing::Values(
@@ -543,6 +544,11 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kComparison, kScaled},
         Mutant{"part_promoted_twice", kKernel, "moved(b_tile, k * kBStep), k > 0);",
                "moved(b_tile, k * kBStep), step > 0 || k > 0);", narrow({}), CaughtBy::kEither, kFp8},
+        Mutant{"never_promoted", kKernel, kSet, kSet + "{% set promoted = false %}", narrow({}), CaughtBy::kComparison,
+               kLongFp8},
+        Mutant{"last_products_missing", kKernel, "multiply(part, moved(a_tile,",
+               "if (k < 3 || step + 1 < steps) multiply(part, moved(a_tile,", narrow({}), CaughtBy::kComparison,
+               kLongFp8},
         Mutant{"part_promoted_in_flight", kKernel, "hold(part);\n        wgmma_wait<0>();", "hold(part);", narrow({}),
                CaughtBy::kFinding, kFp8},
         Mutant{"stage_released_before_the_part_is_complete", kKernel,

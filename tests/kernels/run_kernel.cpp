@@ -11,10 +11,16 @@
 namespace roofgen::test {
 namespace {
 
-/// Limits of sm_90, the architecture that the tests compile for.
-const expr::Map kDevice{{"smem_per_block", 232448},   {"smem_per_sm", 233472},
-                        {"regs_per_sm", 65536},       {"sms", 132},
-                        {"max_threads_per_sm", 2048}, {"arch", 90}};
+/// Limits of sm_90 and sm_89 (CUDA C++ Programming Guide, "Compute Capabilities").
+expr::Map device_of(int64_t arch) {
+  const bool ada = arch == 89;
+  return {{"smem_per_block", int64_t{ada ? 101376 : 232448}},
+          {"smem_per_sm", int64_t{ada ? 102400 : 233472}},
+          {"regs_per_sm", 65536},
+          {"sms", 132},
+          {"max_threads_per_sm", int64_t{ada ? 1536 : 2048}},
+          {"arch", arch}};
+}
 
 Result<Compiler*> compiler() {
   static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
@@ -22,24 +28,24 @@ Result<Compiler*> compiler() {
   return made->get();
 }
 
-/// Compiled binaries by source: partitions of attention share parts.
+/// Compiled binaries by target and source: partitions of attention share parts.
 Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
   static std::map<std::string, Binary> known;
   ROOFGEN_TRY(Compiler * nvrtc, compiler());
   std::vector<const Program*> fresh;
   for (const Program& p : programs)
-    if (!known.count(p.source)) fresh.push_back(&p);
+    if (!known.count(p.target + p.source)) fresh.push_back(&p);
   std::optional<Error> failed;
   nvrtc->compile_all(fresh, [&](CompileOutcome outcome) {
     if (outcome.binary)
-      known[fresh[outcome.index]->source] = std::move(*outcome.binary);
+      known[fresh[outcome.index]->target + fresh[outcome.index]->source] = std::move(*outcome.binary);
     else
       failed = outcome.binary.error();
     return true;
   });
   if (failed) return *failed;
   std::vector<Binary> binaries;
-  for (const Program& p : programs) binaries.push_back(known.at(p.source));
+  for (const Program& p : programs) binaries.push_back(known.at(p.target + p.source));
   return binaries;
 }
 
@@ -106,7 +112,7 @@ Result<Prepared> prepare(const Request& request) {
   if (!op) {
     ROOFGEN_TRY(op, find_op(request.problem.op));
   }
-  expr::Map device = kDevice;
+  expr::Map device = device_of(request.arch);
   device["sms"] = request.sms;
   ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, device));
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
@@ -123,6 +129,7 @@ Result<Prepared> prepare(const Request& request) {
     ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
     legal.push_back(std::move(one));
     ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));
+    if (request.arch != 90) program.target = fmt::format("sm_{}", request.arch);
     programs.push_back(std::move(program));
   }
   ROOFGEN_TRY(std::vector<Binary> binaries, compile(programs));

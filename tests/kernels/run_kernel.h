@@ -24,6 +24,7 @@ struct Request {
   uint64_t order = 0;       ///< of CTAs and warps: RunOptions::schedule
   int64_t sms = 132;        ///< of the device
   const Op* op = nullptr;   ///< nullptr: the op named by the problem
+  int64_t arch = 90;        ///< or 89
 };
 
 struct StageRun {

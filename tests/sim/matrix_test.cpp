@@ -1,4 +1,5 @@
 // Fragment maps: random tiles through ldmatrix and mma against a plain product.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -223,6 +224,30 @@ TEST(Matrix, Fp8) {
     multiply("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", kFragments[1], finite, e4m3, c);
     multiply("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", kFragments[0], finite_e5m2, e5m2, c);
   }
+}
+
+/// 32 products of a 1 with `low` for k < 16, and with `high` for k = 16 and 0 behind it, added to `c` on a target.
+float fp8_sum(const std::string& target, uint32_t low, uint32_t high, float c) {
+  std::string text = kernel_text(
+      1, fmt::format("ld.param.u64 %rd1,[p0]; mov.u32 %r1,%tid.x; and.b32 %r2,%r1,3; setp.eq.u32 %p1,%r2,0;\n"
+                     "mov.u32 %r4,0x38383838; mov.u32 %r5,{}; mov.u32 %r6,0; @%p1 mov.u32 %r6,{}; mov.b32 %f1,{};\n"
+                     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {{%f1,%f2,%f3,%f4}},{{%r4,%r4,%r4,%r4}},"
+                     "{{%r5,%r6}},{{%f1,%f1,%f1,%f1}};\n"
+                     "setp.eq.u32 %p1,%r1,0; @%p1 st.global.f32 [%rd1],%f3;",
+                     low * 0x01010101u, high, std::bit_cast<uint32_t>(c)));
+  text.replace(text.find(".target sm_90"), 13, ".target " + target);
+  Bench bench;
+  EXPECT_EQ(bench.load(text), "");
+  DevicePtr out = bench.poisoned(4);
+  for (const Finding& f : bench.arg(out).run({1, 1, 1}, {32, 1, 1}).findings) ADD_FAILURE() << f.message;
+  return bench.read<float>(out, 1)[0];
+}
+
+// e4m3: 0x01 is 2^-9, 0x60 is 32.
+TEST(Matrix, Fp8OfAdaIsCutOffInStepsOf16) {
+  EXPECT_EQ(fp8_sum("sm_89", 0x01, 0, 32), 32);
+  EXPECT_EQ(fp8_sum("sm_89", 0x01, 0x60, 0), 32 + 0x1p-5f);  // one step of 32 would lose 2^-5
+  EXPECT_EQ(fp8_sum("sm_90", 0x01, 0, 32), 32 + 0x1p-5f);
 }
 
 TEST(Matrix, Int8IsExactAndWrapsAround) {
