@@ -142,7 +142,7 @@ class SpaceReader : private JsonReader {
     Stage s;
     ROOFGEN_CHECK(only(
         j, {"name", "template", "entry", "target", "output",  "problem", "params", "derived", "constraints", "prunes",
-            "grid", "assumes",  "block", "smem",   "cluster", "overlap", "args",   "panels",  "work",        "formula"},
+            "grid", "assumes",  "block", "smem",   "cluster", "overlap", "dependent", "args",   "panels",  "work", "formula"},
         more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
@@ -177,6 +177,11 @@ class SpaceReader : private JsonReader {
     }
     if (j.contains("overlap")) {
       ROOFGEN_TRY(s.overlap, expression(j, "overlap"));
+    }
+    if (j.contains("dependent")) {
+      if (!j["dependent"].is_boolean()) return bad_at(j, "\"dependent\" must be true or false", "dependent");
+      if (s.dependent = j["dependent"]; s.dependent && s.overlap)
+        return bad_at(j, "a stage has \"dependent\" or \"overlap\", not both", "dependent");
     }
     if (j.contains("args"))
       for (const Json& a : j["args"]) {

@@ -23,6 +23,7 @@ struct Request {
   int launches = 1;         ///< of each kernel, all but temporaries that must stay zero unwritten before each
   uint64_t order = 0;       ///< of CTAs and warps: RunOptions::schedule
   const Op* op = nullptr;   ///< nullptr: the op named by the problem
+  bool dependent = false;   ///< kernels behind the first are dependent launches
 };
 
 struct StageRun {
