@@ -140,10 +140,10 @@ class SpaceReader : private JsonReader {
   /// `more`: further members that the object may have.
   Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
-    ROOFGEN_CHECK(only(
-        j, {"name", "template", "entry", "target", "output",  "problem", "params", "derived", "constraints", "prunes",
-            "grid", "assumes",  "block", "smem",   "cluster", "overlap", "dependent", "args",   "panels",  "work", "formula"},
-        more));
+    ROOFGEN_CHECK(only(j, {"name",    "template",    "entry",     "target", "output",  "problem", "params",
+                           "derived", "constraints", "prunes",    "grid",   "assumes", "block",   "smem",
+                           "cluster", "overlap",     "dependent", "args",   "panels",  "work",    "formula"},
+                       more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));

@@ -18,7 +18,7 @@ namespace roofgen {
 namespace sim {
 class Listener;
 class Prerequisites;
-}
+}  // namespace sim
 
 /// Writes the initial bytes [offset, offset + out.size()) of a buffer. Deterministic and thread-safe; the simulator
 /// calls it lazily, for accessed parts only.

@@ -444,9 +444,14 @@ void Checker::check_prerequisites(const DeviceAccess& e) {
         state_.prerequisites->conflict(e.address_of(i), e.bytes_of(i), !reads, waited && !read_only);
     if (!grid) continue;
     report(e.site, "race", lane, [&] {
-      const std::string what = fmt::format("{} {}, which {} {}", read_only ? "ld.global.nc of" : reads ? "read of" : "write to",
-                                           describe(state_, e.address_of(i)), grid->kernel, written ? "writes" : "reads");
-      return !ends    ? fmt::format("{}: no launch behind {} executed griddepcontrol.wait, so it may still run", what, grid->kernel)
+      const std::string what =
+          fmt::format("{} {}, which {} {}",
+                      read_only ? "ld.global.nc of"
+                      : reads   ? "read of"
+                                : "write to",
+                      describe(state_, e.address_of(i)), grid->kernel, written ? "writes" : "reads");
+      return !ends    ? fmt::format("{}: no launch behind {} executed griddepcontrol.wait, so it may still run", what,
+                                    grid->kernel)
              : waited ? fmt::format("{} while this launch may have begun", what)
                       : fmt::format("{}, before a griddepcontrol.wait: {} may still run", what, grid->kernel);
     });

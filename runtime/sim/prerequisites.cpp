@@ -29,7 +29,8 @@ void Prerequisites::add(const std::string& kernel, AccessHistory& history, const
   // The next launch begins when all CTAs of this one have triggered it or ended. If one of them waits before, the
   // launches before this one have ended by then.
   if (!conduct) grids_.clear();
-  if (conduct && conduct->waited && !conduct->triggered_early) std::erase_if(grids_, [](const Entry& e) { return e.ends; });
+  if (conduct && conduct->waited && !conduct->triggered_early)
+    std::erase_if(grids_, [](const Entry& e) { return e.ends; });
   for (Entry& e : grids_) e.ends &= conduct->waited;
   auto grid = std::make_shared<Grid>();
   grid->kernel = kernel;

@@ -1,6 +1,6 @@
-// The launches of a stream that a dependent launch (Launch::overlap) may run beside, and the bytes of device memory that
-// they accessed. griddepcontrol.wait holds a thread until the launch before has ended and its writes are visible. That
-// launch has the same guarantee about those before it only if it waited itself.
+// The launches of a stream that a dependent launch (Launch::overlap) may run beside, and the bytes of device memory
+// that they accessed. griddepcontrol.wait holds a thread until the launch before has ended and its writes are visible.
+// That launch has the same guarantee about those before it only if it waited itself.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class Prerequisites {
 
   /// What a dependent launch does about its prerequisites.
   struct Conduct {
-    std::atomic<bool> waited = false;          ///< a thread executed griddepcontrol.wait
+    std::atomic<bool> waited = false;           ///< a thread executed griddepcontrol.wait
     std::atomic<bool> triggered_early = false;  ///< a thread that had not waited executed .launch_dependents
   };
   /// Adds a launch. `conduct`: of a dependent launch; null: all launches before it have ended.

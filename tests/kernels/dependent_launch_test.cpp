@@ -1,5 +1,5 @@
-// Variants of several kernels whose kernels behind the first are dependent launches (docs/dependent-launch.md): right in
-// the simulator, which reports accesses that griddepcontrol.wait does not order, and mutants with one wrong line.
+// Variants of several kernels whose kernels behind the first are dependent launches (docs/dependent-launch.md): right
+// in the simulator, which reports accesses that griddepcontrol.wait does not order, and mutants with one wrong line.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/attention_case.h"

@@ -120,7 +120,7 @@ Result<Prepared> prepare(const Request& request) {
   for (const Stage& stage : variant->stages) {
     const auto pinned = request.pins.find(stage.name);
     Pins pins = pinned == request.pins.end() ? Pins{} : pinned->second;
-    if (request.dependent && &stage != &variant->stages[0]) pins["dependent"] = std::string("overlap");
+    if (request.dependent && &stage != &variant->stages[0]) pins["dependent"] = true;
     ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins));
     legal.push_back(std::move(one));
     ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));

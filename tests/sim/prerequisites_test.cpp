@@ -18,8 +18,10 @@ class Stream {
       buffers_.push_back(bench_.buffer(std::vector<uint32_t>(kWords, 1), name));
     }
   }
-  /// Runs a kernel: %rd1 to %rd3 are the thread's places in the buffers. Returns its first finding: "race read of a...".
-  std::string run(const std::string& name, const std::string& body, bool overlap, int threads = 1, uint32_t ctas = kCtas) {
+  /// Runs a kernel: %rd1 to %rd3 are the thread's places in the buffers. Returns its first finding: "race read of
+  /// a...".
+  std::string run(const std::string& name, const std::string& body, bool overlap, int threads = 1,
+                  uint32_t ctas = kCtas) {
     std::string text = kernel_text(3, R"(
 mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;
 ld.param.u64 %rd1, [p0]; ld.param.u64 %rd2, [p1]; ld.param.u64 %rd3, [p2];
@@ -53,7 +55,7 @@ const std::string kWait = "griddepcontrol.wait;\n", kTrigger = "griddepcontrol.l
 /// What the second of two kernels does wrong, if it is a dependent launch behind one that writes a and reads b.
 std::string second(const std::string& body, bool overlap = true, int threads = 1) {
   Stream stream;
-  EXPECT_EQ(stream.run("first", kTrigger + kReadB + kWriteA, false), "");
+  EXPECT_EQ(stream.run("first", kTrigger + kReadB + kWriteA, false, threads), "");
   return stream.run("second", body, overlap, threads);
 }
 
@@ -65,7 +67,8 @@ TEST(Prerequisites, WaitOrdersAccesses) {
 }
 
 TEST(Prerequisites, AccessesBeforeTheWait) {
-  const std::string read = "race read of a[byte 0], which first writes, before a griddepcontrol.wait: first may still run";
+  const std::string read =
+      "race read of a[byte 0], which first writes, before a griddepcontrol.wait: first may still run";
   EXPECT_EQ(second(kReadA + kWriteC), read);
   EXPECT_EQ(second(kReadA + kWait + kWriteC), read);
   EXPECT_EQ(second(kReadA + kWait + kWriteC, true, 4), read) << "on several cores";
@@ -97,12 +100,14 @@ TEST(Prerequisites, ReadOnlyLoadsBehindTheWait) {
 
 /// A wait holds the thread that executes it; others must synchronise with it.
 TEST(Prerequisites, OneWarpWaits) {
-  const std::string race = "race read of a[byte 128], which first writes, before a griddepcontrol.wait: first may still run";
+  const std::string race =
+      "race read of a[byte 128], which first writes, before a griddepcontrol.wait: first may still run";
   EXPECT_EQ(second("@%p1 " + kWait + kReadA), race);
   EXPECT_EQ(second("@%p1 " + kWait + "bar.sync 0;\n" + kReadA), "");
   EXPECT_EQ(second("bar.sync 0;\n@%p1 " + kWait + kReadA), race) << "the barrier is before the wait";
-  const std::string barrier = "{ .shared .align 8 .b64 m; .reg .b32 %m; .reg .pred %q; mov.u32 %m, m;\n"
-                              "@%p2 mbarrier.init.shared.b64 [%m], 32;\nbar.sync 0;\n",
+  const std::string barrier =
+                        "{ .shared .align 8 .b64 m; .reg .b32 %m; .reg .pred %q; mov.u32 %m, m;\n"
+                        "@%p2 mbarrier.init.shared.b64 [%m], 32;\nbar.sync 0;\n",
                     arrive = "@%p1 mbarrier.arrive.shared.b64 _, [%m];\n",
                     pass = "LOOP: mbarrier.test_wait.parity.shared.b64 %q, [%m], 0;\n@!%q bra LOOP;\n" + kReadA + "}\n";
   EXPECT_EQ(second(barrier + "@%p1 " + kWait + arrive + pass), "");
@@ -110,7 +115,8 @@ TEST(Prerequisites, OneWarpWaits) {
 }
 
 TEST(Prerequisites, OneLaneWaits) {
-  const std::string race = "race read of a[byte 4], which first writes, before a griddepcontrol.wait: first may still run";
+  const std::string race =
+      "race read of a[byte 4], which first writes, before a griddepcontrol.wait: first may still run";
   const std::string read = "@%p1 " + kReadA;
   EXPECT_EQ(second("@%p2 " + kWait + read), race);
   EXPECT_EQ(second("@%p2 " + kWait + "bar.warp.sync 0xffffffff;\n" + read), "");

@@ -291,7 +291,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
       arg.bits = ptr->address;
-    } else if (auto fed = before.feed.find(arg.name); fed != before.feed.end() && arg.name != candidate.stage().output) {
+    } else if (auto fed = before.feed.find(arg.name);
+               fed != before.feed.end() && arg.name != candidate.stage().output) {
       arg.bits = fed->second.address;
     } else if (const auto own = run.written.find(arg.name); own != run.written.end()) {
       arg.bits = own->second.address;

@@ -157,7 +157,7 @@ class Verifier {
   Executor& executor_;
   std::shared_ptr<SharedInputs> inputs_;
   VerifyPlan plan_;
-  std::vector<std::unique_ptr<Site>> sites_;                ///< the real launch is the last
+  std::vector<std::unique_ptr<Site>> sites_;                  ///< the real launch is the last
   std::map<std::pair<size_t, const Site*>, Before> feeders_;  ///< of all feeders up to a stage
   std::vector<DevicePtr> feeder_buffers_;
   mutable std::mutex mutex_;

@@ -99,7 +99,8 @@ std::string l2_text(const EdgeReport& e, double usable_l2) {
 /// By how much normal launches would lengthen a partition.
 double saved_by_dependent_launches(const Device& device, const PartitionReport& p) {
   double out = 0;
-  for (const KernelReport& k : p.kernels) out += launch_seconds(device, false) - launch_seconds(device, k.work.dependent);
+  for (const KernelReport& k : p.kernels)
+    out += launch_seconds(device, false) - launch_seconds(device, k.work.dependent);
   return out;
 }
 
@@ -191,9 +192,11 @@ std::optional<SplitReport> split_report(const WhatIfReport& report) {
   s.decision = !s.gain.decided() ? "undecided" : s.gain.seconds > 0 ? "split" : "whole";
   const TimedKernels one("whole", whole->kernels, whole->seconds), many(s.variant, split->kernels, split->seconds);
   s.causes = causes(report.device, one, many);
-  const std::string launch = split->kernels.size() > 1
-                                 ? fmt::format("a launch ({}) and ", time_text(launch_seconds(report.device, split->kernels.back().work.dependent)))
-                                 : "";
+  const std::string launch =
+      split->kernels.size() > 1
+          ? fmt::format("a launch ({}) and ",
+                        time_text(launch_seconds(report.device, split->kernels.back().work.dependent)))
+          : "";
   s.reason = fmt::format("{}; splitting costs {}{} of parts, written and read once, which {} in L2",
                          comparison_text(one, many, doubt_of(s.decision, s.gain), s.causes), launch,
                          bytes_text(s.parts->bytes), s.parts->in_l2 ? "stay" : "do not stay");

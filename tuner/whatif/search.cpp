@@ -50,7 +50,8 @@ class Search {
     report_.compiler = context_.compiler.description();
     report_.matrix_flops = subject_.matrix_flops();
     if (context_.device.integer("arch") >= 90 && !context_.device.has(kDependentSaving))
-      report_.notes.push_back(fmt::format("all launches are normal ones: {} has no {}", context_.device.name, kDependentSaving));
+      report_.notes.push_back(
+          fmt::format("all launches are normal ones: {} has no {}", context_.device.name, kDependentSaving));
   }
 
   /// The distinct parts of all legal partitions, leaders first: the others try their best schedules.
@@ -197,14 +198,13 @@ class Search {
     });
   }
 
-  /// The kernel of a part as the partition launches it: with the wait of a dependent launch, and the trigger of the next.
+  /// The kernel of a part as the partition launches it: with the wait of a dependent launch, and the trigger of the
+  /// next.
   Result<Candidate> in_partition(const Variant& variant, size_t i, const TunedKernel& alone, const expr::Map& scope) {
     Candidate out{&variant, i, alone.program.schedule, alone.binary};
     out.schedule.variant = variant.name;
     out.schedule.stage = variant.stages[i].name;
-    if (i > 0)
-      out.schedule.params.emplace_back(
-          "dependent", context_.gpu || !context_.device.has(kDependentSaving) ? "none" : "overlap");
+    if (i > 0) out.schedule.params.emplace_back("dependent", !context_.gpu && context_.device.has(kDependentSaving));
     auto checked = check_schedule(variant, out.stage(), out.schedule, scope, false);
     if (auto error = std::get_if<Error>(&checked)) return *error;
     if (auto rejected = std::get_if<Rejected>(&checked))
