@@ -70,7 +70,7 @@ struct Module {
   std::optional<std::string> ptxas_log;  ///< empty until ptxas ran
   std::map<std::string, Address, std::less<>> variables;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
-  bool has_dependent_launches = false;  ///< a kernel executes griddepcontrol
+  bool has_dependent_launches = false;                          ///< a kernel executes griddepcontrol
   std::map<std::string, std::string, std::less<>> unsupported;  ///< kernels that the simulator refuses, with the reason
 };
 

@@ -434,9 +434,7 @@ bool Checker::has_waited(uint32_t warp, uint32_t lanes) {
 void Checker::check_prerequisites(const DeviceAccess& e) {
   const bool reads = e.op == Op::kRead,
              read_only = reads && e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly;
-  uint32_t lanes = 0;
-  for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) lanes |= 1u << e.lane_of(first_lane(m));
-  if (has_waited(e.site.warp, lanes) && state_.prerequisites->all_end() && !read_only) return;
+  if (waited_[e.site.warp].lanes == ~0u && state_.prerequisites->all_end() && !read_only) return;
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
     const uint32_t i = first_lane(m), lane = e.lane_of(i);
     const bool waited = has_waited(e.site.warp, 1u << lane);
