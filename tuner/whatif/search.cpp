@@ -235,7 +235,7 @@ class Search {
                                  })->second;
       ROOFGEN_TRY(chain.emplace_back(), in_partition(variants[0], i, result.winners.begin()->second.front(), scope));
       binaries += (i ? "+" : "") + chain.back().binary.digest;
-      schedules += to_string(schedule) + ";";
+      schedules += to_string(chain.back().schedule) + ";";
     }
     Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor,
                       std::make_shared<SharedInputs>(context_.executor));
