@@ -29,7 +29,6 @@ class Prerequisites {
     bool ends;         ///< before griddepcontrol.wait does
   };
 
-  bool empty() const { return grids_.empty(); }
   /// Whether a thread that has waited may access everything.
   bool all_end() const;
   /// A grid that an access conflicts with: of a thread that has not waited any grid, else one that the wait leaves out.

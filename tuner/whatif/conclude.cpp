@@ -106,10 +106,13 @@ double saved_by_dependent_launches(const Device& device, const PartitionReport& 
 
 std::string dependent_text(const EdgeReport& e) {
   if (e.dependent_gain == 0) return "";
+  const bool cut = e.dependent_gain > 0;
   const double normal = e.gain.seconds + e.dependent_gain;
-  return fmt::format("; dependent launches shorten the cut side by {}{}: with normal launches fusing would {} {}",
-                     time_text(e.dependent_gain), e.cut->launches > 2 ? " more than the fused side" : "",
-                     normal >= 0 ? "save" : "cost", time_text(std::fabs(normal)));
+  return fmt::format(
+      "; dependent launches shorten the {} side by {:.2f} us more than the {} one: with normal launches fusing "
+      "would {} {}",
+      cut ? "cut" : "fused", 1e6 * std::fabs(e.dependent_gain), cut ? "fused" : "cut", normal >= 0 ? "save" : "cost",
+      time_text(std::fabs(normal)));
 }
 
 /// "either": even with the error, at most this share of the time depends on the edge. That is little more than what
