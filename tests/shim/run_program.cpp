@@ -167,6 +167,7 @@ int main(int argc, char** argv) {
     if (mode == "race") launch("spread", 0, 1), wait_for_all();
     if (mode == "careful" || mode == "careless") launch_dependent(argv[i]);
     if (mode == "clear") start(), cu("cuMemsetD32Async", y, 0u, size_t{kElements}, static_cast<void*>(nullptr));
+    if (mode == "sync") wait_for_all();
     if (mode == "beyond") launch("_Z4stepPji", kElements + 1, 2), wait_for_all();
     if (mode == "forget") launch("_Z4stepPji", kElements, 1);
     if (mode == "load") library = dlopen("libcuda.so.1", RTLD_NOW);
