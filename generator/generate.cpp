@@ -27,6 +27,8 @@ Result<ParamValue> to_param(const expr::Value& v, const std::string& name) {
 /// The problem's scope with the stage's formula and the stage's `problem` names.
 Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
   expr::Map scope = problem_scope;
+  scope["dependent"] = false;
+  scope["leads"] = false;
   if (!stage.formula.empty()) {
     const auto formulas = scope.find("formulas");
     const expr::Map* map = formulas == scope.end() ? nullptr : formulas->second.map();
@@ -86,6 +88,21 @@ Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
   return {};
 }
 
+/// Kernels behind another get the parameter "dependent", and the kernels before them the name "leads".
+Result<void> add_dependent_launches(std::vector<Stage>& stages) {
+  ROOFGEN_TRY(const expr::Expr leads, expr::Expr::parse("device.arch >= 90"));
+  ROOFGEN_TRY(const expr::Expr preset, expr::Expr::parse("device.dependent_launch|default(false)"));
+  ROOFGEN_TRY(const expr::Expr searched, expr::Expr::parse("false"));
+  ROOFGEN_TRY(const expr::Expr overlap, expr::Expr::parse("dependent"));
+  for (size_t i = 1; i < stages.size(); ++i) {
+    if (!stages[i].dependent) continue;
+    stages[i - 1].problem.insert(stages[i - 1].problem.begin(), {"leads", leads});
+    stages[i].params.push_back({"dependent", {false, true}, preset, searched});
+    stages[i].overlap = overlap;
+  }
+  return {};
+}
+
 /// The values of a variant's instances, ascending.
 Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances, expr::Map scope) {
   std::vector<int64_t> out;
@@ -120,6 +137,7 @@ Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::M
     if (!runs || !has) continue;
     ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
     ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
+    ROOFGEN_CHECK(add_dependent_launches(v.stages));
     if (!v.instances) {
       out.push_back(std::move(v));
       continue;

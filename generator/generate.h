@@ -70,6 +70,7 @@ struct Stage {
   expr::Expr block, smem;
   std::vector<expr::Expr> cluster;    ///< CTAs of a cluster along x, y and z; empty: no clusters
   std::optional<expr::Expr> overlap;  ///< programmatic dependent launch
+  bool dependent = false;             ///< behind another kernel it has the parameter "dependent"
   std::vector<expr::Expr> assumes;    ///< conditions; the source relies on the ones that hold for the tuned problem
   /// The view of a buffer that a tensor map gives; dims and strides count elements.
   struct MapSpec {

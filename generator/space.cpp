@@ -140,9 +140,9 @@ class SpaceReader : private JsonReader {
   /// `more`: further members that the object may have.
   Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
-    ROOFGEN_CHECK(only(j, {"name",    "template",    "entry",  "target", "output",  "problem", "params",
-                           "derived", "constraints", "prunes", "grid",   "assumes", "block",   "smem",
-                           "cluster", "overlap",     "args",   "panels", "work",    "formula", "persistent"},
+    ROOFGEN_CHECK(only(j, {"name",        "template", "entry",  "target",  "output",  "problem",   "params",  "derived",
+                           "constraints", "prunes",   "grid",   "assumes", "block",   "smem",      "cluster", "overlap",
+                           "dependent",   "args",     "panels", "work",    "formula", "persistent"},
                        more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
@@ -180,6 +180,11 @@ class SpaceReader : private JsonReader {
     }
     if (j.contains("overlap")) {
       ROOFGEN_TRY(s.overlap, expression(j, "overlap"));
+    }
+    if (j.contains("dependent")) {
+      if (!j["dependent"].is_boolean()) return bad_at(j, "\"dependent\" must be true or false", "dependent");
+      if (s.dependent = j["dependent"]; s.dependent && s.overlap)
+        return bad_at(j, "a stage has \"dependent\" or \"overlap\", not both", "dependent");
     }
     if (j.contains("args"))
       for (const Json& a : j["args"]) {

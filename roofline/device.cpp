@@ -113,6 +113,7 @@ expr::Map limits(const Device& device) {
         "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"})
     if (device.has(cell)) out[cell] = expr::Value(device.integer(cell));
   out["arch_specific"] = expr::Value(device.arch_specific);
+  out["dependent_launch"] = expr::Value(device.has("dependent_launch_saves_us"));
   return out;
 }
 

@@ -54,6 +54,7 @@ constexpr Group kGroups[] = {
     {"bytes/clk", Need::kNobody, "l2_bytes_per_clk copy_l2_bytes_per_clk shared_copy_l2_bytes_per_clk"},
     {"GB/s", Need::kNobody, "nvlink_gb_s"},
     {"us", Need::kAnalysis, "launch_us"},
+    {"us", Need::kNobody, "dependent_launch_saves_us"},
 };
 
 std::vector<CellSpec> make_specs() {

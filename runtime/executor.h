@@ -17,7 +17,8 @@
 namespace roofgen {
 namespace sim {
 class Listener;
-}
+class Prerequisites;
+}  // namespace sim
 
 /// Writes the initial bytes [offset, offset + out.size()) of a buffer. Deterministic and thread-safe; the simulator
 /// calls it lazily, for accessed parts only.
@@ -76,6 +77,9 @@ struct RunOptions {
   /// 0: CTAs, and the warps of each, take turns in order. Others: seeds of random orders and lengths of turns, on one
   /// core (simulator only).
   uint64_t schedule = 0;
+  /// The launches of the stream before this one, to which it is added. Of a launch with `overlap`, accesses that
+  /// conflict with theirs are findings unless griddepcontrol.wait comes first (simulator only).
+  sim::Prerequisites* prerequisites = nullptr;
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds
 };
 

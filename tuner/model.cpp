@@ -86,6 +86,10 @@ Device at_clock(Device device, double sm_mhz) {
   return device;
 }
 
+double launch_seconds(const Device& d, bool dependent) {
+  return 1e-6 * (d.at("launch_us") - (dependent && d.has(kDependentSaving) ? d.at(kDependentSaving) : 0));
+}
+
 ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, RoofSet set) {
   Amounts required{};
   required[Resource::kTensor] = f.mma_flops;
@@ -98,7 +102,7 @@ ProblemFloor problem_floor(const Device& d, const RequiredWork& f, DType dtype, 
                                            {"SFU", Resource::kSpecial, exp_rate},
                                            roof_of(d, Resource::kDram, set)},
                                           required));
-  const double launch = 1e-6 * d.at("launch_us");
+  const double launch = launch_seconds(d, false);
   return {top.seconds + launch, launch > top.seconds ? "launch" : top.name};
 }
 
@@ -126,7 +130,7 @@ KernelTime estimate(const Device& d, const Work& w, const Occupancy& occ) {
   }
   if (const RoofTime& top = slowest(roofs); top.seconds > 0) out.roof = out.bound_by = top.name;
   out.work_seconds = slowest(roofs).seconds;
-  const double launch = 1e-6 * d.at("launch_us");
+  const double launch = launch_seconds(d, w.dependent);
   out.work_seconds += launch;
   const double ideal = std::max(busiest * imbalance, chip);
   out.kernel_seconds = ideal + launch;

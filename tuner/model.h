@@ -31,6 +31,7 @@ struct Work {
   int warps_per_cta = 0;
   double async_waits = 0;     ///< waits for asynchronous copies, per warp
   double async_distance = 0;  ///< warp instructions between issue and wait, mean
+  bool dependent = false;     ///< a programmatic dependent launch
 };
 
 /// The format that matrix instructions multiply for a dtype: tf32 for fp32, int8 for int32.
@@ -40,6 +41,11 @@ Result<void> known_rates(const Device& device, MatrixInstruction instruction, DT
 
 /// The work under each roof of its kernel, at full-chip rates; call known_rates() first.
 std::vector<RoofTime> roof_times(const Device& device, const Work& work, RoofSet set);
+
+/// The cell with the time by which a dependent launch follows sooner on the kernel before it than a normal one.
+inline constexpr const char* kDependentSaving = "dependent_launch_saves_us";
+/// The part of a kernel's time between it and the kernel before it.
+double launch_seconds(const Device& device, bool dependent);
 
 /// T_problem, and the roof that determines it.
 ProblemFloor problem_floor(const Device& device, const RequiredWork& work, DType dtype, RoofSet set);

@@ -143,14 +143,14 @@ struct Totals {
   double roofs = 0, launches = 0, work = 0, kernels = 0, time = 0, waste = 0;
 };
 
-Totals totals(const TimedKernels& side, double launch_seconds) {
+Totals totals(const Device& device, const TimedKernels& side) {
   Totals t;
   for (const KernelReport* k : side.kernels) {
     t.work += k->time.work_seconds;
     t.kernels += k->time.kernel_seconds;
     t.waste += k->waste;
+    t.launches += launch_seconds(device, k->work.dependent);
   }
-  t.launches = launch_seconds * static_cast<double>(side.kernels.size());
   t.roofs = t.work - t.launches;
   t.time = side.seconds;
   return t;
@@ -403,8 +403,7 @@ Ruling rule_on_idle_sms(const Device& device, const TimedKernels& fused, const T
 
 std::vector<Cause> causes(const Device& device, const TimedKernels& fused, const TimedKernels& separate) {
   if (!is_counted(fused) || !is_counted(separate)) return {};
-  const double launch_seconds = 1e-6 * device.at("launch_us");
-  const Totals f = totals(fused, launch_seconds), s = totals(separate, launch_seconds);
+  const Totals f = totals(device, fused), s = totals(device, separate);
   const double mean = log_mean(s.work, f.work);
   std::vector<Cause> out{
       {"work", (s.roofs - f.roofs) / mean, f.waste, s.waste, ""},

@@ -59,6 +59,7 @@ Work work_from_counts(const Evaluation& e, const Launch& launch, bool temporarie
     w.dram_bytes = std::max(w.dram_bytes - e.temporary_bytes, std::min(e.unique_bytes, e.tensor_bytes));
   w.ctas = static_cast<double>(launch.grid.count());
   w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
+  w.dependent = launch.overlap;
   if (c.async_waits > 0) {
     w.async_waits = static_cast<double>(c.async_waits) / static_cast<double>(e.counted_ctas) / w.warps_per_cta;
     w.async_distance = static_cast<double>(c.async_distance) / static_cast<double>(c.async_waits);
@@ -88,7 +89,8 @@ KernelTime estimate(const Device& device, const Work& work, const Occupancy& occ
   }
   KernelTime out = estimate(device, at_l2, occupancy);
   // The last bytes of a launch may leave after its last instruction: no time is below the roofs.
-  out.seconds = std::max(code.seconds, out.kernel_seconds);
+  const double saved = launch_seconds(device, false) - launch_seconds(device, work.dependent);
+  out.seconds = std::max(code.seconds - saved, out.kernel_seconds);
   // A doubt leaves no validated band.
   if (code.doubts.empty()) out.band = error_band(code.model, out.bound_by);
   out.model = code.model;
@@ -121,6 +123,7 @@ Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal
   w.dram_bytes = value["dram_bytes"];
   w.ctas = static_cast<double>(launch.grid.count());
   w.warps_per_cta = static_cast<int>((launch.block.count() + 31) / 32);
+  w.dependent = launch.overlap;
   w.async_waits = value["async_waits"];
   w.async_distance = value["async_distance"];
   const int registers = std::clamp(static_cast<int>(value["registers"]), 32, 255);

@@ -47,9 +47,9 @@ Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c
         out->cluster = {a.value.cluster.x, a.value.cluster.y, a.value.cluster.z};
         CHECK(out->cluster.count() > 0, kInvalidClusterSize, "a cluster of no CTAs");
         break;
-      // Hints: cluster scheduling, overlap with the previous launch, priority, shared memory carve-out.
+      case roofgen::cuda::kLaunchOverlap: out->overlap = a.value.overlap != 0; break;
+      // Hints: cluster scheduling, priority, shared memory carve-out.
       case 5:
-      case roofgen::cuda::kLaunchOverlap:
       case 8:
       case 14: break;
       default: return s.refuse(call, kNotSupported, fmt::format("launch attribute {}", a.id));

@@ -91,6 +91,7 @@ Status State::load(const char* call, const void* image, std::string* why, Module
 /// Decodes all kernels, and returns why a GPU's driver refuses the module; empty: it does not. Kernels that only the
 /// simulator refuses are in Module::unsupported.
 std::string State::decode(Module& module) {
+  module.has_dependent_launches = module.text.find("griddepcontrol.") != std::string::npos;
   for (const sim::PtxFunction& f : module.ptx.functions)
     for (const sim::PtxStmt& s : f.body)
       if (s.kind == sim::PtxStmt::Kind::kInstruction && !sim::is_ptx_instruction(s.name))
@@ -208,11 +209,20 @@ Status State::execute(const LaunchOp& op) {
   state.grid_workspace = workspace;
   state.printed = &printed;
   if (!strict_) state.go_on = sim::GoOn::kUndefined;
+  sim::Prerequisites* const before = op.prerequisites.get();
+  sim::Prerequisites::Conduct conduct;
+  std::optional<sim::AccessHistory> accesses;
+  if (before && op.launch.overlap) state.prerequisites = before, state.conduct = &conduct;
+  if (before && op.function->module->has_dependent_launches) state.accesses = &accesses;
   sim::Counter counter(kernel);
   RunOptions options;
   options.max_findings = 1;
   options.threads = threads_;
   sim::run_ctas(state, counter, ctas, options, findings);
+  if (accesses)
+    before->add(kernel.name, *accesses, *state.buffers, state.conduct);
+  else if (before)
+    *before = {};
   if (workspace) memory_.release(workspace);
   if (!printed.empty()) {
     std::fwrite(printed.data(), 1, printed.size(), stdout);

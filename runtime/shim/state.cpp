@@ -329,6 +329,8 @@ Status State::queue(const char* call, Handle handle, Work work) {
     event->recorded = true;
     ++event->pending;
   }
+  if (!work.launch || !on->launches) on->launches = std::make_shared<sim::Prerequisites>();
+  if (work.launch) work.launch->prerequisites = on->launches;
   // The program may wait for a host function without a driver call, so it runs at once.
   const bool at_once = work.type == WorkType::kHost;
   queue_.push_back(std::move(work));

@@ -25,6 +25,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/sim/decode.h"
 #include "runtime/sim/memory.h"
+#include "runtime/sim/prerequisites.h"
 #include "runtime/sim/ptx_ast.h"
 
 namespace roofgen::shim {
@@ -69,6 +70,7 @@ struct Module {
   std::optional<std::string> ptxas_log;  ///< empty until ptxas ran
   std::map<std::string, Address, std::less<>> variables;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
+  bool has_dependent_launches = false;                          ///< a kernel executes griddepcontrol
   std::map<std::string, std::string, std::less<>> unsupported;  ///< kernels that the simulator refuses, with the reason
 };
 
@@ -79,6 +81,8 @@ struct LaunchOp {
   std::vector<std::byte> params;
   std::vector<void*> args;  ///< pointers into `params`
   bool cooperative = false;
+  /// The launches before it in its stream, behind the last work of another kind; null: in a graph.
+  std::shared_ptr<sim::Prerequisites> prerequisites = nullptr;
 };
 
 using Op = std::function<Status()>;
@@ -130,6 +134,7 @@ struct Stream {
   unsigned flags = 0;
   int priority = 0;
   Handle context = nullptr;
+  std::shared_ptr<sim::Prerequisites> launches = nullptr;  ///< LaunchOp::prerequisites of the next launch
 };
 struct Event {
   bool recorded = false, timed = true;

@@ -110,6 +110,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   }
   auto op = std::make_shared<LaunchOp>();
   op->cooperative = shape.cooperative;
+  op->launch.overlap = shape.overlap;
   op->launch.cluster = cluster;
   op->function = f;
   op->launch.grid = grid;

@@ -14,6 +14,7 @@ struct LaunchShape {
   Dim3 cluster = {0, 0, 0};  ///< 0 x 0 x 0: the function's
   unsigned smem_bytes = 0;
   bool cooperative = false;
+  bool overlap = false;       ///< a dependent launch
   bool may_be_empty = false;  ///< a graph node: its grid may come later
 };
 /// A launch with its arguments from `args` or `extra`, as in cuLaunchKernel.

@@ -36,6 +36,7 @@ void Checker::on(const CtaBegin& e) {
   cta_ = e.cta;
   n_warps_ = e.warps;
   exited_ = 0;
+  waited_ = {};
   bulk_sources_.clear();
   const uint32_t engines = e.kernel.has_wgmma ? e.warps / kWarpgroup : 0;
   batches_.assign(e.kernel.has_wgmma ? e.warps : 0, {});
@@ -421,8 +422,58 @@ void Checker::check_read_only(const DeviceAccess& e) {
   }
 }
 
+/// Whether these lanes are behind a griddepcontrol.wait, their own or that of a warp that they synchronised with.
+bool Checker::has_waited(uint32_t warp, uint32_t lanes) {
+  uint32_t& waited = waited_[warp].lanes;
+  for (uint32_t other = 0; other < n_warps_ && (lanes & ~waited); ++other)
+    if (other != warp && waited_[other].at && shadow_.has_seen(warp, other, waited_[other].at)) waited = ~0u;
+  return !(lanes & ~waited);
+}
+
+/// The launches before a dependent launch may still run.
+void Checker::check_prerequisites(const DeviceAccess& e) {
+  const bool reads = e.op == Op::kRead,
+             read_only = reads && e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly;
+  if (waited_[e.site.warp].lanes == ~0u && state_.prerequisites->all_end() && !read_only) return;
+  for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
+    const uint32_t i = first_lane(m), lane = e.lane_of(i);
+    const bool waited = has_waited(e.site.warp, 1u << lane);
+    const auto [grid, written, ends] =
+        state_.prerequisites->conflict(e.address_of(i), e.bytes_of(i), !reads, waited && !read_only);
+    if (!grid) continue;
+    report(e.site, "race", lane, [&] {
+      const std::string what =
+          fmt::format("{} {}, which {} {}",
+                      read_only ? "ld.global.nc of"
+                      : reads   ? "read of"
+                                : "write to",
+                      describe(state_, e.address_of(i)), grid->kernel, written ? "writes" : "reads");
+      return !ends    ? fmt::format("{}: no launch behind {} executed griddepcontrol.wait, so it may still run", what,
+                                    grid->kernel)
+             : waited ? fmt::format("{} while this launch may have begun", what)
+                      : fmt::format("{}, before a griddepcontrol.wait: {} may still run", what, grid->kernel);
+    });
+  }
+}
+
+void Checker::on(const GridControl& e) {
+  if (!state_.conduct) return;
+  Waited& waited = waited_[e.site.warp];
+  if (!e.waits) {
+    if (!has_waited(e.site.warp, e.mask)) state_.conduct->triggered_early = true;
+    return;
+  }
+  state_.conduct->waited = true;
+  waited.lanes |= e.mask;
+  if (waited.at) return;
+  shadow_.advance();  // what the warp did before does not lie behind the wait
+  waited.at = shadow_.now();
+}
+
 void Checker::on(const DeviceAccess& e) {
   unwritten_ = 0;
+  if (state_.prerequisites) [[unlikely]]
+    check_prerequisites(e);
   if (e.op == Op::kRead ? e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly : order_.any_read_only())
       [[unlikely]]
     check_read_only(e);
@@ -659,7 +710,7 @@ void Checker::on(const BarrierRelease& e) {
   shadow_.release(e.id, e.warps);
   order_.release(e.id, e.warps);
   if (e.warps == (n_warps_ < 32 ? (1u << n_warps_) - 1 : ~0u)) unwritten_reads_.clear();
-  for (uint32_t m = e.warps; m; m &= m - 1) log_.synchronise(first_lane(m), ~0u);
+  for (uint32_t m = e.warps; m; m &= m - 1) synchronise_lanes(first_lane(m));
   device_.settle();
 }
 

@@ -3,6 +3,7 @@
 // on after the finding, notes it.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,8 +41,12 @@ class Checker {
   void on(const BarrierArrive& e);
   void on(const BarrierRelease& e);
   void on(const LanesExit& e) { exited_ |= static_cast<uint32_t>(e.dead == ~0u) << e.site.warp; }
-  void on(const LaneBarrier& e) { log_.synchronise(e.site.warp, e.mask, e.dead); }
+  void on(const LaneBarrier& e) {
+    log_.synchronise(e.site.warp, e.mask, e.dead);
+    if (waited_[e.site.warp].lanes & e.mask) waited_[e.site.warp].lanes |= e.mask;
+  }
   void on(const Fence& e);
+  void on(const GridControl& e);
   void on(const PhaseArrive& e);
   void on(const PhaseComplete& e) {
     Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
@@ -112,8 +117,14 @@ class Checker {
   void observe(uint32_t offset, uint32_t warp) {
     shadow_.observe(offset, warp);
     order_.observe(offset, warp);
-    log_.synchronise(warp, ~0u);  // a lane that waited may have told the others
+    synchronise_lanes(warp);  // a lane that waited may have told the others
   }
+  void synchronise_lanes(uint32_t warp) {
+    log_.synchronise(warp, ~0u);
+    if (waited_[warp].lanes) waited_[warp].lanes = ~0u;
+  }
+  bool has_waited(uint32_t warp, uint32_t lanes);
+  void check_prerequisites(const DeviceAccess& e);
   void hand_over(uint32_t warp, uint32_t offset, Op op, bool releases);
   void require_stamps(uint32_t lane) const;
   void hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases);
@@ -129,6 +140,11 @@ class Checker {
   /// By warp: stamps of its batches of products that it has not waited for; by warpgroup: its last product.
   std::vector<std::vector<uint32_t>> batches_;
   std::vector<uint32_t> last_product_;
+  /// griddepcontrol.wait: the lanes of a warp that are behind it, and the warp's stamp at its first; 0: none.
+  struct Waited {
+    uint32_t lanes = 0, at = 0;
+  };
+  std::array<Waited, kMaxWarps> waited_;
   uint32_t exited_ = 0;     ///< warps
   uint32_t unwritten_ = 0;  ///< elements
   SharedShadow shadow_;

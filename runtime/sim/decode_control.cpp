@@ -283,7 +283,8 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
   } else if (stmt.name == "nanosleep.u32") {
     plain(Kind::kNop, 1, 1);
   } else if (stmt.name == "griddepcontrol.wait" || stmt.name == "griddepcontrol.launch_dependents") {
-    plain(Kind::kNop, 0, 0);  // launches never overlap in the simulator
+    plain(Kind::kNop, 0, 0);
+    kernel_.code.back().sub = stmt.name.ends_with("wait") ? kNopGridWait : kNopGridTrigger;
   } else if (is_hint(stmt.name)) {
     plain(Kind::kNop, 1, 2);  // no value changes and no sector is counted
   } else {

@@ -192,6 +192,12 @@ struct Fence {
   Site site;
   bool proxy = false;  ///< between the generic and the asynchronous proxy too
 };
+/// griddepcontrol: a wait for the launches before this one, or a trigger of the next.
+struct GridControl {
+  Site site;
+  uint32_t mask;
+  bool waits;
+};
 /// An mbarrier, by its offset in shared memory: an arrival, the end of a phase, a wait that saw this end.
 struct PhaseArrive {
   uint32_t warp, lane, barrier;
@@ -233,6 +239,7 @@ class Listener {
   virtual void on(const BarrierRelease&) {}
   virtual void on(const LaneBarrier&) {}
   virtual void on(const Fence&) {}
+  virtual void on(const GridControl&) {}
   virtual void on(const PhaseArrive&) {}
   virtual void on(const PhaseComplete&) {}
   virtual void on(const PhasePass&) {}

@@ -290,6 +290,10 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     std::memcpy(state.params.data() + kernel.params[i].offset, &arg.bits, arg.bytes);
   }
 
+  Prerequisites::Conduct conduct;
+  std::optional<AccessHistory> accesses;
+  if (options.prerequisites) state.accesses = &accesses;
+  if (options.prerequisites && launch.overlap) state.prerequisites = options.prerequisites, state.conduct = &conduct;
   Counter counter(kernel);
   RunResult result;
   if (options.trace) options.trace->clear();
@@ -297,6 +301,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     const Watch watch(options, kernel, counter);
     run_ctas(state, counter, n, options, result.findings);
   }
+  if (accesses) options.prerequisites->add(kernel.name, *accesses, *state.buffers, state.conduct);
   result.counts = counter.finish();
   if (options.sites) *options.sites = counter.sites();
   return result;

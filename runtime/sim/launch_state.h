@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/sim/code.h"
 #include "runtime/sim/memory.h"
+#include "runtime/sim/prerequisites.h"
 #include "runtime/sim/private_lines.h"
 
 namespace roofgen::sim {
@@ -44,10 +46,13 @@ struct LaunchState {
   uint64_t timer_begin_ns = 0;  ///< %globaltimer then
   double timer_ns = 1;          ///< nanoseconds of %globaltimer per instruction
   GoOn go_on = GoOn::kNever;
-  uint64_t stopped = 0;            ///< CTAs that ended at a finding
-  GridOrder* order = nullptr;      ///< between the CTAs; null: there is one CTA
-  uint64_t schedule = 0;           ///< RunOptions::schedule
-  uint64_t changes = 0;            ///< grows when a byte of device memory changes
+  uint64_t stopped = 0;                              ///< CTAs that ended at a finding
+  GridOrder* order = nullptr;                        ///< between the CTAs; null: there is one CTA
+  const Prerequisites* prerequisites = nullptr;      ///< of a dependent launch; null: they have ended
+  Prerequisites::Conduct* conduct = nullptr;         ///< towards them
+  std::optional<AccessHistory>* accesses = nullptr;  ///< receives those of the launch; may be null
+  uint64_t schedule = 0;                             ///< RunOptions::schedule
+  uint64_t changes = 0;                              ///< grows when a byte of device memory changes
   uint64_t grid_workspace = 0;     ///< address of a cooperative launch's barrier, 8 bytes of zeros; 0: not cooperative
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null

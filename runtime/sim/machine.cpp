@@ -195,6 +195,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
             emit(Fence{site(w), in.sub == kNopProxyFence});
           else if (in.sub == kNopReturn)
             forget_local(w, mask, static_cast<uint32_t>(in.imm), in.target);
+          else if (in.sub == kNopGridWait || in.sub == kNopGridTrigger)
+            emit(GridControl{site(w), mask, in.sub == kNopGridWait});
           else if (in.sub)
             bulk_group(w, in, mask);
           ++w.pc;

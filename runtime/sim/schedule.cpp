@@ -230,7 +230,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   std::vector<std::unique_ptr<Team>> idle;
   const auto most = static_cast<uint64_t>(std::max(options.max_findings, 1));
   GridOrder order(may_synchronise(state));
-  if (n > 1 || reads_read_only(state.kernel)) state.order = &order;
+  if (n > 1 || reads_read_only(state.kernel) || state.accesses) state.order = &order;
   state.schedule = options.schedule;
   std::mt19937_64 random(options.schedule);
   const size_t side_by_side = 2 + random() % 15;  // CTAs that take turns in a random schedule
@@ -296,6 +296,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     waiting.clear();
   }
   state.order = nullptr;
+  if (state.accesses) *state.accesses = std::move(order.history());
   for (const auto& team : waiting) team->hand_in(findings);
   return in_parallel;
 }

@@ -242,6 +242,44 @@ TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
   EXPECT_GT(made, 20u) << "a header that refuses everything would pass, and be of no use";
 }
 
+/// The kernels of unfused attention: whether each is launched as a dependent one, and its code has a wait and a
+/// trigger.
+std::string dependent_launches(expr::Map device, const std::map<std::string, ParamValue>& pins = {}) {
+  const DataFiles files;
+  const Op& op = **find_op("attention");
+  const Problem tuned = *op.complete(problem("attention", {{"L", 256}, {"d", 64}}));
+  const expr::Map scope = *problem_scope(op, tuned, device);
+  const std::vector<Variant> variants = *expand(*op.variants(files, tuned), scope);
+  const Variant& v =
+      *std::find_if(variants.begin(), variants.end(), [](const Variant& each) { return each.name == "unfused"; });
+  std::string out;
+  for (const Stage& stage : v.stages) {
+    const auto checked = check_schedule(v, stage, *default_schedule(v, stage, scope, pins), scope, false);
+    if (const Rejected* rejected = std::get_if<Rejected>(&checked)) return out + rejected->reason;
+    const Legal& legal = std::get<Legal>(checked);
+    const std::string source = generate(files, stage, legal)->source;
+    out += fmt::format("{}{}{}{} ", stage.name, make_launch(stage, legal)->overlap ? " dependent" : "",
+                       source.find("griddepcontrol.wait") != std::string::npos ? " waits" : "",
+                       source.find("griddepcontrol.launch_dependents") != std::string::npos ? " triggers" : "");
+  }
+  return out;
+}
+
+TEST(DependentLaunch, KernelsBehindTheFirstMayBe) {
+  expr::Map device = limits();
+  EXPECT_EQ(dependent_launches(device), "scores triggers softmax triggers pv ");
+  EXPECT_EQ(dependent_launches(device, {{"dependent", true}}),
+            "scores triggers softmax dependent waits triggers pv dependent waits ");
+  device["dependent_launch"] = true;
+  EXPECT_EQ(dependent_launches(device), "scores triggers softmax dependent waits triggers pv dependent waits ");
+  EXPECT_EQ(dependent_launches(device, {{"dependent", false}}), "scores triggers softmax triggers pv ");
+  device = limits();
+  device["arch"] = 80;
+  EXPECT_EQ(dependent_launches(device), "scores softmax pv ");
+  EXPECT_EQ(dependent_launches(device, {{"dependent", true}}),
+            "scores device.arch >= 90 (80 < 90): launches may overlap from sm_90 on");
+}
+
 /// The variant of tests/support/hopper: tensor maps, a cluster, overlap, a struct.
 struct ClusterNorm {
   DataFiles files{{ROOFGEN_SOURCE_DIR "/tests/support/hopper"}};

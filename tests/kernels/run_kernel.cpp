@@ -7,6 +7,7 @@
 
 #include "generator/ops/elements.h"
 #include "generator/ops/op.h"
+#include "runtime/sim/prerequisites.h"
 
 namespace roofgen::test {
 namespace {
@@ -125,8 +126,10 @@ Result<Prepared> prepare(const Request& request) {
   std::vector<Legal> legal;
   std::vector<Program> programs;
   for (const Stage& stage : variant->stages) {
-    const auto pins = request.pins.find(stage.name);
-    ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins == request.pins.end() ? Pins{} : pins->second));
+    const auto pinned = request.pins.find(stage.name);
+    Pins pins = pinned == request.pins.end() ? Pins{} : pinned->second;
+    if (request.dependent && &stage != &variant->stages[0]) pins["dependent"] = true;
+    ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins));
     legal.push_back(std::move(one));
     ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));
     if (request.arch != 90) program.target = fmt::format("sm_{}", request.arch);
@@ -176,6 +179,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
   const ElementReader read = reader(*executor, buffers, at);
 
   std::vector<StageRun> out;
+  sim::Prerequisites prerequisites;
   for (size_t i = 0; i < variant.stages.size(); ++i) {
     const Stage& stage = variant.stages[i];
     ROOFGEN_TRY(Launch launch, make_launch(stage, legal[i]));
@@ -184,6 +188,7 @@ Result<std::vector<StageRun>> run(const Request& request) {
     ROOFGEN_TRY(ModuleId module, executor->load(binaries[i]));
     RunOptions options;
     options.schedule = request.order;
+    options.prerequisites = &prerequisites;
     RunResult result;
     std::string not_zero;
     for (int n = 0; n < request.launches && result.findings.empty() && not_zero.empty(); ++n) {

@@ -25,6 +25,7 @@ struct Request {
   int64_t sms = 132;        ///< of the device
   const Op* op = nullptr;   ///< nullptr: the op named by the problem
   int64_t arch = 90;        ///< or 89
+  bool dependent = false;   ///< kernels behind the first are dependent launches
 };
 
 struct StageRun {

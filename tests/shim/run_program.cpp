@@ -62,6 +62,42 @@ $done:
 }
 )";
 
+/// careful and careless: y[i] += 1 behind and in front of a wait for the kernel before.
+const char* const kDependentPtx = R"(.version 8.0
+.target sm_90
+.address_size 64
+.file 1 "dependent.cu"
+.visible .entry careful(.param .u64 p_y)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p_y];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  griddepcontrol.wait;
+  ld.global.u32 %r2, [%rd3];
+  add.s32 %r2, %r2, 1;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+.visible .entry careless(.param .u64 p_y)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p_y];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  .loc 1 5 3
+  ld.global.u32 %r2, [%rd3];
+  griddepcontrol.wait;
+  add.s32 %r2, %r2, 1;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+)";
+
 void* library = nullptr;
 template <class... Args>
 void cu(const char* symbol, Args... args) {
@@ -96,6 +132,30 @@ void launch(const char* kernel, int n, unsigned ctas) {
   cu("cuLaunchKernel", function, ctas, 1u, 1u, 64u, 1u, 1u, 0u, static_cast<void*>(nullptr), static_cast<void**>(args),
      static_cast<void**>(nullptr));
 }
+/// CUlaunchAttribute and CUlaunchConfig.
+struct Attribute {
+  int id;
+  char padding[4];
+  int value[16];
+};
+struct Config {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  Attribute* attributes;
+  unsigned attribute_count;
+};
+/// Launches a kernel of kDependentPtx that may begin before the work in front of it has ended.
+void launch_dependent(const char* kernel) {
+  start();
+  static void* dependent = nullptr;
+  if (!dependent) cu("cuModuleLoadData", &dependent, static_cast<const void*>(kDependentPtx));
+  void* function = nullptr;
+  void* args[] = {&y};
+  cu("cuModuleGetFunction", &function, dependent, kernel);
+  Attribute overlap{6, {}, {1}};  // PROGRAMMATIC_STREAM_SERIALIZATION
+  const Config config{{1, 1, 1}, {64, 1, 1}, 0, nullptr, &overlap, 1};
+  cu("cuLaunchKernelEx", &config, function, static_cast<void**>(args), static_cast<void**>(nullptr));
+}
 void wait_for_all() { cu("cuCtxSynchronize"); }
 
 }  // namespace
@@ -105,6 +165,9 @@ int main(int argc, char** argv) {
     const std::string mode = argv[i];
     if (mode == "step") launch("_Z4stepPji", kElements, 1), wait_for_all();
     if (mode == "race") launch("spread", 0, 1), wait_for_all();
+    if (mode == "careful" || mode == "careless") launch_dependent(argv[i]);
+    if (mode == "clear") start(), cu("cuMemsetD32Async", y, 0u, size_t{kElements}, static_cast<void*>(nullptr));
+    if (mode == "sync") wait_for_all();
     if (mode == "beyond") launch("_Z4stepPji", kElements + 1, 2), wait_for_all();
     if (mode == "forget") launch("_Z4stepPji", kElements, 1);
     if (mode == "load") library = dlopen("libcuda.so.1", RTLD_NOW);

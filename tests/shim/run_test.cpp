@@ -67,6 +67,16 @@ TEST_F(RunProgram, FindingsHaveTheirPlaceAndNumber) {
   expect_in("verdict   2 findings (explained in docs/findings.md)\n", text.err);
 }
 
+TEST_F(RunProgram, DependentLaunchesMustWait) {
+  EXPECT_EQ(run("careful careful careful sync").exit, 0);
+  const Outcome o = run("careful careless sync");
+  EXPECT_EQ(o.exit, 1);
+  expect_in("dependent.cu:5: race: read of ", o.err);
+  expect_in("which careful writes, before a griddepcontrol.wait: careful may still run\n", o.err);
+  EXPECT_EQ(run("careful clear careless sync").exit, 0) << "a memset between waits for the kernel before it";
+  EXPECT_EQ(run("careless sync").exit, 0) << "nothing is before it";
+}
+
 TEST_F(RunProgram, AnAccessOutOfBoundsFailsTheLaunch) {
   const Outcome o = run("beyond");
   EXPECT_EQ(o.exit, 1);

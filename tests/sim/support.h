@@ -42,6 +42,8 @@ class Bench {
   Bench& arg32(uint32_t v);
   /// Cluster size of the following runs.
   Bench& clusters(Dim3 ctas) { return launch_.cluster = ctas, *this; }
+  /// Whether the following runs are dependent launches.
+  Bench& overlaps(bool overlap) { return launch_.overlap = overlap, *this; }
   /// Runs with the given arguments and clears them. Aborts on an Error.
   RunResult run(Dim3 grid, Dim3 block, uint32_t smem = 0, const RunOptions& options = {});
   /// Kind of the first finding, "" without findings.

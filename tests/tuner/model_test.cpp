@@ -49,6 +49,20 @@ TEST(Estimate, TensorCopiesCountLessOfTheL2Roof) {
             estimate(device("a100-sxm-80"), w, {1, 4, 0.06, ""}, loads).work_seconds);
 }
 
+TEST(Estimate, ADependentLaunchSavesAPartOfTheLaunch) {
+  const Device d = device("h100-sxm");
+  Work normal = tensor_work(1e9, 132), dependent = normal;
+  dependent.dependent = true;
+  CodeTime code;
+  code.seconds = 50e-6;
+  const double saved = 1e-6 * d.at(kDependentSaving);
+  EXPECT_NEAR(estimate(d, normal, {1, 4, 0.06, ""}).seconds - estimate(d, dependent, {1, 4, 0.06, ""}).seconds, saved,
+              1e-12);
+  EXPECT_NEAR(estimate(d, dependent, {1, 4, 0.06, ""}, code).seconds, 50e-6 - saved, 1e-12);
+  // Nothing is known about other devices.
+  EXPECT_EQ(launch_seconds(device("b200"), true), launch_seconds(device("b200"), false));
+}
+
 // Attention, B*H = 256 heads of L = 2048, d = 64: 2.75e11 FLOP, 1.07e9 exps.
 TEST(Roofline, FloorOfAttentionOnH200) {
   const RequiredWork floor{2.748779e11, 1.073742e9, 2.684355e8};

@@ -410,6 +410,52 @@ TEST(WhatIfCompose, AValueThatStaysInL2CostsNoDramTraffic) {
   EXPECT_GT(leaves.seconds, stays.seconds);
 }
 
+/// The same chain on the same device, with and without the measured saving of dependent launches.
+TEST(WhatIfCompose, KernelsBehindTheFirstAreDependentLaunches) {
+  const auto chain = Chain::parse("relu > gelu > rmsnorm", DType::kBf16);
+  ASSERT_TRUE(chain);
+  Device device = h200();
+  const double saved = 1e-6 * device.at(kDependentSaving);
+  const Problem problem{"chain", {{"rows", 100}, {"cols", 1000}}, DType::kBf16, {}, {}};
+  std::vector<TunedPart> tuned{
+      {{0, 1}, "", kernel("relu", 10)}, {{1, 2}, "", kernel("gelu", 10)}, {{2, 3}, "", kernel("norm", 10)}};
+  const std::vector<Partition> all = partitions(*chain, 1000, 1);
+  const auto composed = [&] {
+    const auto cut = std::find_if(all.begin(), all.end(), [](const Partition& p) { return p.parts.size() == 3; });
+    return compose(ChainSubject(*chain, problem), device, 1e-6, *cut, tuned, nullptr);
+  };
+  const PartitionReport dependent = composed();
+  EXPECT_FALSE(dependent.kernels[0].work.dependent);
+  EXPECT_TRUE(dependent.kernels[0].schedule.params.empty());
+  for (const KernelReport& k : {dependent.kernels[1], dependent.kernels[2]}) {
+    EXPECT_TRUE(k.work.dependent);
+    EXPECT_THAT(to_string(k.schedule), HasSubstr("dependent=true"));
+  }
+  device.cells.erase(kDependentSaving);
+  const PartitionReport normal = composed();
+  EXPECT_NEAR(normal.seconds - dependent.seconds, 2 * saved, 1e-12);
+  for (const KernelReport& k : normal.kernels) EXPECT_FALSE(k.work.dependent);
+  device = h200();
+  for (TunedPart& t : tuned) t.kernel.measurement.emplace();
+  for (const KernelReport& k : composed().kernels) EXPECT_FALSE(k.work.dependent) << "measured alone";
+}
+
+TEST(WhatIfVerdict, AnEdgeStatesTheEffectOfDependentLaunches) {
+  PartitionReport cut = partition("a | b", {0}, {gemm("g", 100), kernel("bias", 60)});
+  cut.kernels[1].work.dependent = true;
+  WhatIfReport r = report({"a", "b"}, {partition("a+b", {}, {gemm("gb", 100)}), cut});
+  conclude(r);
+  EXPECT_NEAR(r.edges[0].dependent_gain, 0.28e-6, 1e-12);
+  EXPECT_THAT(
+      r.edges[0].reason,
+      HasSubstr("; dependent launches shorten the cut side by 0.28 us more than the fused one: with normal launches "
+                "fusing would save 60.3 us"));
+  r.partitions[1].kernels[1].work.dependent = false;
+  conclude(r);
+  EXPECT_EQ(r.edges[0].dependent_gain, 0);
+  EXPECT_THAT(r.edges[0].reason, Not(HasSubstr("dependent launches")));
+}
+
 TEST(WhatIfCompose, WithoutAKernelForAPartThereIsNoTime) {
   const auto chain = Chain::parse("relu > rmsnorm", DType::kBf16);
   const Device device = h200();

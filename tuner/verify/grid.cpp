@@ -125,9 +125,9 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
                                                 const std::vector<Region>& regions, const GoOn& go_on) {
   Grid out;
   Verification& v = out.verification;
-  Feed feed;
+  Before all;
   const Defer release([&] {
-    for (const auto& [name, ptr] : feed) free_buffer(ptr);
+    for (const auto& [name, ptr] : all.feed) free_buffer(ptr);
   });
   // The comparison takes about as long as a kernel.
   const auto stopped = [&](size_t done) {
@@ -140,8 +140,9 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     if (stopped(i)) return out;
     ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
     const Defer unload([&] { executor_.unload(module); });
-    ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, feed, nullptr, Run::kFeed, regions));
-    for (const auto& [name, ptr] : run.written) feed[name] = ptr;
+    ROOFGEN_TRY(StageRun run, run_stage(site, chain[i], module, all, nullptr, Run::kFeed, regions));
+    for (const auto& [name, ptr] : run.written) all.feed[name] = ptr;
+    all.launches = std::move(run.launches);
     v.grid_ctas += run.ctas;
     // Fewer keys may be fewer tiles of scores.
     if (const uint64_t all = real_ctas(chain[i]); run.ctas < all)
@@ -158,12 +159,12 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     return out;
   }
   if (stopped(chain.size())) return out;
-  ROOFGEN_CHECK(compare_all(site, chain.back(), last.compare, feed, v));
+  ROOFGEN_CHECK(compare_all(site, chain.back(), last.compare, all.feed, v));
   v.passed = v.failure.empty();
   out.wrong = chain.size() - 1;
   for (size_t i = 0; !v.passed && i + 1 < chain.size(); ++i) {
     Verification before;
-    ROOFGEN_CHECK(compare_all(site, chain[i], last.compare, feed, before));
+    ROOFGEN_CHECK(compare_all(site, chain[i], last.compare, all.feed, before));
     if (before.failure.empty()) continue;
     v.failure = before.failure;
     out.wrong = i;

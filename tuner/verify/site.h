@@ -35,6 +35,7 @@ struct Verifier::StageRun {
   Slices slices;
   uint64_t ctas = 0;
   std::map<std::string, DevicePtr> written;  ///< buffers made for this run; the caller releases them
+  sim::Prerequisites launches;               ///< those before, and this one
 };
 
 /// Runs at the end of a scope.

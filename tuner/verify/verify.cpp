@@ -280,8 +280,8 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
 }
 
 Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate& candidate, ModuleId module,
-                                               const Feed& feed, std::vector<std::vector<LineAccess>>* trace, Run how,
-                                               const std::vector<Region>& only) {
+                                               const Before& before, std::vector<std::vector<LineAccess>>* trace,
+                                               Run how, const std::vector<Region>& only) {
   StageRun run;
   const auto fail = [&](Error error) {
     for (const auto& [name, ptr] : run.written) free_buffer(ptr);
@@ -303,7 +303,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       auto ptr = input(site, *buffer);
       if (!ptr) return fail(std::move(ptr).error());
       arg.bits = ptr->address;
-    } else if (auto fed = feed.find(arg.name); fed != feed.end() && arg.name != candidate.stage().output) {
+    } else if (auto fed = before.feed.find(arg.name);
+               fed != before.feed.end() && arg.name != candidate.stage().output) {
       arg.bits = fed->second.address;
     } else if (const auto own = run.written.find(arg.name); own != run.written.end()) {
       arg.bits = own->second.address;
@@ -340,6 +341,9 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
     run.ctas = options.ctas->ctas.size();
   }
+  run.launches = before.launches;
+  const auto depends = [](const Stage& stage) { return stage.overlap.has_value(); };
+  if (std::any_of(variant_.stages.begin(), variant_.stages.end(), depends)) options.prerequisites = &run.launches;
   auto result = executor_.run(module, run.launch, options);
   if (!result) return fail(std::move(result).error());
   run.result = std::move(*result);
@@ -403,8 +407,8 @@ Result<void> Verifier::check_zeroed(const Site& site, const Feed& buffers, Verif
   return {};
 }
 
-const Verifier::Feed& Verifier::feed_of(const Site& site, size_t stage_index) const {
-  static const Feed kNone;
+const Verifier::Before& Verifier::before(const Site& site, size_t stage_index) const {
+  static const Before kNone;
   if (stage_index == 0) return kNone;
   const std::lock_guard lock(mutex_);
   auto it = feeders_.find({stage_index - 1, &site});
@@ -454,7 +458,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     std::vector<std::vector<LineAccess>> trace;
     const bool tiled = !candidate.stage().panels.empty();
     ROOFGEN_TRY(const bool traced, tiled ? Result<bool>(false) : may_overflow_l2(site, candidate, wave));
-    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed_of(site, candidate.stage_index),
+    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, before(site, candidate.stage_index),
                                         site.counted && traced ? &trace : nullptr, Run::kCandidate));
     const Defer release([&] {
       for (const auto& [name, ptr] : run.written) free_buffer(ptr);
@@ -640,9 +644,10 @@ Result<void> Verifier::set_feeder(const Candidate& candidate) {
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
   return at_all_sites([&](size_t, const Site& site) -> Result<void> {
-    Feed kept = feed_of(site, candidate.stage_index);
+    Before kept = before(site, candidate.stage_index);
     ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, kept, nullptr, Run::kFeed));
-    for (const auto& [name, ptr] : run.written) kept[name] = ptr;
+    for (const auto& [name, ptr] : run.written) kept.feed[name] = ptr;
+    kept.launches = std::move(run.launches);
     const std::lock_guard lock(mutex_);
     for (const auto& [name, ptr] : run.written) feeder_buffers_.push_back(ptr);
     if (!run.result.findings.empty())
@@ -656,15 +661,16 @@ Result<void> Verifier::set_feeder(const Candidate& candidate) {
 /// The kernels of all stages at one site.
 Result<Verification> Verifier::verify_chain_at(const Site& site, const std::vector<Candidate>& chain) {
   Verification out;
-  Feed feed;
+  Before all;
   const Defer release([&] {
-    for (const auto& [name, ptr] : feed) free_buffer(ptr);
+    for (const auto& [name, ptr] : all.feed) free_buffer(ptr);
   });
   for (const Candidate& candidate : chain) {
     ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
     const Defer unload([&] { executor_.unload(module); });
-    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, feed, nullptr, Run::kFeed));
-    for (const auto& [name, ptr] : run.written) feed[name] = ptr;
+    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, all, nullptr, Run::kFeed));
+    for (const auto& [name, ptr] : run.written) all.feed[name] = ptr;
+    all.launches = std::move(run.launches);
     if (!site.real) out.ctas_total += site.whole || !plan_.full ? run.launch.grid.count() : 0;
     if (site.whole) out.ctas_run += run.ctas;
     if (site.real) {
@@ -676,7 +682,7 @@ Result<Verification> Verifier::verify_chain_at(const Site& site, const std::vect
       out.failure = fmt::format("{} problem: {}: {}", site.name, out.findings[0].kind, out.findings[0].message);
       return out;
     }
-    ROOFGEN_CHECK(compare(site, candidate, run.slices, feed, out));
+    ROOFGEN_CHECK(compare(site, candidate, run.slices, all.feed, out));
     ROOFGEN_CHECK(check_zeroed(site, run.written, out));
     if (!out.failure.empty()) return out;
   }

@@ -16,6 +16,7 @@
 #include "generator/generate.h"
 #include "roofline/device.h"
 #include "runtime/executor.h"
+#include "runtime/sim/prerequisites.h"
 #include "tuner/search/store.h"
 #include "tuner/verify/inputs.h"
 
@@ -111,6 +112,11 @@ class Verifier {
     std::vector<Region> run, compare;
   };
   using Feed = std::map<std::string, DevicePtr>;
+  /// What the stages before have left: their outputs, and their launches where later ones may depend on them.
+  struct Before {
+    Feed feed;
+    sim::Prerequisites launches;
+  };
   std::vector<Buffer> all_buffers(const Problem& problem) const;
   Result<DevicePtr> allocate(const Site& site, const Buffer& buffer, Fill fill);
   void free_buffer(DevicePtr buffer) { release_allocation(executor_, buffer); }
@@ -132,14 +138,14 @@ class Verifier {
   Result<Slices> slices_of(const Launch& launch, size_t stage_index, const Site& site, Run run) const;
   Result<std::set<int64_t>> heads_taken_behind(size_t stage_index) const;
   static void keep_first_band(const StageRun& run, std::vector<std::vector<LineAccess>>& trace);
-  Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Feed& feed,
+  Result<StageRun> run_stage(const Site& site, const Candidate& candidate, ModuleId module, const Before& before,
                              std::vector<std::vector<LineAccess>>* trace, Run how,
                              const std::vector<Region>& only = {});
   Result<void> compare(const Site& site, const Candidate& candidate, const Slices& slices, const Feed& buffers,
                        Verification& into) const;
   Result<void> check_zeroed(const Site& site, const Feed& buffers, Verification& into) const;
   Result<void> scale(const Candidate& candidate, const Site& site, const StageRun& run, Evaluation& out) const;
-  const Feed& feed_of(const Site& site, size_t stage_index) const;
+  const Before& before(const Site& site, size_t stage_index) const;
   uint64_t real_ctas(const Candidate& candidate) const;
   Result<uint64_t> group_ctas(const Candidate& candidate) const;
   Result<bool> may_overflow_l2(const Site& site, const Candidate& candidate, uint64_t wave) const;
@@ -151,8 +157,8 @@ class Verifier {
   Executor& executor_;
   std::shared_ptr<SharedInputs> inputs_;
   VerifyPlan plan_;
-  std::vector<std::unique_ptr<Site>> sites_;                ///< the real launch is the last
-  std::map<std::pair<size_t, const Site*>, Feed> feeders_;  ///< outputs of all feeders up to a stage
+  std::vector<std::unique_ptr<Site>> sites_;                  ///< the real launch is the last
+  std::map<std::pair<size_t, const Site*>, Before> feeders_;  ///< of all feeders up to a stage
   std::vector<DevicePtr> feeder_buffers_;
   mutable std::mutex mutex_;
 };

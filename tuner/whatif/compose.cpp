@@ -72,7 +72,11 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
       return out;
     }
     out.kernels.push_back(found->kernel);
-    out.kernels.back().stage = subject.name(part);
+    KernelReport& k = out.kernels.back();
+    k.stage = subject.name(part);
+    // Kernels are measured alone, and not known to gain everywhere.
+    k.work.dependent = out.kernels.size() > 1 && !k.measurement && device.has(kDependentSaving);
+    if (k.work.dependent) k.schedule.params.emplace_back("dependent", true);
   }
 
   std::vector<double> alone;  // DRAM bytes of each kernel by itself

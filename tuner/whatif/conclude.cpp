@@ -96,6 +96,25 @@ std::string l2_text(const EdgeReport& e, double usable_l2) {
   return out;
 }
 
+/// By how much normal launches would lengthen a partition.
+double saved_by_dependent_launches(const Device& device, const PartitionReport& p) {
+  double out = 0;
+  for (const KernelReport& k : p.kernels)
+    out += launch_seconds(device, false) - launch_seconds(device, k.work.dependent);
+  return out;
+}
+
+std::string dependent_text(const EdgeReport& e) {
+  if (e.dependent_gain == 0) return "";
+  const bool cut = e.dependent_gain > 0;
+  const double normal = e.gain.seconds + e.dependent_gain;
+  return fmt::format(
+      "; dependent launches shorten the {} side by {:.2f} us more than the {} one: with normal launches fusing "
+      "would {} {}",
+      cut ? "cut" : "fused", 1e6 * std::fabs(e.dependent_gain), cut ? "fused" : "cut", normal >= 0 ? "save" : "cost",
+      time_text(std::fabs(normal)));
+}
+
 /// "either": even with the error, at most this share of the time depends on the edge. That is little more than what
 /// repeated measurements of one kernel differ by.
 constexpr double kEither = 0.03;
@@ -134,6 +153,8 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   }
   e.dram_saved = cut->dram_bytes - fused->dram_bytes;
   e.gain = time_gap(report, *cut, *fused);
+  e.dependent_gain =
+      saved_by_dependent_launches(report.device, *cut) - saved_by_dependent_launches(report.device, *fused);
   const double faster = std::min(cut->seconds, fused->seconds);
   e.decision = decision_of(e.gain, faster);
   const TimedKernels one("fused", fused->kernels, fused->seconds), many("separate", cut->kernels, cut->seconds);
@@ -148,7 +169,7 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
                                    },
                                    doubt, {e.decision, comparison_text(one, many, doubt, e.causes)});
   e.decision = std::move(ruling.decision);
-  e.reason = std::move(ruling.reason) + l2_text(e, kL2Usable * report.device.at("l2_bytes"));
+  e.reason = std::move(ruling.reason) + l2_text(e, kL2Usable * report.device.at("l2_bytes")) + dependent_text(e);
   return e;
 }
 
@@ -174,9 +195,11 @@ std::optional<SplitReport> split_report(const WhatIfReport& report) {
   s.decision = !s.gain.decided() ? "undecided" : s.gain.seconds > 0 ? "split" : "whole";
   const TimedKernels one("whole", whole->kernels, whole->seconds), many(s.variant, split->kernels, split->seconds);
   s.causes = causes(report.device, one, many);
-  const std::string launch = split->kernels.size() > 1
-                                 ? fmt::format("a launch ({}) and ", time_text(1e-6 * report.device.at("launch_us")))
-                                 : "";
+  const std::string launch =
+      split->kernels.size() > 1
+          ? fmt::format("a launch ({}) and ",
+                        time_text(launch_seconds(report.device, split->kernels.back().work.dependent)))
+          : "";
   s.reason = fmt::format("{}; splitting costs {}{} of parts, written and read once, which {} in L2",
                          comparison_text(one, many, doubt_of(s.decision, s.gain), s.causes), launch,
                          bytes_text(s.parts->bytes), s.parts->in_l2 ? "stay" : "do not stay");

@@ -50,6 +50,7 @@ Json edge_json(const WhatIfReport& r, const EdgeReport& e) {
   j["gain_us"] = 1e6 * e.gain.seconds;
   j["gain_error_us"] = 1e6 * e.gain.error;
   j["dram_bytes_saved"] = e.dram_saved;
+  if (e.dependent_gain != 0) j["dependent_launches_save_us"] = 1e6 * e.dependent_gain;
   if (e.intermediate) j["intermediate"] = intermediate_json(r, *e.intermediate);
   if (e.fused && e.cut) j["causes"] = e.causes;
   if (e.fused) j["fused"] = side_json(*e.fused);

@@ -62,6 +62,7 @@ struct EdgeReport {
   std::optional<EdgeSide> fused, cut;
   TimeGap gain;  ///< time saved by fusing; negative: time lost
   double dram_saved = 0;
+  double dependent_gain = 0;  ///< by which dependent launches shorten the cut side more than the fused one, in seconds
   std::optional<Intermediate> intermediate;  ///< the value that crosses the edge when it is cut
   std::string reason;                        ///< one sentence
   std::vector<Cause> causes;                 ///< the largest contribution first

@@ -49,6 +49,9 @@ class Search {
     report_.device = context_.device;
     report_.compiler = context_.compiler.description();
     report_.matrix_flops = subject_.matrix_flops();
+    if (context_.device.integer("arch") >= 90 && !context_.device.has(kDependentSaving))
+      report_.notes.push_back(
+          fmt::format("all launches are normal ones: {} has no {}", context_.device.name, kDependentSaving));
   }
 
   /// The distinct parts of all legal partitions, leaders first: the others try their best schedules.
@@ -195,6 +198,28 @@ class Search {
     });
   }
 
+  /// The kernel of a part as the partition launches it: with the wait of a dependent launch, and the trigger of the
+  /// next.
+  Result<Candidate> in_partition(const Variant& variant, size_t i, const TunedKernel& alone, const expr::Map& scope) {
+    Candidate out{&variant, i, alone.program.schedule, alone.binary};
+    out.schedule.variant = variant.name;
+    out.schedule.stage = variant.stages[i].name;
+    if (i > 0) out.schedule.params.emplace_back("dependent", !context_.gpu && context_.device.has(kDependentSaving));
+    auto checked = check_schedule(variant, out.stage(), out.schedule, scope, false);
+    if (auto error = std::get_if<Error>(&checked)) return *error;
+    if (auto rejected = std::get_if<Rejected>(&checked))
+      return Error{Exit::kFailed, fmt::format("{}: {}", to_string(out.schedule), rejected->reason)};
+    ROOFGEN_TRY(const Program program, generate(context_.files, out.stage(), std::get<Legal>(checked)));
+    if (program.source == alone.program.source) return out;
+    std::optional<Result<Binary>> binary;
+    context_.compiler.compile_all({&program}, [&](CompileOutcome outcome) {
+      binary = std::move(outcome.binary);
+      return true;
+    });
+    ROOFGEN_TRY(out.binary, std::move(*binary));
+    return out;
+  }
+
   Result<Verification> verify(const Partition& partition) {
     ROOFGEN_TRY(const PlanProblem made, subject_.make(partition.parts, {}));
     const auto& [op, problem] = made;
@@ -208,13 +233,9 @@ class Search {
       const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) {
                                    return r.first == partition.parts[i];
                                  })->second;
-      const TunedKernel& winner = result.winners.begin()->second.front();
-      Schedule schedule = winner.program.schedule;
-      schedule.variant = variants[0].name;
-      schedule.stage = variants[0].stages[i].name;
-      chain.push_back({&variants[0], i, schedule, winner.binary});
+      ROOFGEN_TRY(chain.emplace_back(), in_partition(variants[0], i, result.winners.begin()->second.front(), scope));
       binaries += (i ? "+" : "") + chain.back().binary.digest;
-      schedules += to_string(schedule) + ";";
+      schedules += to_string(chain.back().schedule) + ";";
     }
     Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor,
                       std::make_shared<SharedInputs>(context_.executor));
