@@ -45,6 +45,11 @@ void Checker::on(const CtaBegin& e) {
   for (uint32_t rank = 0; rank < cluster_.size(); ++rank)
     if (cluster_[rank] == this) shadow_.join_cluster(rank, static_cast<uint32_t>(cluster_.size()));
   log_.reset(e.shared_bytes, e.warps);
+  releases_.reset();
+  excepted_ = 0;
+  initialised_.clear();
+  cluster_phase_ = 0;
+  std::fill(std::begin(in_cluster_), std::end(in_cluster_), InCluster{});
   lines_.reset();
   notes_.clear();
   unwritten_reads_.clear();
@@ -273,10 +278,43 @@ void Checker::check_variable(const SharedAccess& e) {
   }
 }
 
+std::optional<Checker::Unreleased> Checker::unreleased(const SharedShadow& by, uint32_t reader, uint32_t offset,
+                                                       uint32_t bytes, bool writes) const {
+  for (uint32_t v = 0; v < n_warps_; ++v) {
+    if (&by == &shadow_ && v == reader) continue;
+    const LaneReleases::Release* const release = releases_.find(v, by.seen_of(shadow_, reader, v));
+    if (!release) continue;
+    const auto excepted = [&](uint32_t stamp, const std::optional<WordLog::Last>& last) {
+      return stamp > release->whole && stamp <= release->stamp && last && !release->covers(*last);
+    };
+    for (uint32_t at = offset; at < offset + bytes; at += (offset | bytes) % 4 ? 1 : 4) {
+      if (const auto last = log_.last_write(v, at); excepted(shadow_.wrote_at(v, at), last))
+        return Unreleased{v, last->lane, true, log_.place_of_write(v, at)};
+      if (const auto last = log_.last_read(v, at); writes && excepted(shadow_.read_at(v, at), last))
+        return Unreleased{v, last->lane, false, log_.place_of_read(v, at)};
+    }
+  }
+  return std::nullopt;
+}
+
+void Checker::report_unreleased(const Site& site, uint32_t lane, uint32_t offset, const char* does,
+                                const Unreleased& other) {
+  report(site, "race", lane, [&] {
+    return fmt::format(
+        "warp {} {} {}, {} by lane {} of warp {}{}: another lane of that warp arrived at an mbarrier after it, with no "
+        "__syncwarp between",
+        site.warp, does, describe(state_, kSharedBase + offset), other.wrote ? "written" : "read", other.lane,
+        other.warp, at(other.pc));
+  });
+}
+
 /// An access to the shared memory of another CTA.
 void Checker::access_other(const SharedAccess& e, uint32_t i) {
   Checker& owner = *cluster_[e.rank[i]];
   const uint32_t at = e.offset[i], bytes = e.bytes_of(i), warp = e.site.warp;
+  if (owner.releases_.any() && !e.strong)
+    if (const auto other = owner.unreleased(shadow_, warp, at, bytes, e.op != Op::kRead))
+      report_unreleased(e.site, e.lane_of(i), at, e.op == Op::kRead ? "reads" : "writes", *other);
   const auto check = [&](SharedShadow::From what) {
     using Verdict = SharedShadow::Verdict;
     const Outcome o = owner.shadow_.access_from(shadow_, warp, at, bytes, what, e.strong);
@@ -315,8 +353,15 @@ void Checker::on(const SharedAccess& e) {
   unwritten_ = 0;
   if (!state_.kernel.variable_at.empty()) [[unlikely]]
     check_variable(e);
-  if (at_once(e)) return;
-  const uint32_t warp = e.site.warp, done = e.op == Op::kCopyIn ? issue_at_once(e) : 0;
+  const uint32_t warp = e.site.warp;
+  if (!e.strong && e.op != Op::kCopyIn && !is_collective(e)) {
+    uint32_t lanes = e.pieces ? 0 : e.mask;
+    for (uint32_t m = e.pieces ? e.mask : 0; m; m &= m - 1) lanes |= 1u << e.lane_of(first_lane(m));
+    releases_.touch(warp, lanes);
+  }
+  const bool quick = !(excepted_ >> warp & 1);
+  if (quick && at_once(e)) return;
+  const uint32_t done = quick && e.op == Op::kCopyIn ? issue_at_once(e) : 0;
   shadow_.record_races(true);
   for (uint32_t m = e.mask & ~done; m; m &= m - 1) {
     const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);
@@ -343,6 +388,11 @@ void Checker::on(const SharedAccess& e) {
       continue;
     }
     if (e.strong && e.is_request) hand_over(warp, at, e.op, e.releases);
+    if (!quick && !e.strong)
+      if (const auto other = unreleased(shadow_, warp, at, bytes, e.op != Op::kRead)) {
+        good = false;
+        report_unreleased(e.site, e.lane_of(i), at, e.op == Op::kRead ? "reads" : "writes", *other);
+      }
     if (e.op != Op::kWrite && e.op != Op::kCopyIn) {
       check(shadow_.read(warp, at, bytes, e.strong));
       if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong); other.is && good)
@@ -639,6 +689,7 @@ void Checker::require_stamps(uint32_t lane) const {
 
 void Checker::on(const AsyncLand& e) {
   uint32_t lanes = e.lanes;
+  releases_.touch(e.warp, e.lanes);
   for (const uint32_t at : e.offsets) {
     shadow_.async_land(e.from_outside ? shadow_.outside() : e.warp, at, e.bytes);
     log_.land(e.warp, lanes ? std::optional(first_lane(lanes)) : std::nullopt, at, e.bytes);
@@ -662,14 +713,17 @@ void Checker::on(const WgmmaIssue& e) {
   Access access{e.site};
   access.bytes = 16;
   shadow_.start_engine(engine, e.first, kWarpgroup);
-  for (const uint32_t at : e.offsets) {
-    if (shadow_.engine_reads(engine, at / 16)) continue;
+  for (size_t i = 0; (i = shadow_.engine_reads(engine, e.offsets, i)) < e.offsets.size(); ++i) {
+    const uint32_t at = e.offsets[i];
     const Outcome o = shadow_.engine_outcome(engine, at / 16);
     if (!o.ok())
       report(access, 0, kSharedBase + at, o, log_.place_of_write(o.other, at));
     else
       check_proxy(e.site, 0, at, "wgmma");
   }
+  for (const uint32_t at : has_seen_exceptions(engine) ? e.offsets : std::span<const uint32_t>())
+    if (const auto other = unreleased(shadow_, engine, at, 16, false))
+      report_unreleased(e.site, 0, at, "multiplies", *other);
   last_product_[e.first / kWarpgroup] = e.site.pc;
 }
 
@@ -700,8 +754,22 @@ void Checker::on(const BulkSource& e) {
 }
 
 void Checker::on(const BarrierArrive& e) {
-  if (e.orders) order_.arrive(e.id, e.site.warp), shadow_.arrive(e.id, e.site.warp, e.waits);
+  const uint32_t warp = e.site.warp;
+  if (e.id == kClusterBarrierId) {
+    in_cluster_[warp].arrived = cluster_phase_ + 1;
+    for (auto& [barrier, init] : initialised_)
+      if (init.warp == warp && !init.phase && (e.orders || init.stamp <= in_cluster_[warp].fenced))
+        init.phase = cluster_phase_ + 1;
+  }
+  if (e.orders) {
+    releases_.arrive_all(warp, shadow_.now());
+    order_.arrive(e.id, warp), shadow_.arrive(e.id, warp, e.waits);
+  }
   require_stamps(first_lane(e.mask));
+}
+
+void Checker::on(const BarrierWait& e) {
+  if (e.id == kClusterBarrierId) in_cluster_[e.site.warp].waited = in_cluster_[e.site.warp].arrived;
 }
 
 void Checker::on(const BarrierRelease& e) {
@@ -710,18 +778,54 @@ void Checker::on(const BarrierRelease& e) {
   shadow_.release(e.id, e.warps);
   order_.release(e.id, e.warps);
   if (e.warps == (n_warps_ < 32 ? (1u << n_warps_) - 1 : ~0u)) unwritten_reads_.clear();
-  for (uint32_t m = e.warps; m; m &= m - 1) synchronise_lanes(first_lane(m));
+  uint32_t waited = 0;
+  for (uint32_t m = e.warps; m; m &= m - 1) waited = std::max(waited, in_cluster_[first_lane(m)].waited);
+  for (uint32_t m = e.warps; m; m &= m - 1) {
+    log_.synchronise(first_lane(m), ~0u);
+    releases_.synchronise(first_lane(m));
+    share_wait(first_lane(m), ~0u);
+    if (e.id != kClusterBarrierId) in_cluster_[first_lane(m)].waited = waited;
+    note_arrivals(first_lane(m));
+  }
+  cluster_phase_ += e.id == kClusterBarrierId;
   device_.settle();
 }
 
 void Checker::on(const Fence& e) {
   order_.fence(e);
   if (e.proxy) shadow_.proxy_fence(e.site.warp);
+  const Inst& in = e.site.inst;
+  if (in.imm == kFencesMbarriers || (in.scope != MemoryScope::kCta && in.flags & kFlagRelease))
+    in_cluster_[e.site.warp].fenced = shadow_.now();
   shadow_.fence(e.site.warp);
+}
+
+/// An mbarrier is initialised before others use it: by the clocks, or by a fence and a barrier of the cluster, which
+/// may be relaxed.
+void Checker::on(const MbarrierUse& e) {
+  const uint32_t warp = e.site.warp;
+  Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
+  if (e.initialises) {
+    owner.initialised_[e.barrier] = {warp, shadow_.now(), e.site.pc};
+    return;
+  }
+  const auto found = owner.initialised_.find(e.barrier);
+  if (found == owner.initialised_.end()) return;
+  const Initialised& init = found->second;
+  if ((&owner == this && init.warp == warp) || (init.phase && init.phase <= in_cluster_[warp].waited) ||
+      shadow_.seen_of(owner.shadow_, warp, init.warp) >= init.stamp)
+    return;
+  report(e.site, "race", e.lane, [&] {
+    return fmt::format("warp {} uses the mbarrier at {}{}, which warp {} {} initialised{}, and nothing orders them",
+                       warp, describe(state_, kSharedBase + e.barrier),
+                       e.rank < 0 ? "" : fmt::format(" of the CTA of rank {}", e.rank), init.warp,
+                       e.rank < 0 ? "has" : "there has", at(init.pc));
+  });
 }
 
 void Checker::on(const PhaseArrive& e) {
   if (e.from_outside) return shadow_.signal_outside(e.barrier);
+  if (e.lanes) releases_.arrive(e.warp, e.lanes, shadow_.now(), log_);
   if (e.rank >= 0) return cluster_[static_cast<uint32_t>(e.rank)]->shadow_.signal_from(e.barrier, shadow_, e.warp);
   order_.signal(e.barrier, e.warp);
   shadow_.signal(e.barrier, e.warp);

@@ -14,6 +14,7 @@
 #include "runtime/sim/device_shadow.h"
 #include "runtime/sim/events.h"
 #include "runtime/sim/grid_order.h"
+#include "runtime/sim/lane_releases.h"
 #include "runtime/sim/launch_state.h"
 #include "runtime/sim/line_log.h"
 #include "runtime/sim/shared_shadow.h"
@@ -39,14 +40,17 @@ class Checker {
   void on(const WgmmaCommit& e);
   void on(const WgmmaWait& e);
   void on(const BarrierArrive& e);
+  void on(const BarrierWait& e);
   void on(const BarrierRelease& e);
   void on(const LanesExit& e) { exited_ |= static_cast<uint32_t>(e.dead == ~0u) << e.site.warp; }
   void on(const LaneBarrier& e) {
     log_.synchronise(e.site.warp, e.mask, e.dead);
-    if (waited_[e.site.warp].lanes & e.mask) waited_[e.site.warp].lanes |= e.mask;
+    if ((e.mask | e.dead) == ~0u) releases_.synchronise(e.site.warp);
+    share_wait(e.site.warp, e.mask);
   }
   void on(const Fence& e);
   void on(const GridControl& e);
+  void on(const MbarrierUse& e);
   void on(const PhaseArrive& e);
   void on(const PhaseComplete& e) {
     Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
@@ -94,6 +98,24 @@ class Checker {
  private:
   using Outcome = SharedShadow::Outcome;
 
+  /// An access of a lane that no arrival at an mbarrier has released to the reader, although one of another lane of its
+  /// warp puts it in order by the clocks of warps.
+  struct Unreleased {
+    uint32_t warp, lane;
+    bool wrote;
+    std::optional<uint32_t> pc;
+  };
+  bool has_seen_exceptions(uint32_t reader) const {
+    for (uint32_t v = 0; releases_.any() && v < n_warps_; ++v)
+      if (v != reader && releases_.find(v, shadow_.seen_of(shadow_, reader, v))) return true;
+    return false;
+  }
+  void note_arrivals(uint32_t warp) {
+    excepted_ = (excepted_ & ~(1u << warp)) | static_cast<uint32_t>(has_seen_exceptions(warp)) << warp;
+  }
+  std::optional<Unreleased> unreleased(const SharedShadow& by, uint32_t reader, uint32_t offset, uint32_t bytes,
+                                       bool writes) const;
+  void report_unreleased(const Site& site, uint32_t lane, uint32_t offset, const char* does, const Unreleased& other);
   void access_other(const SharedAccess& e, uint32_t i);
   bool at_once(const SharedAccess& e);
   bool at_once(const DeviceAccess& e);
@@ -117,11 +139,13 @@ class Checker {
   void observe(uint32_t offset, uint32_t warp) {
     shadow_.observe(offset, warp);
     order_.observe(offset, warp);
-    synchronise_lanes(warp);  // a lane that waited may have told the others
+    log_.synchronise(warp, ~0u, 0, false);
+    share_wait(warp, ~0u);
+    note_arrivals(warp);
   }
-  void synchronise_lanes(uint32_t warp) {
-    log_.synchronise(warp, ~0u);
-    if (waited_[warp].lanes) waited_[warp].lanes = ~0u;
+  /// Lanes that synchronise are all behind griddepcontrol.wait if one of them is.
+  void share_wait(uint32_t warp, uint32_t lanes) {
+    if (waited_[warp].lanes & lanes) waited_[warp].lanes |= lanes;
   }
   bool has_waited(uint32_t warp, uint32_t lanes);
   void check_prerequisites(const DeviceAccess& e);
@@ -145,6 +169,21 @@ class Checker {
     uint32_t lanes = 0, at = 0;
   };
   std::array<Waited, kMaxWarps> waited_;
+  LaneReleases releases_;
+  uint32_t excepted_ = 0;  ///< warps that have seen arrivals of some lanes only
+  /// The initialisation of an mbarrier, by its offset.
+  struct Initialised {
+    uint32_t warp, stamp, pc;
+    uint32_t phase = 0;  ///< of the cluster's barrier behind which all know it, from 1; 0: none yet
+  };
+  std::unordered_map<uint32_t, Initialised> initialised_;
+  uint32_t cluster_phase_ = 0;  ///< of its barrier that has completed
+  /// Of a warp: the stamp of its last fence of such initialisations; the phases of the cluster's barrier at which it
+  /// arrived, and for which it has waited.
+  struct InCluster {
+    uint32_t fenced = 0, arrived = 0, waited = 0;
+  };
+  InCluster in_cluster_[kMaxWarps];
   uint32_t exited_ = 0;     ///< warps
   uint32_t unwritten_ = 0;  ///< elements
   SharedShadow shadow_;

@@ -85,6 +85,9 @@ enum class Special : uint8_t {
   kZero,
 };
 
+/// Inst::imm of a fence: of the initialisation of mbarriers only.
+inline constexpr int64_t kFencesMbarriers = 1;
+
 /// Bits of Inst::imm of a clock: nanoseconds instead of cycles; the upper half.
 inline constexpr int64_t kClockIsTimer = 1, kClockHigh = 2;
 

@@ -274,6 +274,7 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     plain(Kind::kNop, 0, 0);
     Inst& in = kernel_.code.back();
     in.sub = stmt.name.starts_with("fence.proxy.async") ? kNopProxyFence : kNopFence;
+    in.imm = stmt.name.starts_with("fence.mbarrier_init") ? kFencesMbarriers : 0;
     in.scope = fence->scope;
     in.flags |= fence->flags;
   } else if (base == "brkpt" && m.done()) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "runtime/sim/decoder.h"
@@ -200,6 +201,13 @@ void Decoder::watch_products() {
     kernel_.code[r.inst].flags |= kFlagWatched;
     if (!r.field) kernel_.watched_lists[r.list_index] = kernel_.watched[r.reg];
   }
+  // Inst::target: where a list of the same sums begins, one for all such products.
+  std::map<std::vector<uint32_t>, uint32_t> lists;
+  for (Inst& in : kernel_.code)
+    if (in.kind == Kind::kWgmma) {
+      const auto sums = kernel_.watched_lists.begin() + in.list;
+      in.target = lists.try_emplace({sums, sums + sums_of(in)}, in.list).first->second;
+    }
 }
 
 }  // namespace roofgen::sim

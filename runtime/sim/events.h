@@ -198,11 +198,19 @@ struct GridControl {
   uint32_t mask;
   bool waits;
 };
+/// In clusters: an mbarrier is initialised, or another instruction uses it, such as a copy that will complete it.
+struct MbarrierUse {
+  Site site;
+  uint32_t lane, barrier;
+  bool initialises = false;
+  int rank = -1;  ///< of the CTA whose barrier it is; -1: its own
+};
 /// An mbarrier, by its offset in shared memory: an arrival, the end of a phase, a wait that saw this end.
 struct PhaseArrive {
   uint32_t warp, lane, barrier;
   bool from_outside = false;  ///< bytes of a copy that another CTA of the cluster issued; warp and lane say nothing
   int rank = -1;              ///< of the CTA in the cluster whose barrier it is; -1: its own
+  uint32_t lanes = 0;         ///< that arrive there with the same instruction; 0: bytes of a copy
 };
 struct PhaseComplete {
   uint32_t barrier;
@@ -240,6 +248,7 @@ class Listener {
   virtual void on(const LaneBarrier&) {}
   virtual void on(const Fence&) {}
   virtual void on(const GridControl&) {}
+  virtual void on(const MbarrierUse&) {}
   virtual void on(const PhaseArrive&) {}
   virtual void on(const PhaseComplete&) {}
   virtual void on(const PhasePass&) {}

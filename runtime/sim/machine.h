@@ -87,6 +87,23 @@ struct ProductUse {
   uint32_t changed = 0;        ///< 1 + the warp's fences when something else wrote it
 };
 
+/// Sums of the products that a warp began one after the other, all with the same registers: instead of their
+/// ProductUse.
+struct SumsInUse {
+  uint32_t n = 0, list = 0;  ///< registers, from this entry of Kernel::watched_lists on; n 0: none
+  uint32_t shape = 0, pc = 0, batch = 0;
+};
+
+/// The pieces of a matrix of wgmma. A swizzle repeats every 1024 bytes, so their places from the last multiple of 1024
+/// before the matrix on are the same for each descriptor that differs by a multiple of 1024 only.
+struct MatrixPlaces {
+  uint64_t descriptor = 0;  ///< with the address modulo 1024
+  uint32_t blocks = 0;      ///< 0: not set
+  bool turned = false;
+  uint32_t end = 0;               ///< of the last piece
+  std::vector<uint32_t> offsets;  ///< by block, step along k and row
+};
+
 struct TensorView;
 
 struct Warp {
@@ -112,7 +129,8 @@ struct Warp {
   uint32_t bulk_committed[kWarpSize] = {};
   uint32_t fences = 0, batches = 0, batches_done = 0;  ///< of products: fences, batches that are closed and waited for
   std::vector<ProductUse> uses;                        ///< by Kernel::watched
-  bool impatient = false;                              ///< its next wait for a phase ends at once
+  SumsInUse sums;
+  bool impatient = false;  ///< its next wait for a phase ends at once
   bool finished() const { return dead == ~0u; }
 };
 
@@ -373,13 +391,12 @@ class Machine {
   // machine_wgmma.cpp
   bool warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const char* name);
   void release_warpgroup(Warp& w);
+  void settle_sums(Warp& w);
   void watch(Warp& w, const Inst& in, uint32_t mask);
-  static uint32_t sums_of(const Inst& in) {
-    return in.count * ((in.imm & kWgmmaSumMask) == static_cast<int64_t>(WgmmaSum::kF16) ? 2u : 4u);
-  }
   void use_registers(Warp& w, const Site& at);
   void wgmma_wait(Warp& w, const Inst& in);
   uint64_t descriptor(const Warp& w, uint32_t place, const char* name) const;
+  const MatrixPlaces& places_of(uint64_t descriptor, bool turned, uint32_t blocks);
   void read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blocks, float* out);
   void wgmma(Warp& w, const Inst& in, uint32_t mask);
   void set_registers(Warp& w, const Inst& in, uint32_t mask);
@@ -391,6 +408,7 @@ class Machine {
   void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
   template <class F>
   void bulk_row(BulkRequest row, F&& move);
+  void use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const Machine& owner);
   std::vector<Machine*> targets(uint32_t lane, Machine& owner, bool multicast, uint32_t ctas);
   void store_async(Warp& w, const Inst& in, uint32_t mask);
   void reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
@@ -458,6 +476,7 @@ class Machine {
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
   std::vector<uint32_t> wgmma_reads_;      ///< offsets of the pieces that the current product reads
+  std::array<MatrixPlaces, 64> places_;    ///< by a hash
   std::vector<uint32_t> group_registers_;  ///< per thread of each warpgroup; 0: not known
   uint32_t free_registers_ = 0;            ///< of the CTA
   uint32_t vain_waits_ = 0;                ///< for phases, since one completed

@@ -170,6 +170,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.impatient = false;
     w.fences = w.batches = w.batches_done = 0;
     w.uses.assign(kernel_.watched_names.size(), {});
+    w.sums = {};
     w.copies.clear();
     w.copies_begin = 0;
     w.bulk_reads.clear();

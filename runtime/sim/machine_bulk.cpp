@@ -97,6 +97,12 @@ std::vector<Machine*> Machine::targets(uint32_t lane, Machine& owner, bool multi
   return out;
 }
 
+/// A copy will complete an mbarrier of `owner`.
+void Machine::use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const Machine& owner) {
+  if (!cluster_.empty())
+    emit(MbarrierUse{site(w), lane, barrier, false, &owner == this ? -1 : static_cast<int>(owner.rank_)});
+}
+
 /// Elements of a copy are added to, or combined with, what is there, each at once.
 void Machine::reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
                             const std::byte* values) {
@@ -209,6 +215,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
       if (target->bulk_copies_.size() >= kMostUnderWay)
         throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", target->bulk_copies_.size()), l};
+      use_barrier(w, barrier, l, *target);
       for (const uint32_t piece : pieces) emit_shared(w, Op::kCopyIn, piece, kPiece, l, false, 0, *target);
       target->bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, source});
       target->wake_phase_waiters();
@@ -234,9 +241,10 @@ void Machine::store_async(Warp& w, const Inst& in, uint32_t mask) {
     for (uint32_t i = 0; i < in.count; ++i)
       std::memcpy(data.data() + i * in.size,
                   in.size == 8 ? static_cast<const void*>(wide_row(w, list[i]) + l) : row(w, list[i]) + l, in.size);
+    const uint32_t barrier = owner.shared_offset(counts, 8, l);
+    use_barrier(w, barrier, l, owner);
     emit_shared(w, Op::kCopyIn, offset, bytes, l, false, 0, owner);
-    owner.bulk_copies_.push_back(
-        {owner.shared_offset(counts, 8, l), w.pc, w.index, l, {offset}, std::move(data), bytes, this, {}});
+    owner.bulk_copies_.push_back({barrier, w.pc, w.index, l, {offset}, std::move(data), bytes, this, {}});
     owner.wake_phase_waiters();
   }
 }

@@ -1,6 +1,7 @@
 // Barriers in shared memory (mbarrier). Their 64 bits are ordinary data: a store over them destroys the barrier.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/sim/machine.h"
@@ -41,6 +42,8 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   }
   uint64_t address[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
+  uint64_t asked[kWarpSize];
+  std::copy_n(address, kWarpSize, asked);
   uint32_t there = 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
@@ -51,6 +54,13 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     const int rank = outside ? static_cast<int>(owner.rank_) : -1;
     const auto refuse = [&](std::string why) {
       return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", text(address[l]), why), l};
+    };
+    if (!cluster_.empty() && op != MbarrierOp::kInval) emit(MbarrierUse{site(w), l, at, op == MbarrierOp::kInit, rank});
+    const auto arrives = [&] {
+      uint32_t lanes = 0;
+      for (uint32_t n = mask; n; n &= n - 1)
+        if (asked[first_lane(n)] == asked[l]) lanes |= n & (0 - n);
+      emit(PhaseArrive{w.index, l, at, false, rank, lanes});
     };
     std::byte bytes[8];
     uint64_t word = 0;
@@ -76,7 +86,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       if (count == 0 || count > p.pending)
         throw refuse(fmt::format("{} arrivals, but {} of {} are left in this phase", count, p.pending, p.expected));
       p.pending -= count;
-      emit(PhaseArrive{w.index, l, at, false, rank});
+      arrives();
     };
     // Completes the phase if no arrivals and no bytes are pending, and writes the state back.
     const auto settle = [&] {
@@ -121,7 +131,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         if (in.type == kMbarrierNoIncrease)
           arrive(1);
         else
-          emit(PhaseArrive{w.index, l, at});
+          arrives();
         break;
       case MbarrierOp::kTest:
       case MbarrierOp::kTry: {

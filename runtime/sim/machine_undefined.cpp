@@ -10,6 +10,7 @@
 
 #include "runtime/sim/machine.h"
 #include "runtime/sim/undefined_bits.h"
+#include "runtime/sim/wgmma.h"
 
 namespace roofgen::sim {
 

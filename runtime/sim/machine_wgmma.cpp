@@ -70,8 +70,18 @@ void Machine::release_warpgroup(Warp& w) {
 
 // ---- registers -----------------------------------------------------------------------------------------
 
+void Machine::settle_sums(Warp& w) {
+  for (uint32_t i = 0; i < w.sums.n; ++i) {
+    ProductUse& use = w.uses[kernel_.watched_lists[w.sums.list + i]];
+    use.written_by = w.sums.batch;
+    use.pc = w.sums.pc;
+  }
+  w.sums.n = 0;
+}
+
 /// An instruction that is no product reads or writes registers of products.
 void Machine::watch(Warp& w, const Inst& in, uint32_t mask) {
+  settle_sums(w);
   const bool copies = in.flags & kFlagCopy;
   ProductUse source;
   for (const Operand& o : operands_of(in)) {
@@ -109,16 +119,21 @@ void Machine::use_registers(Warp& w, const Site& at) {
   if (w.fences == 0) checker_.report(at, "race", 0, [] { return "wgmma without a wgmma.fence before it"; });
   const uint32_t batch = w.batches + 1, shape = static_cast<uint32_t>(in.count << 2 | (in.imm & kWgmmaSumMask));
   const uint32_t n = sums_of(in), all = n + (in.imm & kWgmmaRegistersA ? 4 : 0);
-  for (uint32_t i = 0; i < all; ++i) {
+  const bool same_sums = w.sums.n == n && w.sums.list == in.target && w.sums.shape == shape;
+  if (!same_sums) settle_sums(w);
+  bool in_order = true;
+  for (uint32_t i = same_sums ? n : 0; i < all; ++i) {
     const uint32_t number = kernel_.watched_lists[in.list + i];
     ProductUse& use = w.uses[number];
     const bool sum = i<n, flies = use.written_by> w.batches_done, same = sum && flies && use.shape == shape;
-    if ((flies && !same) || (sum && use.read_by > w.batches_done))
+    if ((flies && !same) || (sum && use.read_by > w.batches_done)) {
+      in_order = false;
       checker_.report(at, "async-pending", 0, [&] {
         return fmt::format("warp {}: wgmma uses register {} while the {}one{} may still {} it", w.index,
                            kernel_.watched_names[number], flies && sum ? "differently shaped " : "",
                            checker_.at(use.pc), flies ? "compute" : "read");
       });
+    }
     if (use.changed == w.fences + 1 && (keeps || !sum))
       checker_.report(at, "race", 0, [&] {
         return fmt::format("warp {} has written register {} of this wgmma with no wgmma.fence after it", w.index,
@@ -129,6 +144,7 @@ void Machine::use_registers(Warp& w, const Site& at) {
     use.changed = 0;
     (sum ? use.written_by : use.read_by) = batch;
   }
+  w.sums = {in_order ? n : 0, in.target, shape, at.pc, batch};
 }
 
 void Machine::wgmma_wait(Warp& w, const Inst& in) {
@@ -143,7 +159,10 @@ void Machine::wgmma_wait(Warp& w, const Inst& in) {
 uint64_t Machine::descriptor(const Warp& w, uint32_t place, const char* name) const {
   const uint32_t first = w.index / kWarpgroup * kWarpgroup;
   const uint64_t value = wide_row(warps_[first], place)[0];
+  uint64_t differ = 0;
   for (uint32_t i = first; i < first + kWarpgroup; ++i)
+    for (uint32_t l = 0; l < kWarpSize; ++l) differ |= wide_row(warps_[i], place)[l] ^ value;
+  for (uint32_t i = first; differ && i < first + kWarpgroup; ++i)
     for (uint32_t l = 0; l < kWarpSize; ++l)
       if (wide_row(warps_[i], place)[l] != value)
         throw Fault{
@@ -151,6 +170,20 @@ uint64_t Machine::descriptor(const Warp& w, uint32_t place, const char* name) co
             fmt::format("lane {} of warp {} has another descriptor of {} than lane 0 of warp {}", l, i, name, first),
             l};
   return value;
+}
+
+const MatrixPlaces& Machine::places_of(uint64_t descriptor, bool turned, uint32_t blocks) {
+  const uint64_t key = descriptor & ~uint64_t{0x3fc0};
+  const uint64_t hash = (key ^ uint64_t{blocks} << 50 ^ uint64_t{turned} << 61) * 0x9e3779b97f4a7c15;
+  MatrixPlaces& known = places_[hash >> 58];
+  if (known.descriptor == key && known.turned == turned && known.blocks == blocks) return known;
+  const MatrixDescriptor at = MatrixDescriptor::of(key);
+  known = {key, blocks, turned, 0, {}};
+  for (uint32_t block = 0; block < blocks; ++block)
+    for (uint32_t step = 0; step < 2; ++step)
+      for (uint32_t row = 0; row < 8; ++row) known.offsets.push_back(at.place(turned, block, step, row));
+  known.end = *std::max_element(known.offsets.begin(), known.offsets.end()) + 16;
+  return known;
 }
 
 /// Decodes a matrix of `blocks` blocks of 8 rows (of A) or columns (of B) in shared memory, and lists its pieces.
@@ -162,23 +195,24 @@ void Machine::read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blo
   const MatrixDescriptor at = MatrixDescriptor::of(bits);
   if (const std::string why = at.fault(bits, turned ? blocks * 16 : 32); !why.empty())
     throw Fault{"bad-descriptor", fmt::format("the descriptor {:#x} of {}: {}", bits, name, why), 0};
+  const MatrixPlaces& places = places_of(bits, turned, blocks);
+  const uint32_t begin = at.address & ~1023u;
+  const auto base = static_cast<uint32_t>(kSharedBase);
+  if (begin < base || begin - base + places.end > shared_bytes_)
+    for (const uint32_t place : places.offsets)
+      if (const uint32_t offset = begin + place - base; offset + 16 > shared_bytes_ || offset >= shared_bytes_)
+        throw Fault{"out-of-bounds",
+                    fmt::format("{} of wgmma has 16 bytes at {}, and the CTA's {} bytes of shared memory end at {:#x}",
+                                name, text(begin + place), shared_bytes_, kSharedBase + shared_bytes_),
+                    0};
   const size_t before = wgmma_reads_.size();
-  wgmma_reads_.resize(before + blocks * 16);
+  wgmma_reads_.resize(before + places.offsets.size());
   uint32_t* read = wgmma_reads_.data() + before;
+  for (size_t i = 0; i < places.offsets.size(); ++i) read[i] = begin - base + places.offsets[i];
   for (uint32_t block = 0; block < blocks; ++block)
-    for (uint32_t step = 0; step < 2; ++step) {
+    for (uint32_t step = 0; step < 2; ++step, read += 8) {
       const void* pieces[8];
-      for (uint32_t row = 0; row < 8; ++row) {
-        const uint32_t place = at.place(turned, block, step, row), offset = place - static_cast<uint32_t>(kSharedBase);
-        if (offset + 16 > shared_bytes_ || offset >= shared_bytes_)
-          throw Fault{
-              "out-of-bounds",
-              fmt::format("{} of wgmma has 16 bytes at {}, and the CTA's {} bytes of shared memory end at {:#x}", name,
-                          text(place), shared_bytes_, kSharedBase + shared_bytes_),
-              0};
-        pieces[row] = shared_.data() + offset;
-        *read++ = offset;
-      }
+      for (uint32_t row = 0; row < 8; ++row) pieces[row] = shared_.data() + read[row];
       lanes_.wgmma.decode(type, turned, !is_a, pieces, out + (block * in.sub + step * (in.sub / 2)) * 8);
     }
 }

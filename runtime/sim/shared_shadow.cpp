@@ -45,6 +45,29 @@ void SharedShadow::start_engine(uint32_t engine, uint32_t first_warp, uint32_t n
   floor_[engine] = *std::min_element(seen, seen + warps_);
 }
 
+size_t SharedShadow::engine_reads(uint32_t engine, std::span<const uint32_t> offsets, size_t first) {
+  // Up to which stamp the engine has seen each warp's writes through the asynchronous proxy; and those of bulk copies.
+  uint32_t limits[2][kMaxWarps];
+  for (uint32_t v = 0; v < kMaxWarps; ++v) {
+    limits[0][v] = std::min(seen_[engine][v], proxied_[v]);
+    limits[1][v] = seen_[engine][v];
+  }
+  const Chunk* const chunks = chunks_.data();
+  uint32_t* const read = &engine_read_[size_t{engine - warps_} * shared_chunks_];
+  const uint32_t now = now_;
+  for (size_t i = first; i < offsets.size(); ++i) {
+    const uint32_t at = offsets[i] >> 4;
+    const Chunk& c = chunks[at];
+    read[at] = now;
+    // One branch for all conditions: it is never taken where all is in order.
+    const uint32_t bad =
+        static_cast<uint32_t>(c.valid ^ 0xffff) | c.pending | static_cast<uint32_t>(c.record.read_stamp >= kBytes) |
+        static_cast<uint32_t>((c.record.writer & kStampMask) > limits[c.by_copy][c.record.writer >> 27]);
+    if (bad) return i;
+  }
+  return offsets.size();
+}
+
 SharedShadow::Outcome SharedShadow::engine_outcome(uint32_t engine, uint32_t chunk) const {
   const Chunk& c = chunks_[chunk];
   if (c.pending) return {Verdict::kAsyncPending, 0};

@@ -46,14 +46,9 @@ class SharedShadow {
   void reset(uint32_t bytes, uint32_t warps, uint32_t engines = 0);
   /// The engine's next reads happen after what all of these warps have seen.
   void start_engine(uint32_t engine, uint32_t first_warp, uint32_t n);
-  /// The engine reads a whole chunk through the asynchronous proxy. False: not in order, engine_outcome() tells why.
-  bool engine_reads(uint32_t engine, uint32_t chunk) {
-    const Chunk& c = chunks_[chunk];
-    const uint32_t writer = c.record.writer >> 27, stamp = c.record.writer & kStampMask;
-    engine_read_[(engine - warps_) * shared_chunks_ + chunk] = now_;
-    return c.valid == 0xffff && !c.pending && c.record.read_stamp < kBytes && stamp <= seen_[engine][writer] &&
-           (c.by_copy || stamp <= proxied_[writer]);
-  }
+  /// The engine reads whole chunks, from the one at offsets[first] on, through the asynchronous proxy. The first that
+  /// is not in order, or whose records do not decide it quickly: engine_outcome() tells why.
+  size_t engine_reads(uint32_t engine, std::span<const uint32_t> offsets, size_t first);
   Outcome engine_outcome(uint32_t engine, uint32_t chunk) const;
   /// The warp has seen the engine's reads up to this stamp.
   void see(uint32_t warp, uint32_t engine, uint32_t stamp) {
@@ -195,6 +190,23 @@ class SharedShadow {
   /// Both have arrived at the cluster's barrier: each offers its warps what those of the other offer.
   void meet(SharedShadow& other);
 
+  /// Up to which stamp a warp here has seen a warp of `owner`, this CTA or another one of the cluster.
+  uint32_t seen_of(const SharedShadow& owner, uint32_t warp, uint32_t other) const {
+    if (&owner == this) return seen_[warp][other];
+    return width_ && owner.width_ ? others_[size_t{warp} * width_ + owner.rank_ * kMaxWarps + other] : kMaxStamp;
+  }
+  /// The stamp of the last write of a byte, if it was the warp's, and that of the warp's read since; else 0.
+  uint32_t wrote_at(uint32_t warp, uint32_t offset) const {
+    const Record& r = record_of(offset);
+    return r.writer >> 27 == warp ? r.writer & kStampMask : 0;
+  }
+  uint32_t read_at(uint32_t warp, uint32_t offset) const {
+    const Record& r = record_of(offset);
+    const bool many = r.read_stamp == kManyStamps;
+    if (!((many ? many_[r.readers].readers : r.readers) >> warp & 1)) return 0;
+    return many ? many_[r.readers].stamp[warp] : r.read_stamp;
+  }
+
   // For the order between CTAs (grid_order.h).
   /// Up to which stamp `warp` has seen each warp's accesses; all of its own.
   void row_of(uint32_t warp, uint32_t* stamps) const;
@@ -247,6 +259,10 @@ class SharedShadow {
   };
 
   std::span<const Record> records_of(uint32_t chunk) const;
+  const Record& record_of(uint32_t offset) const {
+    const std::span<const Record> records = records_of(offset >> 4);
+    return records[(offset & 15) * records.size() / 16];
+  }
   void raise(std::vector<uint32_t>& row, const uint32_t* by) const;
   std::optional<uint32_t> unfenced_writer(uint32_t offset) const;
   Outcome async_issue_part(uint32_t warp, uint32_t offset, uint32_t bytes);

@@ -6,10 +6,17 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/sim/inst.h"
+
 namespace roofgen::sim {
 
 inline constexpr uint32_t kWarpgroup = 4;  ///< warps
 inline constexpr uint32_t kWgmmaRows = 64;
+
+/// Registers of sums of a wgmma.
+inline uint32_t sums_of(const Inst& in) {
+  return in.count * ((in.imm & kWgmmaSumMask) == static_cast<int64_t>(WgmmaSum::kF16) ? 2u : 4u);
+}
 
 struct MatrixDescriptor {
   uint32_t address = 0, leading = 0, stride = 0;  ///< bytes

@@ -18,7 +18,7 @@ void WordLog::forget() {
   ++generation_;
   for (auto* v : {&wrote_, &read_, &byte_wrote_, &byte_read_}) std::fill(v->begin(), v->end(), 0u);
   for (uint32_t w = 0; w < kMaxWarps; ++w) {
-    all_[w] = group_[w] = 0;
+    all_[w] = ordered_[w] = group_[w] = 0;
     since_[w] = 0;
     now_[w] = 1;
     clock_[w].reset();
@@ -26,11 +26,12 @@ void WordLog::forget() {
   }
 }
 
-void WordLog::synchronise(uint32_t warp, uint32_t mask, uint32_t dead) {
+void WordLog::synchronise(uint32_t warp, uint32_t mask, uint32_t dead, bool orders) {
   uint32_t& now = now_[warp];
   if (now >= kMaxCount) return forget();
   if ((mask | dead) == ~0u) {
     all_[warp] = now;
+    if (orders) ordered_[warp] = now;
     since_[warp] = 0;
   } else {
     if (!clock_[warp]) clock_[warp] = std::make_unique<Clock>();
@@ -51,6 +52,22 @@ void WordLog::refresh(uint32_t warp) {
   const uint32_t at = warp << 27, now = now_[warp], all = all_[warp], any = std::max(all, group_[warp]);
   order_[warp] = {at | now << 7,       at | (all + 1) << 7, (now - all) << 7,
                   at | (any + 1) << 7, (now - any) << 7,    at | all << 7};
+}
+
+WordLog::LaneCounts WordLog::seen_by(uint32_t warp, uint32_t lanes) const {
+  LaneCounts seen;
+  seen.fill(ordered_[warp]);
+  for (uint32_t m = clock_[warp] ? lanes : 0; m; m &= m - 1)
+    for (uint32_t l = 0; l < kWarpSize; ++l)
+      seen[l] = std::max(seen[l], (*clock_[warp])[static_cast<uint32_t>(__builtin_ctz(m))][l]);
+  return seen;
+}
+
+std::optional<WordLog::Last> WordLog::last(const std::vector<uint32_t>& words, const std::vector<uint32_t>& apart,
+                                           uint32_t warp, uint32_t offset, uint32_t none) {
+  const uint32_t record = words[offset / 4] == kBytes ? apart[offset] : words[offset / 4];
+  if (record == 0 || record >> 27 != warp || record & none) return std::nullopt;
+  return Last{record & kLane, record >> 7 & (kMaxCount + 1), (record & kMany) != 0};
 }
 
 /// Whether the access that left the record is not ordered before one of this thread.
@@ -91,7 +108,7 @@ WordLog::Other WordLog::read(const Thread& t, uint32_t offset, uint32_t bytes, b
   if (strong) return other;
   since_[t.warp] |= t.collective ? 0 : kRead;
   each(read_, byte_read_, offset, bytes, [&](uint32_t& record) {
-    record = t.collective ? order_[t.warp].settled | t.lane : merged(order_[t.warp], record, t.lane);
+    record = t.collective ? order_[t.warp].settled | kCollective | t.lane : merged(order_[t.warp], record, t.lane);
   });
   for (uint32_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) read_at_[word] = t.pc;
   return other;

@@ -37,8 +37,9 @@ class WordLog {
 
   /// Begins a CTA with `bytes` of shared memory.
   void reset(uint32_t bytes, uint32_t warps);
-  /// Lanes of a warp synchronise; `dead`: those that have exited.
-  void synchronise(uint32_t warp, uint32_t mask, uint32_t dead = 0);
+  /// Lanes of a warp synchronise; `dead`: those that have exited. Not `orders`: a lane that waited for another warp may
+  /// have told the others, which does not order what they did before.
+  void synchronise(uint32_t warp, uint32_t mask, uint32_t dead = 0, bool orders = true);
 
   /// An access never crosses 16 bytes. `strong` accesses do not race with each other, and a strong read is not
   /// recorded.
@@ -56,7 +57,7 @@ class WordLog {
     if (raced) return false;
     since_[t.warp] |= t.collective ? 0 : kRead;
     for (uint32_t i = 0; i < n; ++i) {
-      read_[word + i] = t.collective ? order.settled | t.lane : merged(order, read_[word + i], t.lane);
+      read_[word + i] = t.collective ? order.settled | kCollective | t.lane : merged(order, read_[word + i], t.lane);
       read_at_[word + i] = t.pc;
     }
     return true;
@@ -86,7 +87,7 @@ class WordLog {
       if (recent(0) | recent(1) | recent(2) | recent(3)) return read_words(t, word, 4);
     }
     if (read_[word] == kBytes) return true;
-    read_[word] = order.settled | t.lane;
+    read_[word] = order.settled | kCollective | t.lane;
     read_at_[word] = t.pc;
     return true;
   }
@@ -125,6 +126,20 @@ class WordLog {
     return lane == t.lane || stamp <= settled(t.warp) ||
            has_seen(t, lane, static_cast<uint32_t>(stamp & (kMaxCount + 1)));
   }
+  /// By lane: the number of synchronisations that order its accesses before the next ones of any of these lanes.
+  using LaneCounts = std::array<uint32_t, kWarpSize>;
+  LaneCounts seen_by(uint32_t warp, uint32_t lanes) const;
+  /// The last access to a byte, if it was of a lane of this warp, and not of the whole warp.
+  struct Last {
+    uint32_t lane, count;  ///< of the warp's synchronisations
+    bool many;             ///< several lanes read; `lane` is one of them
+  };
+  std::optional<Last> last_write(uint32_t warp, uint32_t offset) const {
+    return last(wrote_, byte_wrote_, warp, offset, 0);
+  }
+  std::optional<Last> last_read(uint32_t warp, uint32_t offset) const {
+    return last(read_, byte_read_, warp, offset, kCollective);
+  }
   /// The instruction of the last access, if it was of this warp.
   std::optional<uint32_t> place_of_write(uint32_t warp, uint32_t offset) const {
     return place(wrote_[offset / 4], wrote_at_[offset / 4], warp);
@@ -141,6 +156,7 @@ class WordLog {
   // records of their own.
   static constexpr uint8_t kRead = 1, kWrote = 2;
   static constexpr uint32_t kLane = 31, kMany = kLogMany, kStrong = 64, kBytes = ~0u, kMaxCount = (1u << 20) - 2;
+  static constexpr uint32_t kCollective = 64;  ///< of a read, in place of kStrong
 
   using Clock = std::array<std::array<uint32_t, kWarpSize>, kWarpSize>;
 
@@ -161,6 +177,8 @@ class WordLog {
     return clock_[t.warp] && (*clock_[t.warp])[t.lane][lane] >= count;
   }
   bool races(uint32_t record, const Thread& t, bool strong) const;
+  static std::optional<Last> last(const std::vector<uint32_t>& words, const std::vector<uint32_t>& apart, uint32_t warp,
+                                  uint32_t offset, uint32_t none);
   template <class F>
   void each(std::vector<uint32_t>& words, std::vector<uint32_t>& apart, uint32_t offset, uint32_t bytes, F f);
   void forget();
@@ -173,6 +191,7 @@ class WordLog {
   uint8_t since_[kMaxWarps] = {};            ///< kinds of accesses since the last synchronisation of all lanes
   uint32_t now_[kMaxWarps] = {};             ///< synchronisations
   uint32_t all_[kMaxWarps] = {};             ///< their number before the last of all lanes
+  uint32_t ordered_[kMaxWarps] = {};         ///< as all_, of the last that orders
   uint32_t group_[kMaxWarps] = {};           ///< the same of the last of some lanes
   std::unique_ptr<Clock> clock_[kMaxWarps];  ///< [a][b]: what lane a has seen of b; of warps with such groups
 };

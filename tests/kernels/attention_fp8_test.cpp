@@ -199,6 +199,10 @@ const Mutant kMutants[] = {
        "        barrier_wait(v_empty + 8 * v_place.stage, v_place.parity ^ 1);\n        async_proxy_fence();\n{% if "
        "varlen"}},
      CaughtBy::kFinding},
+    {"turned_without_warp_barrier",
+     {{kKernel, "        async_proxy_fence();\n        __syncwarp();\n        if (lane == 0) barrier_arrive(v_full",
+       "        async_proxy_fence();\n        if (lane == 0) barrier_arrive(v_full"}},
+     CaughtBy::kFinding},
     {"turned_tile_reused_too_early",
      {{kKernel, "        barrier_wait(v_empty + 8 * v_place.stage, v_place.parity ^ 1);\n{% if varlen",
        "{% if varlen"}},

@@ -457,6 +457,8 @@ INSTANTIATE_TEST_SUITE_P(
                "rank_m * (kABytes / kClusterN)", four_ctas(), CaughtBy::kEither, kEvenTiles},
         Mutant{"a_only_for_itself", kKernel, "a_for |= 1 << (rank_m + kClusterM * n);", "a_for = 1 << rank;",
                narrow({{"cluster_n", 2}}), CaughtBy::kEither, kEvenTiles},
+        Mutant{"barriers_not_fenced", kKernel, "    barrier_init_fence();\n", "",
+               narrow({{"cluster", 2}, {"group", 2}})},
         Mutant{"cta_ends_early", kKernel,
                "  cluster_sync();  // others arrive at barriers of this CTA, which must not end before", "",
                narrow({{"cluster", 2}, {"group", 2}})},

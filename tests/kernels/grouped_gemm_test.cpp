@@ -533,6 +533,8 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kFinding},
         Mutant{"last_copies_not_awaited", kRouted, "cp_async_wait<0>();", "", "warpgroup", CaughtBy::kFinding},
         Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
+        Mutant{"no_warp_barrier", kRouted, "async_proxy_fence();\n    __syncwarp();", "async_proxy_fence();",
+               "warpgroup", CaughtBy::kFinding},
         Mutant{"signalled_a_stage_late", kRouted, "kLag = kStages - 2;", "kLag = kStages - 1;", "warpgroup",
                CaughtBy::kFinding},
         Mutant{"table_not_awaited", kRouted, "row_of(row);\n    named_barrier(15, 128);", "row_of(row);", "warpgroup",

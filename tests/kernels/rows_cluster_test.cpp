@@ -205,6 +205,7 @@ const Mutant kMutants[] = {
     {"sent_by_every_thread", kNorm, {{kExchange, "if (lane < kCluster) store", "store"}}, CaughtBy::kFinding},
     {"last_cta_not_sent_to", kNorm, {{kExchange, "lane < kCluster)", "lane < kCluster - 1)"}}, CaughtBy::kFinding},
     {"exchange_not_begun", kNorm, {{kRows, "exchange.begin();", ""}}, CaughtBy::kFinding},
+    {"barriers_not_fenced", kNorm, {{kRows, "      barrier_init_fence();\n", ""}}, CaughtBy::kFinding},
     {"not_arrived_at_the_cluster", kNorm, {{kRows, "    cluster_arrive();\n", ""}}, CaughtBy::kFinding},
     {"no_barrier_of_the_cluster",
      kNorm,
