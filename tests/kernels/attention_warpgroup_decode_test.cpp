@@ -51,10 +51,11 @@ VariantCase random_case(uint32_t seed, Pins* pins) {
   if (splits > 0) variant += fmt::format("_{}{}", prologue || random() % 2 ? "split" : "merged", splits);
   const bool packed = group > 1 && random() % 3;
   const int64_t groups = (packed ? queries * group : queries) > 64 ? one_of(1, 2) : 1;
-  *pins = {{"groups", n(groups)},         {"BN", n(page > 0 ? one_of(64, 128) : one_of(64, 80, 128))},
+  const int64_t tile = page > 0 ? one_of(64, 128) : one_of(64, 80, 128);
+  *pins = {{"groups", n(groups)},         {"BN", n(tile)},
            {"k_stages", n(one_of(1, 2))}, {"v_stages", n(one_of(1, 2))},
            {"overlap", random() % 3 > 0}, {"pingpong", groups > 1 && random() % 2},
-           {"pack_gqa", packed},          {"ctas_per_sm", n(groups == 1 ? one_of(1, 2) : 1)}};
+           {"pack_gqa", packed},          {"ctas_per_sm", n(groups == 1 && tile == 64 ? one_of(1, 2) : 1)}};
   return {c, variant};
 }
 
