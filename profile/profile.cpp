@@ -10,6 +10,7 @@
 #include "profile/compiled.h"
 #include "runtime/sass/code.h"
 #include "runtime/sass/disassembler.h"
+#include "runtime/sass/line_table.h"
 #include "runtime/sass/taken_shares.h"
 
 namespace roofgen::profile {

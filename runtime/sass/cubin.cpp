@@ -84,7 +84,9 @@ class Reader {
         if (!add_variables(sections_[i], why)) return broken(why);
       }
     for (size_t i = 0; i < names_.size(); ++i)
-      if (names_[i].ends_with(".nv.constant4") && !add_addresses(sections_[i], why)) return broken(why);
+      if ((names_[i].ends_with(".nv.constant4") && !add_addresses(sections_[i], out_.addresses, why)) ||
+          (names_[i].ends_with(".debug_line") && !add_addresses(sections_[i], out_.line_addresses, why)))
+        return broken(why);
     return std::move(out_);
   }
 
@@ -106,6 +108,7 @@ class Reader {
   }
 
   void add_section(std::string_view name, std::string_view bytes) {
+    if (name == ".debug_line") out_.line_programs = bytes;
     if (!name.starts_with(".text.")) return;
     CubinKernel& k = out_.kernels.emplace_back();
     k.name = name.substr(6);
@@ -144,9 +147,9 @@ class Reader {
     return true;
   }
 
-  bool add_addresses(const Elf::Shdr& section, std::string& why) {
+  bool add_addresses(const Elf::Shdr& section, std::vector<AddressSlot>& to, std::string& why) {
     const auto add = [&](uint64_t offset, uint32_t symbol, uint64_t addend) {
-      if (symbol < symbols_.size()) out_.addresses.push_back({static_cast<uint32_t>(offset), symbols_[symbol], addend});
+      if (symbol < symbols_.size()) to.push_back({static_cast<uint32_t>(offset), symbols_[symbol], addend});
     };
     if (section.sh_type == llvm::ELF::SHT_RELA) {
       const auto all = take(file_.relas(section), why);

@@ -12,7 +12,9 @@
 
 namespace roofgen::sass {
 
-/// A word of constant bank 4: the address of a variable.
+inline constexpr uint64_t kInstructionBytes = 16;
+
+/// A place that holds an address of a variable or a kernel: a word of constant bank 4, or of the line programs.
 struct AddressSlot {
   uint32_t offset = 0;  ///< in the bank
   std::string variable;
@@ -30,7 +32,7 @@ struct Variable {
 
 struct CubinKernel {
   std::string name;
-  std::string_view code;     ///< 16 bytes an instruction; a view of the CUBIN
+  std::string_view code;     ///< a view of the CUBIN
   uint32_t first_param = 0;  ///< byte of constant bank 0 where the parameters begin
   uint32_t param_bytes = 0;
   std::vector<uint32_t> param_offsets;    ///< of each parameter, from first_param on
@@ -43,6 +45,8 @@ struct Cubin {
   std::map<int, std::string> banks;  ///< constants of the whole module, by bank
   std::vector<AddressSlot> addresses;
   std::vector<Variable> variables;
+  std::string_view line_programs;           ///< a view of the CUBIN
+  std::vector<AddressSlot> line_addresses;  ///< kernels, by the place of their address in the line programs
 };
 
 /// Reads the bytes of a CUBIN, which must outlive the result. Errors: Exit::kFailed, naming the broken part.

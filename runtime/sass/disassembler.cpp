@@ -11,6 +11,7 @@
 #include "base/scratch.h"
 #include "base/subprocess.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/sass/cubin.h"
 
 namespace roofgen::sass {
 namespace {
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostOutput = size_t{512} << 20;  // 40 bytes an instruction
 constexpr double kMostSeconds = 120;
-constexpr uint64_t kInstructionBytes = 16;
 /// Pieces begin at multiples of this many bytes, as the code of a kernel does.
 constexpr size_t kPieceAlignment = 128;
 
@@ -118,33 +118,6 @@ Result<std::vector<std::vector<Text>>> disassemble(const std::string& arch, cons
       if (attributes != one.end() && attributes->is_object() && attributes->contains("control-flow"))
         move_target(t.operands, bases[i]);
     }
-  return out;
-}
-
-Result<std::vector<TextLine>> line_table(std::string_view cubin, const std::string& kernel) {
-  const ScratchDirectory scratch("roofgen-sass");
-  const std::string file = scratch.path() + "/cubin";
-  if (!write(file, cubin)) return Error{Exit::kFailed, fmt::format("{} cannot be written", file)};
-  ROOFGEN_TRY(const Json document, run_nvdisasm({"-g"}, file));
-  std::vector<std::string> files;
-  if (document.size() > 2 && document[2].is_object())
-    if (const auto it = document[2].find("files"); it != document[2].end() && it->is_array())
-      for (const Json& one : *it) files.push_back(text_of(one, "file"));
-  std::vector<TextLine> out;
-  for (const Json& function : document[1]) {
-    if (text_of(function, "function-name") != kernel) continue;
-    const auto instructions = function.find("sass-instructions");
-    if (instructions == function.end()) break;
-    TextLine line;  // an instruction without a line has that of the one before
-    for (const Json& one : *instructions) {
-      const auto id = one.find("source-file-id"), number = one.find("source-line");
-      if (id != one.end() && number != one.end() && id->is_number_unsigned() && number->is_number_unsigned()) {
-        const auto i = id->get<size_t>();
-        line = {i < files.size() ? files[i] : "", number->get<int>()};
-      }
-      out.push_back(line);
-    }
-  }
   return out;
 }
 

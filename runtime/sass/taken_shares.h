@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/executor.h"
-#include "runtime/sass/disassembler.h"
+#include "runtime/sass/line_table.h"
 #include "runtime/sass/stream.h"
 
 namespace roofgen::sass {

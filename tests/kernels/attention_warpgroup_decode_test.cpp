@@ -51,10 +51,11 @@ VariantCase random_case(uint32_t seed, Pins* pins) {
   if (splits > 0) variant += fmt::format("_{}{}", prologue || random() % 2 ? "split" : "merged", splits);
   const bool packed = group > 1 && random() % 3;
   const int64_t groups = (packed ? queries * group : queries) > 64 ? one_of(1, 2) : 1;
-  *pins = {{"groups", n(groups)},         {"BN", n(page > 0 ? one_of(64, 128) : one_of(64, 80, 128))},
+  const int64_t tile = page > 0 ? one_of(64, 128) : one_of(64, 80, 128);
+  *pins = {{"groups", n(groups)},         {"BN", n(tile)},
            {"k_stages", n(one_of(1, 2))}, {"v_stages", n(one_of(1, 2))},
            {"overlap", random() % 3 > 0}, {"pingpong", groups > 1 && random() % 2},
-           {"pack_gqa", packed}};
+           {"pack_gqa", packed},          {"ctas_per_sm", n(groups == 1 && tile == 64 ? one_of(1, 2) : 1)}};
   return {c, variant};
 }
 
@@ -320,6 +321,12 @@ const Mutant kMutants[] = {
      kPages,
      {{kKernel, "{% set has_tail = (varlen or ragged or paged) and not fp8 %}", "{% set has_tail = false %}"}},
      CaughtBy::kComparison},
+    // Two CTAs share the registers of an SM.
+    {"registers_of_a_cta_alone",
+     kPacked,
+     {{kKernel, "take_registers<{{ consumer_registers }}>", "take_registers<256>"}},
+     CaughtBy::kFinding,
+     {{"ctas_per_sm", n(2)}}},
     // Behind a prologue.
     {"rotated_queries_of_another_group",
      kPrologue,

@@ -145,6 +145,8 @@ AttentionCase paged(AttentionCase c) {
   c.dims["page"] = 64;
   return c;
 }
+/// On an SM at a time.
+Pins two_ctas() { return {{"ctas_per_sm", n(2)}, {"k_stages", n(3)}, {"v_stages", n(3)}}; }
 AttentionCase capped(AttentionCase c) {
   c.softcap = 30;
   return c;
@@ -162,6 +164,8 @@ INSTANTIATE_TEST_SUITE_P(
 
         Case{of("d128_one_group", 128), {{"groups", n(1)}, {"pingpong", false}}, 255, ""},
         Case{decode("d128_decode", 128), {}, 255, ""}, Case{paged(decode("d128_pages", 128)), {}, 255, ""},
+        Case{decode("d128_decode_two_ctas", 128), two_ctas(), 128, "0xe8"},
+        Case{paged(decode("d128_pages_two_ctas", 128)), two_ctas(), 128, "0xe8"},
         Case{paged(decode("d256_pages", 256)), {}, 255, ""}, Case{of("d128_cluster", 128), {{"cluster", n(2)}}},
         Case{grouped(of("d128_cluster_of_heads", 128, kCausalLse)), {{"cluster", n(2)}, {"section", n(4)}}},
         Case{of("d192", 192)}, Case{of("d256_causal", 256, kCausal)},

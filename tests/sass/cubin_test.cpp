@@ -10,6 +10,7 @@
 #include "runtime/compiler.h"
 #include "runtime/sass/code.h"
 #include "runtime/sass/disassembler.h"
+#include "runtime/sass/line_table.h"
 
 namespace roofgen::sass::cubin_test {
 namespace {
@@ -95,6 +96,26 @@ TEST_P(Cubins, EachInstructionHasItsText) {
     EXPECT_EQ(two[0]->instructions[i].target, two[1]->instructions[i].target) << i;
 }
 
+TEST_P(Cubins, EachInstructionHasItsLine) {
+  if (nvdisasm_path().empty()) GTEST_SKIP() << "no nvdisasm on this machine";
+  const auto lines = line_table(cubin(GetParam()), kName);
+  ASSERT_TRUE(lines) << to_string(lines.error());
+  const auto code = read_code({{cubin(GetParam()), kName, GetParam()}});
+  ASSERT_TRUE(code[0]) << to_string(code[0].error());
+  ASSERT_EQ(lines->size(), code[0]->instructions.size());
+  std::vector<int> stores;
+  for (size_t i = 0; i < lines->size(); ++i) {
+    EXPECT_EQ((*lines)[i].file, "/scale.cu") << i;
+    EXPECT_GE((*lines)[i].line, 3) << i;
+    EXPECT_LE((*lines)[i].line, 7) << i;
+    if (code[0]->instructions[i].opcode->action == Action::kStg) stores.push_back((*lines)[i].line);
+  }
+  EXPECT_EQ(stores, (std::vector<int>{5, 6}));
+  const auto of_nobody = line_table(cubin(GetParam()), "nobody");
+  ASSERT_TRUE(of_nobody);
+  EXPECT_TRUE(of_nobody->empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, Cubins, testing::Values("sm_75", "sm_80", "sm_86", "sm_89", "sm_90"),
                          [](const auto& test) { return std::string(test.param); });
 
@@ -111,6 +132,8 @@ TEST_F(BrokenCubins, CutShortAreErrorsOrResults) {
     const std::string part = whole.substr(0, size);  // at the end of its memory, for sanitizers
     const Result<Cubin> c = read_cubin(part);
     EXPECT_TRUE(c || c.error().exit == Exit::kFailed) << size;
+    const auto lines = line_table(part, kName);
+    EXPECT_TRUE(lines || lines.error().exit == Exit::kFailed) << size;
   }
   EXPECT_FALSE(read_cubin(""));
   EXPECT_FALSE(read_cubin("not a CUBIN at all, but long enough for the header of an ELF file of 64 bits........"));
@@ -131,6 +154,8 @@ TEST_F(BrokenCubins, WithWrongBytesAreErrorsOrResults) {
     const Result<Cubin> c = read_cubin(bytes);
     errors += !c;
     if (!c) continue;
+    const auto lines = line_table(bytes, kName);
+    EXPECT_TRUE(lines || lines.error().exit == Exit::kFailed);
     for (const CubinKernel& k : c->kernels) {
       ASSERT_GE(k.code.data(), bytes.data());
       ASSERT_LE(k.code.data() + k.code.size(), bytes.data() + bytes.size());

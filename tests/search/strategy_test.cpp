@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/search/spaces.h"
 #include "tuner/replay/replay.h"
@@ -23,6 +24,37 @@ std::unique_ptr<Strategy> make(const char* name, const SearchSpace& space, uint6
   return (*find_strategy(name))->make(space, seed);
 }
 
+/// Points with parameters a and b; the prior knows the effect of a only.
+SearchSpace two_parameters() {
+  SearchSpace out;
+  const std::vector<double> ten = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  std::vector<uint16_t> rows;
+  for (uint16_t a = 0; a < 10; ++a)
+    for (uint16_t b = 0; b < 10; ++b) {
+      rows.insert(rows.end(), {a, b});
+      out.predicted.push_back(1 + 0.05 * a);
+    }
+  out.points = PointSpace({number_axis("a", ten), number_axis("b", ten)}, std::move(rows));
+  out.preset = 0;
+  return out;
+}
+
+/// All points of `prior` in the order asked for, where b = 7 takes half the time; `rounds`: their sizes.
+std::vector<size_t> search(const SearchSpace& space, size_t n, std::vector<size_t>* rounds = nullptr) {
+  const auto strategy = make("prior", space);
+  const auto tell = [&](size_t i) { strategy->tell(i, {.seconds = space.predicted[i] * (i % 10 == 7 ? 0.5 : 1)}); };
+  tell(*space.preset);
+  std::vector<size_t> out;
+  while (out.size() < n) {
+    const std::vector<size_t> round = strategy->ask(n - out.size());
+    if (round.empty()) break;
+    if (rounds) rounds->push_back(round.size());
+    for (const size_t i : round) tell(i);
+    out.insert(out.end(), round.begin(), round.end());
+  }
+  return out;
+}
+
 /// The points that a search asks for, `each` at a time, until it ends or has asked for `most`.
 std::vector<size_t> asked(Strategy& strategy, const RecordedSpace& space, size_t each, size_t most) {
   std::vector<size_t> out;
@@ -39,18 +71,42 @@ class EachStrategy : public testing::TestWithParam<StrategyKind> {};
 
 }  // namespace
 
-TEST(Strategy, PriorAsksForTheBestAndNeverForTheDefault) {
-  const SearchSpace space = five();
-  EXPECT_EQ(make("prior", space)->ask(2), (std::vector<size_t>{2, 4}));
-  EXPECT_EQ(make("prior", space)->ask(9), (std::vector<size_t>{2, 4, 1, 3}));
+TEST(Strategy, PriorLearnsAParameterThatItMisjudges) {
+  const SearchSpace space = two_parameters();
+  std::vector<size_t> rounds;
+  const std::vector<size_t> tried = search(space, 30, &rounds);
+  EXPECT_EQ(tried, search(space, 30));
+  EXPECT_EQ(std::set<size_t>(tried.begin(), tried.end()).size(), 30u);
+  EXPECT_EQ(std::count(tried.begin(), tried.end(), *space.preset), 0);
+  // The first sample has values of both parameters; after it, b = 7 comes first.
+  EXPECT_EQ(rounds.front(), 8u);
+  std::set<size_t> of_a, of_b;
+  for (size_t k = 0; k < rounds.front(); ++k) of_a.insert(tried[k] / 10), of_b.insert(tried[k] % 10);
+  EXPECT_GE(of_a.size(), 7u);
+  EXPECT_GE(of_b.size(), 7u);
+  EXPECT_EQ(std::count(tried.begin(), tried.end(), 7u), 1) << "the fastest point";
+  EXPECT_GE(std::count_if(tried.begin(), tried.end(), [](size_t i) { return i % 10 == 7; }), 8);
 }
 
-TEST(Strategy, AnAskGoesOnWhereTheLastOneEnded) {
+TEST(Strategy, PriorLeavesHopelessPointsOutOfItsSample) {
+  SearchSpace space = two_parameters();
+  for (size_t i = 0; i < space.points.size(); ++i)
+    if (i % 10 == 9) space.predicted[i] = 2;
+  for (const size_t i : search(space, 8)) EXPECT_NE(i % 10, 9u);
+}
+
+TEST(Strategy, AFewEvaluationsFollowThePrior) {
+  SearchSpace space = two_parameters();
+  space.predicted[42] = 0.5;
+  space.predicted[57] = 0.6;
+  EXPECT_EQ(make("prior", space)->ask(2), (std::vector<size_t>{42, 57}));
+}
+
+TEST(Strategy, ExhaustiveAsksForTheBestFirst) {
   const SearchSpace space = five();
-  const auto strategy = make("prior", space);
-  strategy->tell(0, {});
+  EXPECT_EQ(make("exhaustive", space)->ask(2), (std::vector<size_t>{2, 4}));
+  const auto strategy = make("exhaustive", space);
   EXPECT_EQ(strategy->ask(1), (std::vector<size_t>{2}));
-  strategy->tell(2, {.failed = true});
   EXPECT_EQ(strategy->ask(2), (std::vector<size_t>{4, 1}));
   EXPECT_EQ(strategy->ask(2), (std::vector<size_t>{3}));
   EXPECT_TRUE(strategy->ask(2).empty());

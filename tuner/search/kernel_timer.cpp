@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "runtime/sass/disassembler.h"
+#include "runtime/sass/line_table.h"
 #include "runtime/sass/taken_shares.h"
 
 namespace roofgen {
@@ -132,24 +133,10 @@ Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
   request.smem_bytes = k.binary->static_smem_bytes + k.launch->smem_bytes;
   request.dram_bytes = k.dram_bytes;
   request.event = model == TimeModel::kEvent;
-  const auto guesses = [](const std::vector<sass::Doubt>& doubts) {
-    return std::any_of(doubts.begin(), doubts.end(), [](const sass::Doubt& d) { return d.is_branch; });
-  };
-  // Only the event model, which decides, is worth another run of the disassembler. Most kernels that need it show that
-  // in any of their CTAs.
-  const bool may_ask = request.event && k.lines;
-  if (may_ask) {
-    sass::Interpreter first(**code, request.launch);
-    ROOFGEN_CHECK(first.run(0));
-    if (guesses(first.doubts())) {
-      ROOFGEN_TRY(request.launch.taken_share, shares_of(k, **code));
-    }
-  }
-  ROOFGEN_TRY(timing::LaunchTime t, timing::launch_time(device_, machine_, request));
-  if (may_ask && !request.launch.taken_share && guesses(t.doubts)) {
+  if (k.lines) {
     ROOFGEN_TRY(request.launch.taken_share, shares_of(k, **code));
-    ROOFGEN_TRY(t, timing::launch_time(device_, machine_, std::move(request)));
   }
+  ROOFGEN_TRY(const timing::LaunchTime t, timing::launch_time(device_, machine_, std::move(request)));
   CodeTime out{model, request.event ? t.event_s : t.interval_s, t.interval_s, t.counts};
   for (const bool branch : {true, false})
     if (std::any_of(t.doubts.begin(), t.doubts.end(),

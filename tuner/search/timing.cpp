@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "base/pool.h"
 #include "tuner/search/kernel_timer.h"
-#include "tuner/search/learnt_prior.h"
+#include "tuner/strategy/learnt_prior.h"
 
 namespace roofgen {
 namespace {
@@ -24,7 +25,7 @@ constexpr double kTie = 0.01;
 StageTimes verified_of(const std::deque<Task>& tasks) {
   StageTimes out;
   for (const Task& t : tasks)
-    if (t.verified()) out.tasks.push_back({&t, *t.evaluation});
+    if (t.verified()) out.tasks.push_back({&t, *t.evaluation, std::nullopt, t.code});
   return out;
 }
 
@@ -93,44 +94,6 @@ KernelLaunch launch_of(const SearchRun& run, const SearchPlan& plan, const Timed
           &t.evaluation.lines};
 }
 
-/// Times candidates by their machine code. Returns why one of them has no time; empty: all have one.
-std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
-                      TimeModel model) {
-  KernelTimer& timer = *run.context.timer;
-  std::vector<TimedTask*> open;
-  std::vector<const Binary*> binaries;
-  for (TimedTask* t : tasks) {
-    if (auto known = timer.recall(launch_of(run, plan, *t), model)) {
-      t->code = std::move(*known);
-      continue;
-    }
-    open.push_back(t);
-    binaries.push_back(&t->task->candidate.binary);
-  }
-  if (!open.empty()) timer.read(binaries);
-  std::vector<std::string> failures(open.size());
-  Pool pool(run.threads());
-  std::atomic<size_t> done{0};
-  for (size_t i = 0; i < open.size(); ++i)
-    pool.push([&, i] {
-      if (run.trials_over()) {
-        failures[i] = run.interrupted() ? "interrupted" : "the time was over";
-        return;
-      }
-      auto timed = timer.time(launch_of(run, plan, *open[i]), model);
-      if (timed)
-        open[i]->code = std::move(*timed);
-      else
-        failures[i] = timed.error().message;
-      ++done;
-    });
-  pool.drain([&] {
-    if (run.options.progress) run.options.progress("timing the machine code", done, open.size());
-  });
-  const auto failed = std::find_if(failures.begin(), failures.end(), [](const std::string& f) { return !f.empty(); });
-  return failed == failures.end() ? "" : *failed;
-}
-
 /// Times the candidates of all variants by their machine code: the closed form prunes, the interval model ranks, the
 /// event model decides.
 class CodeTimes {
@@ -144,7 +107,8 @@ class CodeTimes {
     std::vector<TimedTask*> wanted;
     for (VariantTimes& v : out_.variants)
       for (StageTimes& s : v.stages)
-        for (TimedTask* t : promising(s)) wanted.push_back(t);
+        for (TimedTask* t : promising(s))
+          if (!t->code) wanted.push_back(t);
     time(wanted, TimeModel::kInterval);
     wanted.clear();
     for (VariantTimes& v : out_.variants)
@@ -353,10 +317,12 @@ class GpuTiming {
     const bool complete = time_code(run_, plan_, tasks, TimeModel::kInterval).empty();
     run_.context.timer->forget();
     LearntPrior out;
+    std::map<std::pair<std::string, ParamValue>, uint32_t> numbers;
     for (TimedTask& t : stage.tasks) {
-      LearntPrior::Params params;
-      for (const auto& [name, value] : t.task->candidate.schedule.params) params.emplace_back(name, to_string(value));
-      if (complete) out.add(t.code->seconds, std::move(params));
+      LearntPrior::Values values;
+      for (const auto& param : t.task->candidate.schedule.params)
+        values.push_back(numbers.try_emplace(param, static_cast<uint32_t>(numbers.size())).first->second);
+      if (complete) out.add(t.code->seconds, std::move(values));
       t.code.reset();  // the report's times are measured
     }
     return complete ? std::optional(std::move(out)) : std::nullopt;
@@ -587,6 +553,43 @@ class GpuTiming {
 };
 
 }  // namespace
+
+std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
+                      TimeModel model) {
+  KernelTimer& timer = *run.context.timer;
+  std::vector<TimedTask*> open;
+  std::vector<const Binary*> binaries;
+  for (TimedTask* t : tasks) {
+    if (auto known = timer.recall(launch_of(run, plan, *t), model)) {
+      t->code = std::move(*known);
+      continue;
+    }
+    open.push_back(t);
+    binaries.push_back(&t->task->candidate.binary);
+  }
+  if (!open.empty()) timer.read(binaries);
+  std::vector<std::string> failures(open.size());
+  Pool pool(run.threads());
+  std::atomic<size_t> done{0};
+  for (size_t i = 0; i < open.size(); ++i)
+    pool.push([&, i] {
+      if (run.trials_over()) {
+        failures[i] = run.interrupted() ? "interrupted" : "the time was over";
+        return;
+      }
+      auto timed = timer.time(launch_of(run, plan, *open[i]), model);
+      if (timed)
+        open[i]->code = std::move(*timed);
+      else
+        failures[i] = timed.error().message;
+      ++done;
+    });
+  pool.drain([&] {
+    if (run.options.progress) run.options.progress("timing the machine code", done, open.size());
+  });
+  const auto failed = std::find_if(failures.begin(), failures.end(), [](const std::string& f) { return !f.empty(); });
+  return failed == failures.end() ? "" : *failed;
+}
 
 std::vector<const Task*> VariantTimes::winners() const {
   std::vector<const Task*> out;

@@ -19,6 +19,10 @@ struct TimedTask {
   bool verified() const { return evaluation.verification.passed; }
 };
 
+/// Times candidates by their machine code. Returns why one of them has no time; empty: all have one.
+std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
+                      TimeModel model);
+
 struct StageTimes {
   std::vector<TimedTask> tasks;     ///< the verified ones, in the order tried
   std::vector<size_t> ranking;      ///< GPU only: indices of the timed ones, fastest first

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "base/pool.h"
-#include "tuner/search/runner.h"
+#include "tuner/search/timing.h"
 
 namespace roofgen {
 namespace {
@@ -41,6 +41,7 @@ class TrialRun {
       }
       if (round.empty()) break;
       ROOFGEN_CHECK(run_round(round, held, pool));
+      if (!run_.context.gpu && run_.context.timer && run_.context.timer->unavailable().empty()) time(round);
       tell();
       if (runner_.gpu_lost() && run_.place() == Place::kGpu) break;
     }
@@ -73,6 +74,20 @@ class TrialRun {
     return {};
   }
 
+  /// By the interval model, from which the strategies learn. A candidate that it cannot time keeps the closed form's.
+  void time(const std::vector<Task*>& tasks) const {
+    std::deque<TimedTask> timed;
+    std::vector<TimedTask*> wanted;
+    std::vector<Task*> owners;
+    for (Task* t : tasks) {
+      if (!t->verified()) continue;
+      wanted.push_back(&timed.emplace_back(TimedTask{t, *t->evaluation}));
+      owners.push_back(t);
+    }
+    time_code(run_, plan_, wanted, TimeModel::kInterval);
+    for (size_t i = 0; i < owners.size(); ++i) owners[i]->code = std::move(wanted[i]->code);
+  }
+
   void tell() {
     for (size_t s = 0; s < plan_.stages.size(); ++s)
       std::erase_if(untold_[s], [&](const Task* t) {
@@ -84,7 +99,7 @@ class TrialRun {
 
   TrialResult result_of(const Task& task) const {
     if (task.rejected) return {.failed = true};
-    const KernelReport report = kernel_report(run_, plan_, task, *task.evaluation);
+    const KernelReport report = kernel_report(run_, plan_, task, *task.evaluation, std::nullopt, task.code);
     // Without counts, the time of the one launch that the GPU ran.
     const bool counted = report.counted || !run_.context.gpu;
     return {.seconds = counted ? report.seconds : 1e-9 * task.evaluation->measured_ns.value_or(0)};

@@ -26,6 +26,7 @@ struct Task {
   bool compiled = false, compiled_now = false;  ///< a binary was obtained; NVRTC ran in this call
   bool evaluated_now = false;                   ///< it ran in this call
   double compile_s = 0, check_s = 0;            ///< 0: from the cache or the store
+  std::optional<CodeTime> code;                 ///< without a GPU: by the interval model
   bool verified() const { return evaluation && evaluation->verification.passed; }
 };
 

@@ -5,6 +5,7 @@
 
 namespace roofgen {
 
+std::unique_ptr<Strategy> by_learnt_prior(const SearchSpace& space, uint64_t seed);
 std::unique_ptr<Strategy> by_prior(const SearchSpace& space, uint64_t seed);
 std::unique_ptr<Strategy> shuffled(const SearchSpace& space, uint64_t seed);
 std::unique_ptr<Strategy> local_search(const SearchSpace& space, uint64_t seed);

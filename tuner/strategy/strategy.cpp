@@ -9,7 +9,7 @@ namespace roofgen {
 
 const std::vector<StrategyKind>& strategies() {
   static const std::vector<StrategyKind> kTable = {
-      {"prior", "the points that the closed-form prior ranks best", false, by_prior},
+      {"prior", "the points that the closed-form prior ranks best, corrected by the results", false, by_learnt_prior},
       {"exhaustive", "every legal point, best prior first", true, by_prior},
       {"random", "a random sample: the baseline for every other strategy", false, shuffled},
       {"local", "a walk to faster neighbours, with restarts near the best point", false, local_search},

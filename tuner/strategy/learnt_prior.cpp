@@ -1,4 +1,4 @@
-#include "tuner/search/learnt_prior.h"
+#include "tuner/strategy/learnt_prior.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 namespace roofgen {
 
-size_t LearntPrior::add(double seconds, Params params) {
-  candidates_.push_back({std::log(seconds), std::move(params)});
+size_t LearntPrior::add(double seconds, Values values) {
+  candidates_.push_back({std::log(seconds), std::move(values)});
   return candidates_.size() - 1;
 }
 
@@ -16,7 +16,10 @@ void LearntPrior::learn(size_t candidate, double seconds) {
   const double time = std::log(seconds), error = time - c.log_seconds;
   const auto count = [error](Sum& sum) { sum.errors += error, ++sum.number; };
   count(all_);
-  for (const auto& value : c.params) count(by_value_[value]);
+  for (const uint32_t value : c.values) {
+    if (by_value_.size() <= value) by_value_.resize(value + 1);
+    count(by_value_[value]);
+  }
   learnt_.emplace_back(candidate, time);
 }
 
@@ -24,11 +27,11 @@ double LearntPrior::corrected(size_t candidate) const {
   const Candidate& c = candidates_[candidate];
   const double mean = all_.number ? all_.errors / static_cast<double>(all_.number) : 0;
   double time = c.log_seconds + mean;
-  for (const auto& value : c.params) {
-    const auto sum = by_value_.find(value);
-    if (sum == by_value_.end()) continue;
-    const auto number = static_cast<double>(sum->second.number);
-    time += (sum->second.errors - number * mean) / (number + kPriorPoints);
+  for (const uint32_t value : c.values) {
+    if (value >= by_value_.size()) continue;
+    const Sum& sum = by_value_[value];
+    const auto number = static_cast<double>(sum.number);
+    time += (sum.errors - number * mean) / (number + kPriorPoints);
   }
   return std::exp(time);
 }

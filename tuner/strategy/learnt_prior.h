@@ -1,8 +1,8 @@
 // A model's predictions as the order in which candidates are measured; the run learns how far the model is off.
 #pragma once
 
-#include <map>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -10,9 +10,10 @@ namespace roofgen {
 
 class LearntPrior {
  public:
-  using Params = std::vector<std::pair<std::string, std::string>>;
+  /// A candidate's parameter values as numbers from 0 on. Equal numbers: the same value of the same parameter.
+  using Values = std::vector<uint32_t>;
   /// `seconds`: predicted, above 0. Returns the candidate's number: 0, 1, ...
-  size_t add(double seconds, Params params);
+  size_t add(double seconds, Values values);
   /// The time of a candidate that was measured.
   void learn(size_t candidate, double seconds);
   /// The predicted time times the model's mean error and a factor for each parameter value: the mean error of those
@@ -33,10 +34,10 @@ class LearntPrior {
   };
   struct Candidate {
     double log_seconds;
-    Params params;
+    Values values;
   };
   std::vector<Candidate> candidates_;
-  std::map<std::pair<std::string, std::string>, Sum> by_value_;
+  std::vector<Sum> by_value_;
   Sum all_;
   std::vector<std::pair<size_t, double>> learnt_;  ///< candidate, log of its time
 };

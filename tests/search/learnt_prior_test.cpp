@@ -1,5 +1,5 @@
 // The order of measurements by a model whose error is learnt.
-#include "tuner/search/learnt_prior.h"
+#include "tuner/strategy/learnt_prior.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@ namespace {
 
 TEST(LearntPrior, BeginsWithTheModel) {
   LearntPrior prior;
-  EXPECT_EQ(prior.add(2, {{"a", "1"}}), 0u);
-  EXPECT_EQ(prior.add(3, {{"a", "2"}}), 1u);
+  EXPECT_EQ(prior.add(2, {0}), 0u);
+  EXPECT_EQ(prior.add(3, {1}), 1u);
   EXPECT_DOUBLE_EQ(prior.corrected(0), 2);
   EXPECT_DOUBLE_EQ(prior.corrected(1), 3);
   EXPECT_TRUE(std::isinf(prior.error()));
@@ -19,20 +19,20 @@ TEST(LearntPrior, BeginsWithTheModel) {
 
 TEST(LearntPrior, ACommonFactorChangesNoOrder) {
   LearntPrior prior;
-  for (int i = 0; i < 20; ++i) prior.add(1 + i, {{"a", std::to_string(i % 4)}, {"b", std::to_string(i % 3)}});
+  for (int i = 0; i < 20; ++i) prior.add(1 + i, {static_cast<uint32_t>(i % 4), static_cast<uint32_t>(4 + i % 3)});
   for (size_t i = 0; i < 12; ++i) prior.learn(i, 2.5 * static_cast<double>(1 + i));
   for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(prior.corrected(i), 2.5 * static_cast<double>(1 + i), 1e-9);
   EXPECT_NEAR(prior.error(), 1, 1e-9);
 }
 
 TEST(LearntPrior, LearnsAParameterThatTheModelMisjudges) {
-  // With b=1 kernels take three times as long as predicted.
+  // With value 1 kernels take three times as long as predicted.
   LearntPrior prior;
   const auto slow = [](size_t i) { return i % 2 == 1; };
   for (size_t i = 0; i < 40; ++i)
-    prior.add(10 + static_cast<double>(i / 2), {{"a", std::to_string(i / 2)}, {"b", slow(i) ? "1" : "0"}});
+    prior.add(10 + static_cast<double>(i / 2), {static_cast<uint32_t>(2 + i / 2), slow(i) ? 1u : 0u});
   for (size_t i = 0; i < 30; ++i) prior.learn(i, (10 + static_cast<double>(i / 2)) * (slow(i) ? 3 : 1));
-  // Not seen yet: 32 with b=0, 33 with b=1, the same prediction. The prior points keep the factor below 3.
+  // Not seen yet: 32 with value 0, 33 with value 1, the same prediction. The prior points keep the factor below 3.
   EXPECT_GT(prior.corrected(33) / prior.corrected(32), 2.3);
   EXPECT_LT(prior.corrected(33) / prior.corrected(32), 3);
   EXPECT_LT(prior.error(), 1.2);
