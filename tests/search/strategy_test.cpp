@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Kind, EachStrategy, testing::ValuesIn(strategies()),
 TEST(Strategy, LearningFromResultsBeatsRandomSampling) {
   const RecordedSpace space = tile_space();
   for (const char* name : {"local", "annealing", "genetic", "differential", "surrogate", "portfolio"}) {
-    const SearchReplay r = replay_search(space, {.strategy = *find_strategy(name), .evals = {60}, .seeds = 20});
+    const SearchReplay r = replay_search(space, {.strategy = *find_strategy(name), .evals = {150}, .seeds = 20});
     EXPECT_GT(r.points[0].fraction, r.points[0].random + 4 * r.points[0].standard_error) << name;
   }
 }

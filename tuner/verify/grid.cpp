@@ -145,8 +145,8 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     all.launches = std::move(run.launches);
     v.grid_ctas += run.ctas;
     // Fewer keys may be fewer tiles of scores.
-    if (const uint64_t all = real_ctas(chain[i]); run.ctas < all)
-      out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, all);
+    if (const uint64_t due = real_ctas(chain[i]); run.ctas < due)
+      out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, due);
     last = std::move(run.slices);
     if (run.result.findings.empty()) {
       ROOFGEN_CHECK(check_zeroed(site, run.written, v));
