@@ -10,7 +10,6 @@
 namespace roofgen {
 namespace {
 
-constexpr size_t kMaxBytes = 4 << 20;
 constexpr int kMaxDepth = 64;
 
 Error at_byte(const Source& source, size_t offset, std::string message) {
@@ -45,9 +44,9 @@ int nesting(std::string_view text) {
 
 }  // namespace
 
-Result<JsonFile> JsonFile::parse(std::string text, std::string file) {
-  if (text.size() > kMaxBytes)
-    return Error{Exit::kFailed, fmt::format("file of {} bytes; the limit is {}", text.size(), kMaxBytes), {file}};
+Result<JsonFile> JsonFile::parse(std::string text, std::string file, size_t most) {
+  if (text.size() > most)
+    return Error{Exit::kFailed, fmt::format("file of {} bytes; the limit is {}", text.size(), most), {file}};
   if (nesting(text) > kMaxDepth)
     return Error{Exit::kFailed, fmt::format("nested deeper than {} levels", kMaxDepth), {file}};
   JsonFile out;

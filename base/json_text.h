@@ -15,7 +15,8 @@ namespace roofgen {
 /// A parsed file that still knows its text, so that errors can point into it.
 class JsonFile {
  public:
-  static Result<JsonFile> parse(std::string text, std::string file);
+  /// An Error for a text of more than `most` bytes.
+  static Result<JsonFile> parse(std::string text, std::string file, size_t most = size_t{4} << 20);
   const Json& root() const { return root_; }
   const std::string& file() const { return source_.origin.file; }
   /// Line and column of the first occurrence of `token` as a JSON string (its first character

@@ -58,8 +58,10 @@ Status add(State& s, const char* call, Handle* out, Handle handle, const Handle*
 
 Status kernel_work(State& s, const char* call, const KernelNodeParams* p, Work* out) {
   CHECK(p, kInvalidValue, "null");
-  const LaunchShape shape = {
-      {p->grid_x, p->grid_y, p->grid_z}, {p->block_x, p->block_y, p->block_z}, {0, 0, 0}, p->smem_bytes, false, true};
+  const LaunchShape shape = {.grid = {p->grid_x, p->grid_y, p->grid_z},
+                             .block = {p->block_x, p->block_y, p->block_z},
+                             .smem_bytes = p->smem_bytes,
+                             .may_be_empty = true};
   return make_launch(s, call, p->function ? p->function : p->kernel, shape, p->args, p->extra, out);
 }
 

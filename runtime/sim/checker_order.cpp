@@ -1,0 +1,171 @@
+// The checker's part in what orders accesses: asynchronous copies, products of warpgroups, barriers, fences, mbarriers.
+#include "runtime/sim/checker.h"
+
+namespace roofgen::sim {
+
+void Checker::hand_over(uint32_t warp, uint32_t offset, Op op, bool releases) {
+  if (op != Op::kWrite && shadow_.completed(offset)) observe(offset, warp);
+  if (op == Op::kRead || !(releases || shadow_.has_fenced(warp))) return;
+  releases ? shadow_.signal(offset, warp, false) : shadow_.signal_fenced(offset, warp);
+  order_.signal(offset, warp);
+  shadow_.complete(offset);
+  order_.complete(offset);
+}
+
+void Checker::hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases) {
+  const bool gives = op != Op::kRead && (releases || shadow_.has_fenced(warp));
+  const uint32_t at = gives ? device_.make_place(address) : device_.place(address);
+  if (at != DeviceShadow::kNowhere) hand_over(warp, at, op, releases);
+}
+
+void Checker::require_stamps(uint32_t lane) const {
+  if (shadow_.stamps_exhausted())
+    throw Fault{"instruction-limit", "more than 2^27 barriers and fences in one CTA", lane};
+}
+
+void Checker::on(const AsyncLand& e) {
+  uint32_t lanes = e.lanes;
+  releases_.touch(e.warp, e.lanes);
+  for (const uint32_t at : e.offsets) {
+    shadow_.async_land(e.from_outside ? shadow_.outside() : e.warp, at, e.bytes);
+    log_.land(e.warp, lanes ? std::optional(first_lane(lanes)) : std::nullopt, at, e.bytes);
+    lanes &= lanes - 1;
+    if (!e.lanes) shadow_.set_by_copy(at);
+  }
+}
+
+/// Bulk copies and products read through the asynchronous proxy.
+void Checker::check_proxy(const Site& site, uint32_t lane, uint32_t offset, const char* reader) {
+  const std::optional<uint32_t> writer = shadow_.writer_without_proxy_fence(offset);
+  if (!writer) return;
+  report(site, "race", lane, [&] {
+    return fmt::format("{} reads 16 bytes at {} written by warp {}{} with no fence.proxy.async between", reader,
+                       describe(state_, kSharedBase + offset), *writer, at(log_.place_of_write(*writer, offset)));
+  });
+}
+
+void Checker::on(const WgmmaIssue& e) {
+  const uint32_t engine = n_warps_ + e.first / kWarpgroup;
+  Access access{e.site};
+  access.bytes = 16;
+  shadow_.start_engine(engine, e.first, kWarpgroup);
+  for (size_t i = 0; (i = shadow_.engine_reads(engine, e.offsets, i)) < e.offsets.size(); ++i) {
+    const uint32_t at = e.offsets[i];
+    const Outcome o = shadow_.engine_outcome(engine, at / 16);
+    if (!o.ok())
+      report(access, 0, kSharedBase + at, o, log_.place_of_write(o.other, at));
+    else
+      check_proxy(e.site, 0, at, "wgmma");
+  }
+  for (const uint32_t at : has_seen_exceptions(engine) ? e.offsets : std::span<const uint32_t>())
+    if (const auto other = unreleased(shadow_, engine, at, 16, false))
+      report_unreleased(e.site, 0, at, "multiplies", *other);
+  last_product_[e.first / kWarpgroup] = e.site.pc;
+}
+
+void Checker::on(const WgmmaCommit& e) {
+  batches_[e.site.warp].push_back(shadow_.now());
+  shadow_.advance();
+  require_stamps(0);
+}
+
+void Checker::on(const WgmmaWait& e) {
+  std::vector<uint32_t>& batches = batches_[e.site.warp];
+  if (batches.size() <= e.pending) return;
+  const size_t done = batches.size() - e.pending;
+  shadow_.see(e.site.warp, n_warps_ + e.site.warp / kWarpgroup, batches[done - 1]);
+  batches.erase(batches.begin(), batches.begin() + static_cast<ptrdiff_t>(done));
+}
+
+void Checker::on(const BulkSource& e) {
+  for (const uint32_t at : e.offsets) {
+    if (!e.begins) {
+      if (--bulk_sources_[at / 16] == 0) bulk_sources_.erase(at / 16);
+      shadow_.read_chunk(e.site.warp, at / 16);  // up to now
+      continue;
+    }
+    ++bulk_sources_[at / 16];
+    check_proxy(e.site, e.lane, at, "a bulk copy");
+  }
+}
+
+void Checker::on(const BarrierArrive& e) {
+  const uint32_t warp = e.site.warp;
+  if (e.id == kClusterBarrierId) {
+    in_cluster_[warp].arrived = cluster_phase_ + 1;
+    for (auto& [barrier, init] : initialised_)
+      if (init.warp == warp && !init.phase && (e.orders || init.stamp <= in_cluster_[warp].fenced))
+        init.phase = cluster_phase_ + 1;
+  }
+  if (e.orders) {
+    releases_.arrive_all(warp, shadow_.now());
+    order_.arrive(e.id, warp), shadow_.arrive(e.id, warp, e.waits);
+  }
+  require_stamps(first_lane(e.mask));
+}
+
+void Checker::on(const BarrierWait& e) {
+  if (e.id == kClusterBarrierId) in_cluster_[e.site.warp].waited = in_cluster_[e.site.warp].arrived;
+}
+
+void Checker::on(const BarrierRelease& e) {
+  // __syncthreads waits for the threads that have not exited: an exit counts as an arrival.
+  for (uint32_t m = e.all ? exited_ : 0; m; m &= m - 1) shadow_.arrive(e.id, first_lane(m), true);
+  shadow_.release(e.id, e.warps);
+  order_.release(e.id, e.warps);
+  if (e.warps == (n_warps_ < 32 ? (1u << n_warps_) - 1 : ~0u)) unwritten_reads_.clear();
+  uint32_t waited = 0;
+  for (uint32_t m = e.warps; m; m &= m - 1) waited = std::max(waited, in_cluster_[first_lane(m)].waited);
+  for (uint32_t m = e.warps; m; m &= m - 1) {
+    log_.synchronise(first_lane(m), ~0u);
+    releases_.synchronise(first_lane(m));
+    share_wait(first_lane(m), ~0u);
+    if (e.id != kClusterBarrierId) in_cluster_[first_lane(m)].waited = waited;
+    note_arrivals(first_lane(m));
+  }
+  cluster_phase_ += e.id == kClusterBarrierId;
+  device_.settle();
+}
+
+void Checker::on(const Fence& e) {
+  order_.fence(e);
+  if (e.proxy) shadow_.proxy_fence(e.site.warp);
+  const Inst& in = e.site.inst;
+  if (in.imm == kFencesMbarriers || (in.scope != MemoryScope::kCta && in.flags & kFlagRelease))
+    in_cluster_[e.site.warp].fenced = shadow_.now();
+  shadow_.fence(e.site.warp);
+}
+
+/// An mbarrier is initialised before others use it: by the clocks, or by a fence and a barrier of the cluster, which
+/// may be relaxed.
+void Checker::on(const MbarrierUse& e) {
+  const uint32_t warp = e.site.warp;
+  Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
+  if (e.initialises) {
+    owner.initialised_[e.barrier] = {warp, shadow_.now(), e.site.pc};
+    return;
+  }
+  const auto found = owner.initialised_.find(e.barrier);
+  if (found == owner.initialised_.end()) return;
+  const Initialised& init = found->second;
+  if ((&owner == this && init.warp == warp) || (init.phase && init.phase <= in_cluster_[warp].waited) ||
+      shadow_.seen_of(owner.shadow_, warp, init.warp) >= init.stamp)
+    return;
+  report(e.site, "race", e.lane, [&] {
+    return fmt::format("warp {} uses the mbarrier at {}{}, which warp {} {} initialised{}, and nothing orders them",
+                       warp, describe(state_, kSharedBase + e.barrier),
+                       e.rank < 0 ? "" : fmt::format(" of the CTA of rank {}", e.rank), init.warp,
+                       e.rank < 0 ? "has" : "there has", at(init.pc));
+  });
+}
+
+void Checker::on(const PhaseArrive& e) {
+  if (e.from_outside) return shadow_.signal_outside(e.barrier);
+  if (e.lanes) releases_.arrive(e.warp, e.lanes, shadow_.now(), log_);
+  if (e.rank >= 0) return cluster_[static_cast<uint32_t>(e.rank)]->shadow_.signal_from(e.barrier, shadow_, e.warp);
+  order_.signal(e.barrier, e.warp);
+  shadow_.signal(e.barrier, e.warp);
+  require_stamps(e.lane);
+}
+
+}  // namespace roofgen::sim
