@@ -214,7 +214,8 @@ Result<RecordedSpace> read_recorded(std::string bytes, const std::string& file) 
     body.remove_suffix(1);
   Result<JsonFile> parsed = JsonFile::parse(text, file, kMostBytes);
   if (!parsed && text.find("\"cache\"") != std::string::npos)
-    if (Result<JsonFile> mended = JsonFile::parse(std::string(body) + "}}", file, kMostBytes)) parsed = std::move(mended);
+    if (Result<JsonFile> mended = JsonFile::parse(std::string(body) + "}}", file, kMostBytes))
+      parsed = std::move(mended);
   if (!parsed) {
     Error error = std::move(parsed).error();
     error.exit = Exit::kUsage;
