@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "tuner/strategy/random.h"
+#include "base/mix.h"
 
 namespace roofgen {
 
@@ -19,7 +19,7 @@ PointSpace::PointSpace(std::vector<Axis> axes, std::vector<uint16_t> rows)
 
 uint64_t PointSpace::hash(std::span<const uint16_t> row) {
   uint64_t h = 0;
-  for (const uint16_t index : row) h = mix64(h + index + 1);
+  for (const uint16_t index : row) h = mix(h + index + 1);
   return h;
 }
 

@@ -8,8 +8,8 @@
 namespace roofgen {
 namespace {
 
-/// Most turns are the surrogate's. Where its picks are no better than the others', as in spaces whose times follow no
-/// smooth function, the others have the larger share. They see the results of all.
+/// Most turns are the surrogate's. The others have a fixed share, so that a space whose times follow no smooth function
+/// is not left to a wrong model. All members see the results of all.
 class Portfolio final : public Strategy {
  public:
   Portfolio(const SearchSpace& space, uint64_t seed)

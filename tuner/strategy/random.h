@@ -6,22 +6,16 @@
 #include <utility>
 #include <vector>
 
-namespace roofgen {
+#include "base/mix.h"
 
-/// splitmix64's finaliser (Steele, Lea, Flood 2014): a bijection.
-inline uint64_t mix64(uint64_t z) {
-  z += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
+namespace roofgen {
 
 /// splitmix64.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(mix64(seed)) {}
+  explicit Random(uint64_t seed) : state_(mix(seed)) {}
   uint64_t bits() {
-    const uint64_t out = mix64(state_);
+    const uint64_t out = mix(state_);
     state_ += 0x9e3779b97f4a7c15u;
     return out;
   }

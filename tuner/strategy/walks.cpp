@@ -8,13 +8,11 @@
 namespace roofgen {
 namespace {
 
-constexpr size_t kFirst = 20;  ///< random points; walks start at the best of them
+constexpr size_t kFirst = 20;  ///< random points; a local search starts at the best of them
 
-/// Moves to the first neighbour that is faster. Where none is, it starts again at the best point after a few random
-/// steps (iterated local search; Lourenco, Martin, Stützle 2003).
-class LocalSearch final : public Strategy {
+class Walk : public Strategy {
  public:
-  LocalSearch(const SearchSpace& space, uint64_t seed) : space_(space), history_(space.points.size()), random_(seed) {}
+  Walk(const SearchSpace& space, uint64_t seed) : space_(space), history_(space.points.size()), random_(seed) {}
 
   std::vector<size_t> ask(size_t n) override {
     std::vector<size_t> out;
@@ -24,6 +22,20 @@ class LocalSearch final : public Strategy {
     }
     return out;
   }
+
+ protected:
+  virtual size_t next() = 0;  ///< an untaken point
+
+  const SearchSpace& space_;
+  History history_;
+  Random random_;
+};
+
+/// Moves to the first neighbour that is faster. Where none is, it starts again at the best point after a few random
+/// steps (iterated local search; Lourenco, Martin, Stützle 2003).
+class LocalSearch final : public Walk {
+ public:
+  using Walk::Walk;
 
   void tell(size_t point, const TrialResult& result) override {
     history_.tell(point, result);
@@ -46,7 +58,7 @@ class LocalSearch final : public Strategy {
     for (size_t i = queue_.size(); i > 1; --i) std::swap(queue_[i - 1], queue_[random_.below(i)]);
   }
 
-  size_t next() {
+  size_t next() override {
     if (history_.points().size() < kFirst) return history_.draw(random_);
     while (!queue_.empty()) {
       const size_t point = queue_.front();
@@ -64,27 +76,15 @@ class LocalSearch final : public Strategy {
     return history_.taken(at) ? history_.draw(random_) : at;
   }
 
-  const SearchSpace& space_;
-  History history_;
-  Random random_;
   double here_ = HUGE_VAL;  ///< logarithm of the time of the walk's point
   std::deque<size_t> queue_;
 };
 
 /// Moves to a random neighbour: always to a faster one, to a slower one the less often the slower it is and the longer
 /// the walk has taken (Kirkpatrick, Gelatt, Vecchi 1983).
-class Annealing final : public Strategy {
+class Annealing final : public Walk {
  public:
-  Annealing(const SearchSpace& space, uint64_t seed) : space_(space), history_(space.points.size()), random_(seed) {}
-
-  std::vector<size_t> ask(size_t n) override {
-    std::vector<size_t> out;
-    while (out.size() < n && history_.left() > 0) {
-      out.push_back(next());
-      history_.take(out.back());
-    }
-    return out;
-  }
+  using Walk::Walk;
 
   void tell(size_t point, const TrialResult& result) override {
     history_.tell(point, result);
@@ -99,16 +99,13 @@ class Annealing final : public Strategy {
  private:
   static constexpr double kHottest = 0.5, kCooling = 0.98;  ///< in logarithms of times, for each result
 
-  size_t next() {
+  size_t next() override {
     if (!at_) return history_.draw(random_);
     std::vector<size_t> around = space_.points.neighbours(*at_);
     std::erase_if(around, [&](size_t point) { return history_.taken(point); });
     return around.empty() ? history_.draw(random_) : around[random_.below(around.size())];
   }
 
-  const SearchSpace& space_;
-  History history_;
-  Random random_;
   std::optional<size_t> at_;
   double here_ = 0, temperature_ = kHottest;
 };
