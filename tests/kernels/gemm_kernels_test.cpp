@@ -202,7 +202,7 @@ TEST(GemmOnAda, Fp8IsPromoted) {
   for (const Gemm& g : {Gemm{70, 200, 4096, DType::kFp8}, block_scaled(70, 200, 1024)}) {
     const auto problem = gemm(g);
     ASSERT_TRUE(problem) << to_string(problem.error());
-    Request request{*problem};
+    Request request{*problem, "fused", {}, InputPattern::kNormal, {}};
     request.arch = 89;
     auto runs = run(request);
     ASSERT_TRUE(runs) << to_string(runs.error());

@@ -217,6 +217,7 @@ WhatIfReport split_keys(double whole_us, double split_us) {
   combine.stage = "combine";
   PartitionReport split = partition("a+b split16 | combine", {}, {partial, combine});
   split.variant = "split16";
+  split.splits = true;
   split.intermediates = {{SIZE_MAX, 2e6, 2e6, true, "parts"}};
   PartitionReport cut = partition("a | b", {0}, {kernel("a", 500), kernel("b", 500)});
   cut.intermediates = {{0, 6.7e7, 1.5e8, false}};
@@ -245,6 +246,24 @@ TEST(WhatIfSplit, SplittingWinsWhereSmsAreIdle) {
   EXPECT_EQ(r.best()->name, "a+b split16 | combine");
   EXPECT_EQ(r.edges[0].fused->partition, "a+b split16 | combine");
   EXPECT_EQ(r.edges[0].decision, "fuse");
+}
+
+TEST(WhatIfSplit, AVariantOfAllStepsThatSplitsNoKeysIsAWholeKernel) {
+  PartitionReport warpgroup = partition("a+b warpgroup", {}, {kernel("w", 50)});
+  warpgroup.variant = "warpgroup";
+  WhatIfReport r = report({"a", "b"}, {partition("a+b", {}, {kernel("f", 100)}), warpgroup,
+                                       partition("a | b", {0}, {kernel("a", 60), kernel("b", 60)})});
+  conclude(r);
+  EXPECT_FALSE(r.split);
+  PartitionReport split = partition("a+b split2", {}, {kernel("s", 80)});
+  split.variant = "split2";
+  split.splits = true;
+  split.intermediates = {{SIZE_MAX, 2e6, 2e6, true, "parts"}};
+  r.partitions.push_back(split);
+  conclude(r);
+  ASSERT_TRUE(r.split);
+  EXPECT_EQ(r.split->whole->partition, "a+b warpgroup");
+  EXPECT_EQ(r.split->split->partition, "a+b split2");
 }
 
 TEST(WhatIfSplit, TheWholeKernelWinsAndKernelsOfOtherCtasShareNoError) {

@@ -129,6 +129,8 @@ PartitionReport compose(double floor_seconds, const Partition& partition, const 
   PartitionReport out;
   out.name = partition.name;
   out.variant = partition.variant->name;
+  const double bytes = partition.variant->passed_bytes;
+  out.splits = bytes > 0;
   if (!tuned || !tuned->verified) {
     out.failed = failed;
     const std::string because = !tuned             ? "not tried"
@@ -139,10 +141,9 @@ PartitionReport compose(double floor_seconds, const Partition& partition, const 
   }
   out.kernels = tuned->kernels;
   out.together = tuned->verification;
-  const double bytes = partition.variant->passed_bytes;
   const bool in_l2 = std::all_of(out.kernels.begin(), out.kernels.end(),
                                  [](const KernelReport& k) { return k.intermediate_in_l2 && !k.measurement; });
-  if (bytes > 0) out.intermediates.push_back({SIZE_MAX, bytes, bytes, in_l2, "parts"});
+  if (out.splits) out.intermediates.push_back({SIZE_MAX, bytes, bytes, in_l2, "parts"});
   add_up(out, floor_seconds);
   return out;
 }

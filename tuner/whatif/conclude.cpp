@@ -173,11 +173,11 @@ EdgeReport edge_report(const WhatIfReport& report, size_t edge) {
   return e;
 }
 
-/// Split keys against all steps in one kernel, which has no cut and is no variant.
+/// Split keys against all keys in one kernel of all steps.
 std::optional<SplitReport> split_report(const WhatIfReport& report) {
   const PartitionReport *whole = nullptr, *split = nullptr;  // the fastest
   for (const PartitionReport& p : report.partitions) {
-    const PartitionReport*& best = p.variant.empty() ? whole : split;
+    const PartitionReport*& best = p.splits ? split : whole;
     if (p.cuts.empty() && p.illegal.empty() && (!best || (p.timed() && (!best->timed() || p.seconds < best->seconds))))
       best = &p;
   }

@@ -28,6 +28,7 @@ struct PartitionReport : TimeFactors {
   std::string failed;                 ///< why it has no time: no candidate of a part was verified
   std::vector<KernelReport> kernels;  ///< with their times and traffic in this partition
   std::string variant;                ///< of tune(), "split16", if that has all kernels of the partition
+  bool splits = false;                ///< that variant splits the keys over CTAs
   std::vector<OtherVariant> untried;  ///< variants of tune() for its parts that have no time
   std::vector<Intermediate> intermediates;
   std::optional<Verification> together;  ///< of all kernels in a row; absent: each was verified alone
