@@ -66,7 +66,8 @@ struct Stage {
     bool by_group = false;
   };
   std::vector<AxisSpec> axes;
-  std::optional<expr::Expr> persistent;  ///< CTAs along x that share its positions; 0: one for each position
+  std::optional<expr::Expr> persistent;  ///< CTAs along x that share its tiles; 0: each CTA has one
+  std::optional<expr::Expr> ctas;        ///< CTAs along x, without positions outside the output; 0: all positions
   expr::Expr block, smem;
   std::vector<expr::Expr> cluster;    ///< CTAs of a cluster along x, y and z; empty: no clusters
   std::optional<expr::Expr> overlap;  ///< programmatic dependent launch

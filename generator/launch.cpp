@@ -82,10 +82,11 @@ Result<Arg> mapped(const Stage::ArgSpec& spec, const std::string& buffer, const 
   return Arg{buffer, true, 0, 8, std::make_shared<const TensorMap>(std::move(map))};
 }
 
-/// The arguments of the stage's formula: tensors and outputs by pointer, scalars by value.
+/// The arguments of the stage's formula: tensors and outputs by pointer or tensor map, scalars by value.
 template <class BufferOf>
-Result<void> add_each(const std::string& kind, const expr::Map& scope, const BufferOf& buffer_of,
+Result<void> add_each(const Stage::ArgSpec& spec, const expr::Map& scope, const BufferOf& buffer_of,
                       std::vector<Arg>& out) {
+  const std::string& kind = spec.name;
   const auto formula = scope.find("formula");
   const expr::Map* map = formula == scope.end() ? nullptr : formula->second.map();
   const expr::List* list = map && map->count(kind) ? map->at(kind).list() : nullptr;
@@ -103,10 +104,18 @@ Result<void> add_each(const std::string& kind, const expr::Map& scope, const Buf
       continue;
     }
     const expr::Map* entry = item.map();
-    const char* key = kind == "tensors" ? "name" : "buffer";
+    const char* key = kind == "outputs" ? "buffer" : "name";
     if (!entry || !entry->count(key))
       return Error{Exit::kFailed, fmt::format("an entry of the formula's {} has no {}", kind, key)};
-    out.push_back(Arg{buffer_of(entry->at(key).str()), true, 0, 8});
+    const std::string buffer = buffer_of(entry->at(key).str());
+    if (!spec.map) {
+      out.push_back(Arg{buffer, true, 0, 8});
+      continue;
+    }
+    expr::Map of_entry = scope;
+    of_entry["entry"] = item;
+    ROOFGEN_TRY(Arg arg, mapped(spec, buffer, of_entry));
+    out.push_back(std::move(arg));
   }
   return {};
 }
@@ -158,8 +167,9 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
     if (extent[i] > limit[i])
       return Error{Exit::kFailed, fmt::format("grid.{} is {}; the limit is {}", "xyz"[i], extent[i], limit[i])};
   launch.grid = {static_cast<uint32_t>(extent[0]), static_cast<uint32_t>(extent[1]), static_cast<uint32_t>(extent[2])};
-  if (stage.persistent) {
-    ROOFGEN_TRY(const int64_t ctas, stage.persistent->eval_int(scope));
+  for (const auto* of_tiles : {&stage.ctas, &stage.persistent}) {
+    if (!*of_tiles) continue;
+    ROOFGEN_TRY(const int64_t ctas, (*of_tiles)->eval_int(scope));
     if (ctas > 0) launch.grid.x = static_cast<uint32_t>(ctas);
   }
   ROOFGEN_TRY(int64_t block, stage.block.eval_int(scope));
@@ -186,7 +196,7 @@ Result<Launch> make_launch(const Stage& stage, const Legal& legal) {
       if (!there) continue;
     }
     if (spec.type == "each") {
-      ROOFGEN_CHECK(add_each(spec.name, scope, buffer_of, launch.args));
+      ROOFGEN_CHECK(add_each(spec, scope, buffer_of, launch.args));
     } else if (spec.type == "ptr") {
       launch.args.push_back({buffer_of(spec.name), true});
     } else {

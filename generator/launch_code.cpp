@@ -65,8 +65,9 @@ class Writer {
     }
     for (std::string& grid : out_.grid)
       if (grid.empty()) grid = "1";
-    if (k_.stage->persistent) {
-      ROOFGEN_TRY(const std::string ctas, translate(*k_.stage->persistent, definitions_.size()));
+    for (const auto* of_tiles : {&k_.stage->ctas, &k_.stage->persistent}) {
+      if (!*of_tiles) continue;
+      ROOFGEN_TRY(const std::string ctas, translate(**of_tiles, definitions_.size()));
       if (ctas != "0") out_.grid[0] = ctas;
     }
     for (const expr::Expr& e : k_.stage->assumes) {
@@ -131,7 +132,13 @@ class Writer {
   }
 
   KernelArgument argument(const Stage::ArgSpec& spec, const Arg& arg) {
-    if (arg.map) return {unique(spec.name), "tensor_map", pointer(arg).code, nullptr, {}, arg.map};
+    if (arg.map)
+      return {unique(spec.type == "each" ? arg.name + "_map" : spec.name),
+              "tensor_map",
+              pointer(arg).code,
+              nullptr,
+              {},
+              arg.map};
     if (arg.is_buffer) return pointer(arg);
     if (!spec.fields.empty()) return structure(spec, arg);
     return scalar(spec, arg);

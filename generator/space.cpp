@@ -140,9 +140,10 @@ class SpaceReader : private JsonReader {
   /// `more`: further members that the object may have.
   Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
     Stage s;
-    ROOFGEN_CHECK(only(j, {"name",        "template", "entry",  "target",  "output",  "problem",   "params",  "derived",
-                           "constraints", "prunes",   "grid",   "assumes", "block",   "smem",      "cluster", "overlap",
-                           "dependent",   "args",     "panels", "work",    "formula", "persistent"},
+    ROOFGEN_CHECK(only(j,
+                       {"name",        "template", "entry",  "target",  "output",  "problem",    "params",  "derived",
+                        "constraints", "prunes",   "grid",   "assumes", "block",   "smem",       "cluster", "overlap",
+                        "dependent",   "args",     "panels", "work",    "formula", "persistent", "ctas"},
                        more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
@@ -168,9 +169,10 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.constraints, rules(j, "constraints", "a constraint"));
     ROOFGEN_TRY(s.assumes, rules(j, "assumes", "an assumption"));
     ROOFGEN_TRY(s.axes, axes(j));
-    if (j.contains("persistent")) {
-      ROOFGEN_TRY(s.persistent, expression(j, "persistent"));
-    }
+    for (const auto& [key, ctas] : {std::pair{"persistent", &s.persistent}, std::pair{"ctas", &s.ctas}})
+      if (j.contains(key)) {
+        ROOFGEN_TRY(*ctas, expression(j, key));
+      }
     ROOFGEN_TRY(s.block, expression(j, "block"));
     ROOFGEN_TRY(s.smem, expression(j, "smem"));
     if (j.contains("cluster")) {
@@ -256,11 +258,16 @@ class SpaceReader : private JsonReader {
       return arg;
     }
     if (a.is_object() && a.contains("each")) {
-      ROOFGEN_CHECK(only(a, {"each"}));
+      if (a.contains("dims")) {
+        ROOFGEN_TRY(arg, tensor_map(a));
+      } else {
+        ROOFGEN_CHECK(only(a, {"each"}));
+      }
       ROOFGEN_TRY(arg.name, string(a, "each"));
       arg.type = "each";
-      if (arg.name != "tensors" && arg.name != "outputs" && arg.name != "scalars")
-        return bad(fmt::format("\"each\": \"{}\" is not one of tensors, outputs, scalars", arg.name), arg.name);
+      const std::vector<std::string> kinds{"tensors", "matrices", "vectors", "outputs", "scalars"};
+      if (std::find(kinds.begin(), kinds.end(), arg.name) == kinds.end())
+        return bad(fmt::format("\"each\": \"{}\" is not one of {}", arg.name, fmt::join(kinds, ", ")), arg.name);
       return arg;
     }
     const std::string type = a.is_object() && a.contains("type") && a["type"].is_string() ? a["type"] : Json("");
@@ -299,11 +306,13 @@ class SpaceReader : private JsonReader {
 
   Result<Stage::ArgSpec> tensor_map(const Json& a) const {
     Stage::ArgSpec arg;
-    ROOFGEN_CHECK(
-        only(a, {"name", "type", "buffer", "dtype", "dims", "strides", "box", "swizzle", "nan_fill", "l2_promotion"}));
-    arg.type = "tensor_map";
-    ROOFGEN_TRY(arg.name, string(a, "name"));
-    ROOFGEN_TRY(arg.buffer, string(a, "buffer"));
+    ROOFGEN_CHECK(only(a, {"each", "name", "type", "buffer", "dtype", "dims", "strides", "box", "swizzle", "nan_fill",
+                           "l2_promotion"}));
+    if (!a.contains("each")) {
+      arg.type = "tensor_map";
+      ROOFGEN_TRY(arg.name, string(a, "name"));
+      ROOFGEN_TRY(arg.buffer, string(a, "buffer"));
+    }
     Stage::MapSpec& map = arg.map.emplace();
     ROOFGEN_TRY(map.dims, expressions(a, "dims"));
     ROOFGEN_TRY(map.strides, expressions(a, "strides"));

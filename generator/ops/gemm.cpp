@@ -312,8 +312,9 @@ class Gemm final : public Op {
     if (grouped_) {
       const gemm::Groups groups(problem);
       expr::Map row_tiles;
-      for (const int64_t height : {64, 128, 192, 256}) row_tiles[std::to_string(height)] = groups.row_tiles(height);
-      out["row_tiles_of"] = std::move(row_tiles);  // by BM
+      for (const int64_t height : {64, 128, 192, 256, 384, 512, 768, 1024})
+        row_tiles[std::to_string(height)] = groups.row_tiles(height);
+      out["row_tiles_of"] = std::move(row_tiles);  // by the height
       out["experts_used"] = groups.used();
     }
     out["rows"] = s.m;

@@ -49,18 +49,22 @@ std::vector<std::string> Formula::scalars() const {
 expr::Map Formula::scope() const {
   const Body& b = *body_;
   const Vocabulary& v = b.vocabulary;
-  expr::List tensors, scalar_list, phases, outputs;
+  expr::List matrices, vectors, tensors, scalar_list, phases, outputs;
   int64_t per_element = 0, per_column = 0, written = 0;
   for (const TensorArg& t : b.tensors) {
     expr::List indices(t.indices.begin(), t.indices.end());
     const bool along_row = std::find(t.indices.begin(), t.indices.end(), v.indices.back()) != t.indices.end();
-    tensors.emplace_back(expr::Map{{"name", t.name},
-                                   {"dtype", to_string(t.dtype)},
-                                   {"indices", indices},
-                                   {"param", "t_" + t.name},
-                                   {"along_row", along_row},
-                                   {"along_rows", t.indices.size() > (along_row ? 1u : 0u)},
-                                   {"field", "v_" + t.name}});
+    expr::List& alike = t.indices == v.indices ? matrices : vectors;
+    alike.emplace_back(expr::Map{{"name", t.name},
+                                 {"dtype", to_string(t.dtype)},
+                                 {"size", size_of(t.dtype)},
+                                 {"indices", indices},
+                                 {"param", "t_" + t.name},
+                                 {"along_row", along_row},
+                                 {"along_rows", t.indices.size() > (along_row ? 1u : 0u)},
+                                 {"field", "v_" + t.name},
+                                 {"place", static_cast<int64_t>(alike.size())}});
+    tensors.push_back(alike.back());
     if (along_row) (t.indices.size() > 1 ? per_element : per_column) += size_of(t.dtype);
   }
   for (const std::string& s : scalars()) scalar_list.emplace_back(s);
@@ -87,6 +91,8 @@ expr::Map Formula::scope() const {
   return {{"cuda", b.cuda},
           {"source", expr::Map{{"name", v.source}, {"dtype", to_string(v.source_dtype)}}},
           {"tensors", tensors},
+          {"matrices", matrices},
+          {"vectors", vectors},
           {"scalars", scalar_list},
           {"phases", phases},
           {"outputs", outputs},

@@ -6,11 +6,10 @@ struct TilePlace {
   int row, col;  ///< in tiles
 };
 
-/// Tile `index` of a matrix of `cols` columns of tiles, whole clusters. kLastGroup: the last group of the `rows` row
-/// tiles may have fewer than kGroup of them; otherwise places are left out.
-template <int kGroup, int kClusterM, int kClusterN, bool kLastGroup>
-__device__ __forceinline__ TilePlace tile_place(int index, [[maybe_unused]] int rows, int cols) {
-  const int above = index / (kGroup * cols) * kGroup, height = kLastGroup ? min(kGroup, rows - above) : kGroup;
+/// Tile `index` of a matrix of rows x cols tiles, whole clusters. The last group may have fewer than kGroup row tiles.
+template <int kGroup, int kClusterM, int kClusterN>
+__device__ __forceinline__ TilePlace tile_place(int index, int rows, int cols) {
+  const int above = index / (kGroup * cols) * kGroup, height = min(kGroup, rows - above);
   const int in_group = index - above * cols, cluster = in_group / (kClusterM * kClusterN);
   const int down = height / kClusterM, across = cluster / down;
   return {above + (cluster - across * down) * kClusterM + in_group % kClusterM,

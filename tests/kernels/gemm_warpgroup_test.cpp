@@ -35,6 +35,12 @@ Pins by_tma(Pins out) {
   return out;
 }
 
+/// Operands of the epilogue come by TMA.
+Pins loading(Pins out) {
+  out["load"] = std::string("tma");
+  return out;
+}
+
 /// Persistent CTAs.
 Pins walking(Pins out) {
   out["persistent"] = true;
@@ -131,6 +137,11 @@ INSTANTIATE_TEST_SUITE_P(
              168,
              1,
              "warpgroup_stream_k"},
+        Case{"loads",
+             {kSide, kSide, kSide, DType::kBf16, "acc + residual[m,n]"},
+             loading(walking(by_tma(pins({{"BM", 128}, {"BN", 256}, {"stages", 3}})))),
+             4,
+             168},
         Case{"fp8", {kSide, kSide, kSide, DType::kFp8}, {}, 4, 128},
         Case{"fp8_tall_tile", {kSide, kSide, kSide, DType::kFp8}, pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
         Case{"block_scales", block_scaled(kSide, kSide, kSide), pins({{"BM", 256}, {"BN", 128}}), 4, 168, 2},
@@ -218,6 +229,26 @@ INSTANTIATE_TEST_SUITE_P(
         Small{"tma_store_pingpong", {130, 400, 328}, by_tma(pingpong(2, 4))},
         Small{
             "tma_store_of_a_formula", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, by_tma({})},
+        Small{"loads", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, loading({})},
+        Small{"loads_strip", {130, 328, 200, kBf16, "acc + residual[m,n]"}, loading(by_tma(narrow({{"wide", 4}})))},
+        Small{"loads_of_two_tensors",
+              {200, 136, 200, kBf16, "acc * w[m,n] + residual[m,n]", "row", "col", "", {{"w", kBf16, {"m", "n"}}}},
+              loading(pins({{"BM", 256}, {"BN", 64}, {"groups", 2}}))},
+        Small{"loads_fp32",
+              {200, 136, 200, kBf16, "acc + r[m,n]", "row", "col", "", {{"r", DType::kFp32, {"m", "n"}}}},
+              loading(pins({{"BM", 64}, {"BN", 96}, {"groups", 1}}))},
+        Small{"loads_fp8",
+              {200, 272, 200, kBf16, "acc + r[m,n]", "row", "col", "", {{"r", DType::kFp8, {"m", "n"}}}},
+              loading(pins({{"BM", 128}, {"BN", 256}}))},
+        Small{"loads_gated",
+              {200, 400, 200, kBf16, "acc * 0.1 + residual[m,n]", "row", "col", "silu"},
+              loading(by_tma(pins({{"BM", 128}, {"BN", 256}, {"groups", 2}})))},
+        Small{"loads_in_clusters",
+              {250, 504, 328, kBf16, "acc + residual[m,n]"},
+              loading(by_tma(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 2}})))},
+        Small{"short_last_group", {330, 200, 72}, narrow({{"group", 4}, {"stages", 3}})},
+        Small{"short_last_group_of_strips", {330, 500, 200}, narrow({{"group", 4}, {"wide", 2}})},
+        Small{"short_last_group_split_k", {330, 200, 1032}, narrow({{"group", 4}}), "warpgroup_split_k2", "partial"},
         Small{"tma_store_fp8", {200, 320, 336, DType::kFp8}, by_tma({})},
         Small{"tma_store_tf32", {200, 328, 200, DType::kTf32}, by_tma(pins({{"BM", 128}, {"BN", 64}}))},
         Small{"tma_store_int32", {200, 136, 208, DType::kInt8}, by_tma(narrow({}))},
@@ -287,6 +318,10 @@ INSTANTIATE_TEST_SUITE_P(
         of_few_ctas("two_groups", {300, 320, 328}, pins({{"BM", 128}, {"BN", 64}, {"groups", 2}, {"stages", 3}}), 4),
         of_few_ctas("tma_store", {250, 392, 200}, by_tma(narrow({{"BN", 128}})), 3),
         of_few_ctas("gelu", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"}, by_tma(narrow({})), 3),
+        of_few_ctas("loads", {200, 320, 200, kBf16, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"},
+                    loading(by_tma(narrow({}))), 3),
+        of_few_ctas("loads_two_groups", {300, 320, 328, kBf16, "acc + residual[m,n]"},
+                    loading(pins({{"BM", 128}, {"BN", 128}, {"groups", 2}, {"stages", 3}})), 4),
         of_few_ctas("row_norm", {330, 64, 200, kBf16, "acc * rsqrt(mean(acc * acc) + 0.001)"}, narrow({}), 2),
         of_few_ctas("taking_turns", {250, 320, 328}, turns(narrow({{"groups", 2}})), 3),
         of_few_ctas("three_take_turns", {250, 320, 328}, by_tma(turns(narrow({{"groups", 3}}))), 3),
@@ -479,8 +514,8 @@ INSTANTIATE_TEST_SUITE_P(
                CaughtBy::kEither},
         Mutant{"producer_ends_early", kKernel, "step < walk.first + walk.steps; ++step",
                "step < walk.first + walk.steps - 1; ++step"},
-        Mutant{"tile_of_another_column", kKernel, "        const int n0 = first_n + walk.tile * BN;",
-               "        const int n0 = first_n;", narrow({{"wide", 4}}), CaughtBy::kEither},
+        Mutant{"tile_of_another_column", kKernel, "const int n0 = first_n + walk.tile * BN;", "const int n0 = first_n;",
+               narrow({{"wide", 4}}), CaughtBy::kEither},
         Mutant{"slab_of_another_part", kKernel, "k0 = blockIdx.z * k_per_split,", "k0 = blockIdx.z * kTileK,",
                narrow({}), CaughtBy::kComparison, kSplit, "warpgroup_split_k8", "partial"},
         Mutant{"slabs_overlap", kKernel, "min(k_per_split, K - k0)", "K - k0", narrow({}), CaughtBy::kComparison,
@@ -562,14 +597,15 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 Mutant of_few_ctas(std::string name, std::string file, std::string from, std::string to, Pins pins = narrow({}),
-                   CaughtBy by = CaughtBy::kEither, const std::string& variant = "warpgroup") {
+                   CaughtBy by = CaughtBy::kEither, const std::string& variant = "warpgroup",
+                   Gemm problem = {250, 320, 328}) {
   return {std::move(name),
           std::move(file),
           std::move(from),
           std::move(to),
           walking(std::move(pins)),
           by,
-          {250, 320, 328},
+          std::move(problem),
           variant,
           "gemm",
           3};
@@ -580,8 +616,8 @@ Mutant of_parts(std::string name, std::string file, std::string from, std::strin
 INSTANTIATE_TEST_SUITE_P(
     Persistent, WarpgroupMutants,
     testing::Values(
-        of_few_ctas("last_group_as_high_as_the_others", kWalk, "kLastGroup ? min(kGroup, rows - above) : kGroup",
-                    "kGroup", narrow({{"group", 8}})),
+        of_few_ctas("last_group_as_high_as_the_others", kWalk, "min(kGroup, rows - above)", "kGroup",
+                    narrow({{"group", 8}})),
         of_few_ctas("next_tile_instead_of_the_next_wave", kWalk, "(tile += gridDim.x) < tiles", "++tile < tiles"),
         of_few_ctas("last_tile_left_out", kWalk, "(tile += gridDim.x) < tiles", "(tile += gridDim.x) < tiles - 1"),
         of_few_ctas("consumer_and_producer_disagree", kKernel, "  {{ start_walk() }}\n#pragma unroll 1\n{% if",
@@ -612,6 +648,33 @@ INSTANTIATE_TEST_SUITE_P(
                  "end = at + each + (next < more ? 2 : 1);"),
         of_parts("part_begins_at_the_first_step", kKernel, "int step = walk.first; step < walk.first + walk.steps;",
                  "int step = 0; step < walk.steps;", CaughtBy::kComparison)),
+    [](const auto& test) { return test.param.name; });
+
+/// Of the operands of an epilogue that TMA loads, in rings of one or two slots.
+Mutant of_loads(std::string name, std::string file, std::string from, std::string to,
+                CaughtBy by = CaughtBy::kFinding) {
+  return of_few_ctas(std::move(name), std::move(file), std::move(from), std::move(to),
+                     loading(by_tma(narrow({{"BN", 128}}))), by, "warpgroup",
+                     {250, 392, 328, kBf16, "acc + residual[m,n]"});
+}
+const std::string kOperands = "lib/operand_slabs.cuh";
+INSTANTIATE_TEST_SUITE_P(
+    Loads, WarpgroupMutants,
+    testing::Values(
+        of_loads("not_awaited", kEpilogue,
+                 "if constexpr (j % kLoadTiles == 0) barrier_wait(loaded + 8 * slot.stage, slot.parity);", ""),
+        of_loads("wrong_phase", kEpilogue, "barrier_wait(loaded + 8 * slot.stage, slot.parity);",
+                 "barrier_wait(loaded + 8 * slot.stage, slot.parity ^ 1);"),
+        of_loads("only_the_first_slab_awaited", kEpilogue, "if constexpr (j % kLoadTiles == 0) barrier_wait(loaded",
+                 "if constexpr (j == 0) barrier_wait(loaded"),
+        of_loads("overwritten", kKernel, "barrier_wait(taken + 8 * slot.stage, slot.parity ^ 1);", ""),
+        of_loads("released_by_the_first_warp", kKernel, "barrier_init(taken + 8 * s, kWarps);",
+                 "barrier_init(taken + 8 * s, 1);"),
+        of_loads("never_released", kEpilogue, "if (lane == 0) barrier_arrive(taken + 8 * slot.stage);", ""),
+        of_loads("too_few_bytes_expected", kKernel, "Operands::kBytes);", "Operands::kBytes / 2);"),
+        of_loads("columns_of_the_first_slab", kKernel, "n0 + 8 * j, m0);", "n0, m0);", CaughtBy::kComparison),
+        of_loads("without_swizzle", kOperands, "(byte / 16 ^ lane / 4) * 16", "byte / 16 * 16", CaughtBy::kComparison),
+        of_loads("pair_of_the_row_below", kOperands, "row * 128 +", "(row ^ 8) * 128 +", CaughtBy::kComparison)),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

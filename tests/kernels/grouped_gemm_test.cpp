@@ -205,6 +205,10 @@ Pins by_tma(Pins out) {
   out["store"] = std::string("tma");
   return out;
 }
+Pins loading(Pins out) {
+  out["load"] = std::string("tma");
+  return out;
+}
 std::string many_sizes() {
   std::string out = "70";
   for (int e = 1; e < 75; ++e) out += "," + std::to_string(e % 3 == 0 ? e % 11 : e % 7 == 0 || e == 74 ? 66 : 0);
@@ -252,6 +256,26 @@ INSTANTIATE_TEST_SUITE_P(
         Small{"persistent_tensors",
               {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
               walking(narrow()),
+              3},
+        Small{"cluster", {"200,1,0,100,300", 200, 72}, narrow({{"cluster", 2}, {"group", 2}})},
+        Small{"cluster_of_four", {many_sizes(), 64, 72}, narrow({{"cluster", 4}, {"group", 8}})},
+        Small{"cluster_of_columns", {"70,0,1,63,64,65", 264, 200}, narrow({{"cluster_n", 2}})},
+        Small{"cluster_2x2",
+              {"200,1,0,70", 264, 328, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"},
+              by_tma(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 4}}))},
+        Small{"cluster_pingpong",
+              {"200,1,0,70", 400, 328},
+              with_turns(narrow({{"groups", 2}, {"wide", 4}, {"cluster", 2}, {"group", 2}}))},
+        Small{"persistent_cluster",
+              {"200,1,0,100,300", 264, 200},
+              by_tma(walking(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 4}}))),
+              9},
+        Small{"loads_of_the_epilogue",
+              {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
+              loading(narrow())},
+        Small{"persistent_loads_of_the_epilogue",
+              {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
+              loading(walking(narrow())),
               3},
         Small{"fp16", {"70,0,40", 136, 72, "acc", DType::kFp16}, narrow()},
         Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}, narrow()},
@@ -466,6 +490,7 @@ struct Mutant {
   std::string name, file, from, to;
   std::string variant = "warpgroup";
   CaughtBy by = CaughtBy::kEither;
+  int64_t cluster = 1;
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
@@ -477,7 +502,7 @@ TEST_P(GroupedMutants, AreCaught) {
   const auto problem = grouped({many_sizes(), 72, 72, "acc + bias[n]"});
   ASSERT_TRUE(problem) << to_string(problem.error());
   const Pins mma{{"BM", int64_t{64}}, {"BN", int64_t{64}}, {"group", int64_t{2}}};
-  const Pins pins = m.variant == "fused" ? mma : narrow({{"group", 2}});
+  const Pins pins = m.variant == "fused" ? mma : narrow({{"group", 2}, {"cluster", m.cluster}});
   expect_caught(run({*problem, m.variant, {{"grouped_gemm", pins}}, InputPattern::kNormal, {{m.file, m.from, m.to}}}),
                 m.by, 1.9);
 }
@@ -498,11 +523,14 @@ INSTANTIATE_TEST_SUITE_P(
         Mutant{"tiles_of_32_experts_not_counted", kTile, "index -= __shfl_sync(kAllLanes, until, 31);", ""},
         Mutant{"tile_of_the_last_lane", kTile, "__ffs(static_cast<int>(after)) - 1;", "31;"},
         Mutant{"end_of_the_lane", kTile, "__shfl_sync(kAllLanes, end, owner)};", "end};"},
-        Mutant{"rows_of_the_next_expert_written", kWarpgroup, "const int m0 = rows.begin, M = rows.end;",
-               "const int m0 = rows.begin, M = rows.begin + BM;"},
+        Mutant{"rows_of_the_next_expert_written", kWarpgroup, ", M = rows.end;", ", M = rows.begin + BM;"},
         Mutant{"weights_of_the_first_expert", kWarpgroup, "\"rows.group * N + n0\" if grouped", "\"n0\" if grouped"},
         Mutant{"bias_of_the_first_expert", kWarpgroup, "all_{{ t.param }} + static_cast<long long>(rows.group) * N;",
                "all_{{ t.param }};"},
+        Mutant{"cluster_of_two_experts", kWarpgroup,
+               "find_group_tile<kClusterM * BM>(offsets, experts, place_of.row / kClusterM)",
+               "find_group_tile<BM>(offsets, experts, place_of.row - rank_m)", "warpgroup", CaughtBy::kEither, 2},
+        Mutant{"rows_of_the_first_cta", kWarpgroup, "\" + rank_m * BM\"", "\"\"", "warpgroup", CaughtBy::kEither, 2},
         Mutant{"mma_rows_of_the_next_expert_written", kMma, "const int m0 = rows.begin, M = rows.end;",
                "const int m0 = rows.begin, M = rows.begin + BM;", "fused"},
         Mutant{"mma_weights_of_the_first_expert", kMma, "b += static_cast<long long>(rows.group) * N * b_stride;", "",

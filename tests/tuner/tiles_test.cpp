@@ -98,15 +98,24 @@ TEST(Tiles, PersistentCtasHaveEveryNthTileInsideTheMatrix) {
   l.axes = {{"row", 0, 4, 128}, {"col", 0, 3, 128}, {"row", 0, 2, 512}};
   l.grid = {4, 1, 1};
   const Extent extent{1, 1, 600, 300};  // five by three tiles; of the second group of rows only one
-  EXPECT_TRUE(is_persistent(l));
+  EXPECT_TRUE(numbers_tiles(l));
   EXPECT_EQ(tile_count(l, extent), 15u);
   EXPECT_EQ(select_ctas(l, {{0, 0, 0, 1, 0, 1}}, extent), (std::vector<uint64_t>{0}));
   EXPECT_EQ(select_ctas(l, {{0, 0, 0, 1, 129, 300}}, extent), (std::vector<uint64_t>{0})) << "tiles 4 and 8";
   EXPECT_EQ(select_ctas(l, {{0, 0, 300, 301, 0, 1}}, extent), (std::vector<uint64_t>{2}));
   EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 0, 300}}, extent), (std::vector<uint64_t>{0, 1, 2})) << "12, 13 and 14";
   l.grid = {24, 1, 1};
-  EXPECT_FALSE(is_persistent(l));
+  EXPECT_FALSE(numbers_tiles(l));
   EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 0, 300}}, extent), (std::vector<uint64_t>{12, 16, 20}));
+}
+
+TEST(Tiles, NumberedTilesOfSeveralPartsOfTheSum) {
+  Launch l;
+  l.axes = {{"row", 0, 4, 128}, {"col", 0, 3, 128}, {"row", 0, 2, 512}, {"batch", 1, 1, 1}, {"split", 2, 2, 1}};
+  l.grid = {15, 1, 2};
+  const Extent extent{1, 1, 600, 300};
+  EXPECT_EQ(tile_count(l, extent), 15u);
+  EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 129, 300}}, extent), (std::vector<uint64_t>{13, 14, 28, 29}));
 }
 
 TEST(Tiles, PersistentClustersStayTogether) {

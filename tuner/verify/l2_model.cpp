@@ -233,7 +233,7 @@ struct Position {
 class Grid {
  public:
   Grid(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
-       const std::vector<int64_t>& groups)
+       const std::vector<int64_t>& groups, int64_t together)
       : axes_(axes) {
     std::stable_sort(axes_.begin(), axes_.end(), [](const GridAxis& a, const GridAxis& b) { return a.dim < b.dim; });
     for (const GridAxis& axis : axes_) {
@@ -246,7 +246,7 @@ class Grid {
     const auto rows = std::find_if(axes_.begin(), axes_.end(), [](const GridAxis& axis) { return axis.by_group; });
     if (rows != axes_.end() && !groups.empty()) {
       row_ = index(rows->name);
-      tiles_ = group_tiles(groups, positions_[row_].step);
+      tiles_ = group_tiles(groups, positions_[row_].step, together);
       positions_.push_back({"group", 1, static_cast<int64_t>(groups.size()) - 1});
     }
     for (Position& p : positions_) {
@@ -328,8 +328,8 @@ struct Use {
 
 TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
                          const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes,
-                         const std::vector<int64_t>& groups) {
-  const Grid grid(axes, extents, groups);
+                         const std::vector<int64_t>& groups, int64_t together) {
+  const Grid grid(axes, extents, groups, together);
   const uint64_t uses = std::max<uint64_t>(1, static_cast<uint64_t>(grid.ctas()) * panels.size());
   const uint64_t pieces = std::clamp<uint64_t>(kTouchLimit / uses, 1, kPieces);
   std::vector<Family> families;

@@ -50,9 +50,9 @@ struct TileTraffic {
 
 /// Walks the CTAs in launch order, `wave_ctas` at a time, through an LRU of kL2Usable of the L2. `extents` gives the
 /// sizes of axes in elements, by name (default: the reach of the grid); CTAs that begin beyond one do nothing.
-/// `groups`: Extent::groups.
+/// `groups`: Extent::groups; `together`: as of group_tiles.
 TileTraffic tile_traffic(const std::vector<GridAxis>& axes, const std::map<std::string, int64_t>& extents,
                          const std::vector<Panel>& panels, uint64_t wave_ctas, double l2_bytes,
-                         const std::vector<int64_t>& groups = {});
+                         const std::vector<int64_t>& groups = {}, int64_t together = 1);
 
 }  // namespace roofgen

@@ -60,12 +60,14 @@ std::vector<Tile> tiles_along(const Launch& launch, const std::vector<uint64_t>&
       }
     out = std::move(next);
   }
-  const std::vector<GroupTile> of_groups = by_group ? group_tiles(groups, step) : std::vector<GroupTile>();
+  const std::vector<GroupTile> of_groups =
+      by_group ? group_tiles(groups, step, rows_together(launch)) : std::vector<GroupTile>();
   if (by_group)
     std::erase_if(out, [&](const Tile& t) { return t.begin / step >= static_cast<int64_t>(of_groups.size()); });
   for (Tile& t : out) {
     const auto index = static_cast<size_t>(t.begin / step);
-    if (by_group) t.begin = t.cluster_begin = of_groups[index].begin;  // and no clusters
+    if (by_group) t.cluster_begin = of_groups[index - index % rows_together(launch)].begin;
+    if (by_group) t.begin = of_groups[index].begin;
     t.end = by_group ? of_groups[index].end : t.begin + step;
   }
   std::erase_if(out, [&](const Tile& t) { return !keep(t); });
@@ -94,14 +96,17 @@ Launch with_all_positions(Launch launch) {
   return launch;
 }
 
-/// Positions of the tiles of a persistent launch, by their number.
+/// Positions along x of the tiles of a launch that numbers them, by their number.
 std::vector<uint64_t> tile_positions(const Launch& launch, const Extent& extent) {
-  return select_ctas(with_all_positions(launch), {{0, 0, 0, extent.rows, 0, extent.cols}}, extent);
+  Launch all = with_all_positions(launch);
+  all.grid.y = all.grid.z = 1;
+  std::erase_if(all.axes, [](const GridAxis& axis) { return axis.dim > 0; });
+  return select_ctas(all, {{0, 0, 0, extent.rows, 0, extent.cols}}, extent);
 }
 
 }  // namespace
 
-bool is_persistent(const Launch& launch) { return launch.grid.x < with_all_positions(launch).grid.x; }
+bool numbers_tiles(const Launch& launch) { return launch.grid.x < with_all_positions(launch).grid.x; }
 uint64_t tile_count(const Launch& launch, const Extent& extent) { return tile_positions(launch, extent).size(); }
 
 int64_t finest_step(const Launch& launch, std::string_view name) {
@@ -111,21 +116,32 @@ int64_t finest_step(const Launch& launch, std::string_view name) {
   return out == std::numeric_limits<int64_t>::max() ? 1 : out;
 }
 
-std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t step) {
+std::vector<GroupTile> group_tiles(const std::vector<int64_t>& groups, int64_t step, int64_t together) {
   std::vector<GroupTile> out;
   for (size_t g = 0; g + 1 < groups.size(); ++g)
-    for (int64_t row = groups[g]; row < groups[g + 1]; row += step)
-      out.push_back({static_cast<int64_t>(g), row, std::min(row + step, groups[g + 1])});
+    for (int64_t first = groups[g]; first < groups[g + 1]; first += together * step)
+      for (int64_t row = first; row < first + together * step; row += step)
+        out.push_back({static_cast<int64_t>(g), row, std::min(row + step, groups[g + 1])});
+  return out;
+}
+
+int64_t rows_together(const Launch& launch) {
+  const std::vector<int64_t> together = cluster_extents(launch);
+  int64_t out = 1;
+  for (size_t a = 0; a < launch.axes.size(); ++a)
+    if (launch.axes[a].name == "row") out *= together[a];
   return out;
 }
 
 std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent) {
   std::vector<uint64_t> out;
-  if (is_persistent(launch)) {
+  if (numbers_tiles(launch)) {
     const std::vector<uint64_t> tiles = tile_positions(launch, extent);
-    for (const uint64_t position : select_ctas(with_all_positions(launch), regions, extent)) {
-      const auto tile = std::lower_bound(tiles.begin(), tiles.end(), position);
-      out.push_back(static_cast<uint64_t>(tile - tiles.begin()) % launch.grid.x);
+    const Launch all = with_all_positions(launch);
+    for (const uint64_t position : select_ctas(all, regions, extent)) {
+      const auto tile = std::lower_bound(tiles.begin(), tiles.end(), position % all.grid.x);
+      out.push_back(static_cast<uint64_t>(tile - tiles.begin()) % launch.grid.x +
+                    position / all.grid.x * launch.grid.x);
     }
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());

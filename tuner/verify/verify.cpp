@@ -183,7 +183,7 @@ Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t w
   const Extent extent = op_.extent(problem_);
   std::map<std::string, int64_t> extents{{"row", extent.rows}};
   if (extent.cols > 0) extents["col"] = extent.cols;
-  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes"), extent.groups)
+  return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes"), extent.groups, rows_together(launch))
       .miss_ratio(unique_bytes);
 }
 
@@ -287,9 +287,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
     for (const auto& [name, ptr] : run.written) free_buffer(ptr);
     return error;
   };
-  auto launch = launch_of(site, candidate);
-  if (!launch) return std::move(launch).error();
-  run.launch = std::move(*launch);
+  ROOFGEN_TRY(const Legal legal, legal_of(site, candidate));
+  ROOFGEN_TRY(run.launch, make_launch(candidate.stage(), legal));
   bool counts_arrivals = false;
   const std::vector<Buffer> buffers = all_buffers(site.problem);
   for (Arg& arg : run.launch.args) {
@@ -334,8 +333,11 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       only.empty() ? slices_of(run.launch, candidate.stage_index, site, how) : Result<Slices>(Slices{only, only});
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
-  if (is_persistent(run.launch) && executor_.runs_parts())
-    run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), site.whole && only.empty());
+  if (numbers_tiles(run.launch) && executor_.runs_parts()) {
+    ROOFGEN_TRY(const int64_t walkers, candidate.stage().persistent->eval_int(legal.scope));
+    if (walkers > 0)
+      run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), site.whole && only.empty());
+  }
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
     options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
