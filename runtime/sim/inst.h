@@ -247,9 +247,10 @@ struct WgmmaTable {
   /// sums = a b, or sums + a b if it `keeps` them. `sums`: the warp's registers, a row of 32 lanes each.
   void (*multiply)(WgmmaSum type, uint32_t* const* sums, const float* a, const float* b, uint32_t n, uint32_t k,
                    bool keeps);
-  /// The same for e4m3 and e5m2, as the tensor cores of sm_90 add them (math_fp8.h).
-  void (*multiply_fp8)(Multiplicand a_type, Multiplicand b_type, WgmmaSum type, uint32_t* const* sums, const float* a,
-                       const float* b, uint32_t n, uint32_t k, bool keeps);
+  /// The same for e4m3 and e5m2, as the tensor cores of sm_90 add them (math_fp8.h), of up to four warps: `a` has 16
+  /// rows for each, which has its own sums and whether it keeps them.
+  void (*multiply_fp8)(Multiplicand a_type, Multiplicand b_type, WgmmaSum type, uint32_t* const* const* sums,
+                       const float* a, const float* b, uint32_t n, uint32_t k, const bool* keeps, uint32_t warps);
 };
 
 /// The lane functions compiled for one host instruction set.

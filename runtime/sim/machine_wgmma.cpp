@@ -245,18 +245,19 @@ void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
   if (in.imm & kWgmmaNegative)
     for (uint32_t i = 0; i < kWgmmaRows * k; ++i) a[i] = -a[i];
   emit(WgmmaIssue{site(w), first, {wgmma_reads_.data(), wgmma_reads_.size()}});
+  const auto sum = static_cast<WgmmaSum>(in.imm & kWgmmaSumMask);
+  const auto a_type = static_cast<Multiplicand>(in.type & 15), b_type = static_cast<Multiplicand>(in.type >> 4);
+  uint32_t* sums[kWarpgroup][128];
+  uint32_t* const* all_sums[kWarpgroup];
+  bool keeps[kWarpgroup];
   for (uint32_t i = 0; i < kWarpgroup; ++i) {
     const Warp& v = warps_[first + i];
-    uint32_t* sums[128];
-    for (uint32_t r = 0; r < sums_of(in); ++r) sums[r] = row(v, kernel_.lists[in.list + r]);
-    const auto sum = static_cast<WgmmaSum>(in.imm & kWgmmaSumMask);
-    const bool keeps = v.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces);
-    const auto a_type = static_cast<Multiplicand>(in.type & 15), b_type = static_cast<Multiplicand>(in.type >> 4);
-    if (is_fp8(a_type))
-      lanes_.wgmma.multiply_fp8(a_type, b_type, sum, sums, a + 16 * i * k, b, n, k, keeps);
-    else
-      lanes_.wgmma.multiply(sum, sums, a + 16 * i * k, b, n, k, keeps);
+    for (uint32_t r = 0; r < sums_of(in); ++r) sums[i][r] = row(v, kernel_.lists[in.list + r]);
+    all_sums[i] = sums[i];
+    keeps[i] = v.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces);
+    if (!is_fp8(a_type)) lanes_.wgmma.multiply(sum, sums[i], a + 16 * i * k, b, n, k, keeps[i]);
   }
+  if (is_fp8(a_type)) lanes_.wgmma.multiply_fp8(a_type, b_type, sum, all_sums, a, b, n, k, keeps, kWarpgroup);
   release_warpgroup(w);
 }
 

@@ -135,16 +135,22 @@ FN void add_fp8(const Fp8Rows& rows, int row, const Fp8Columns<kVectors>& column
   }
 }
 
+constexpr int kMostFp8Warps = 4;
+
+/// `columns` columns from `first` on, of all warps.
 template <int kVectors>
-void multiply_fp8_columns(const Fp8Rows& rows, u32* const* sums, const float* b, int columns, int k, int smallest,
-                          bool keeps, bool halves) {
+void multiply_fp8_columns(const Fp8Rows* rows, u32* const* const* all_sums, int first, const float* b, int columns,
+                          int k, int smallest, const bool* keeps, bool halves, int warps) {
   Fp8Columns<kVectors> taken;
   take_columns(taken, b, columns, k, smallest);
   u32 unused[4] = {};
-  for (int row = 0; row < 16; ++row)
-    add_fp8(rows, row, taken, k, keeps, halves, [&](int i) {
-      return 4 * i < columns ? sums[4 * (i / 2) + 2 * (row / 8) + i % 2] + 4 * (row % 8) : unused;
-    });
+  for (int w = 0; w < warps; ++w) {
+    u32* const* const sums = all_sums[w] + first / 2;
+    for (int row = 0; row < 16; ++row)
+      add_fp8(rows[w], row, taken, k, keeps[w], halves, [&](int i) {
+        return 4 * i < columns ? sums[4 * (i / 2) + 2 * (row / 8) + i % 2] + 4 * (row % 8) : unused;
+      });
+  }
 }
 
 int smallest_exponent(Multiplicand type) { return type == Multiplicand::kE4m3 ? -6 : -14; }
@@ -158,10 +164,17 @@ bool is_finite(const float* x, int count) {
   return most < 0x7f800000u;
 }
 
-void multiply_fp8_sums(Multiplicand a_type, Multiplicand b_type, bool halves, u32* const* sums, const float* a,
-                       const float* b, int n, int k, bool keeps) {
+/// Of `warps` warps, each with 16 rows of A, its own sums, and whether it keeps them. They share what B needs.
+void multiply_fp8_sums(Multiplicand a_type, Multiplicand b_type, bool halves, u32* const* const* all_sums,
+                       const float* a, const float* b, int n, int k, const bool* keeps, int warps) {
   // Infinities and NaNs pass through sums of any width.
-  const bool finite = is_finite(a, 16 * k) && is_finite(b, n * k);
+  const bool finite = is_finite(a, 16 * k * warps) && is_finite(b, n * k);
+  if (!finite && warps > 1) {
+    for (int w = 0; w < warps; ++w)
+      multiply_fp8_sums(a_type, b_type, halves, all_sums + w, a + 16 * k * w, b, n, k, keeps + w, 1);
+    return;
+  }
+  u32* const* const sums = all_sums[0];
   alignas(64) u32 other[128 * 32];
   if (!finite) {
     u32* rows[128];
@@ -169,31 +182,35 @@ void multiply_fp8_sums(Multiplicand a_type, Multiplicand b_type, bool halves, u3
       rows[r] = other + 32 * r;
       __builtin_memcpy(rows[r], sums[r], 128);
     }
-    multiply_rows<FloatLanes, ROOFGEN_FUSED>(rows, a, b, n, k, keeps);
+    multiply_rows<FloatLanes, ROOFGEN_FUSED>(rows, a, b, n, k, keeps[0]);
   }
-  Fp8Rows rows;
-  for (int i = 0; i < 16 * k; ++i) {
-    rows.magnitude[i] = bits_of(a[i]) & 0x7fffffffu;
-    rows.negative[i] = bits_of(a[i]) >> 31;
-    rows.exponent[i] = s8(fp8_exponent(a[i], smallest_exponent(a_type)));
-  }
+  Fp8Rows rows[kMostFp8Warps];
+  for (int w = 0; w < warps; ++w)
+    for (int i = 0; i < 16 * k; ++i) {
+      const float x = a[16 * k * w + i];
+      rows[w].magnitude[i] = bits_of(x) & 0x7fffffffu;
+      rows[w].negative[i] = bits_of(x) >> 31;
+      rows[w].exponent[i] = s8(fp8_exponent(x, smallest_exponent(a_type)));
+    }
+  const int smallest = smallest_exponent(b_type);
   int first = 0;
   for (; first + 4 * kWidth <= n; first += 4 * kWidth)
-    multiply_fp8_columns<4>(rows, sums + first / 2, b + first * k, 4 * kWidth, k, smallest_exponent(b_type), keeps,
-                            halves);
+    multiply_fp8_columns<4>(rows, all_sums, first, b + first * k, 4 * kWidth, k, smallest, keeps, halves, warps);
   for (; first < n; first += kWidth)
-    multiply_fp8_columns<1>(rows, sums + first / 2, b + first * k, n - first, k, smallest_exponent(b_type), keeps,
-                            halves);
+    multiply_fp8_columns<1>(rows, all_sums, first, b + first * k, n - first, k, smallest, keeps, halves, warps);
   for (int r = 0; r < n / 2 && !finite; ++r)
     for (int l = 0; l < 32; ++l)
       if ((other[32 * r + l] >> 23 & 255) == 255) sums[r][l] = other[32 * r + l];
 }
 
-void wgmma_multiply_fp8(Multiplicand a_type, Multiplicand b_type, WgmmaSum type, u32* const* sums, const float* a,
-                        const float* b, u32 n, u32 k, bool keeps) {
-  if (type == WgmmaSum::kF32) return multiply_fp8_sums(a_type, b_type, false, sums, a, b, int(n), int(k), keeps);
-  with_wide_sums(sums, int(n), keeps,
-                 [&](u32* const* wide) { multiply_fp8_sums(a_type, b_type, true, wide, a, b, int(n), int(k), keeps); });
+void wgmma_multiply_fp8(Multiplicand a_type, Multiplicand b_type, WgmmaSum type, u32* const* const* sums,
+                        const float* a, const float* b, u32 n, u32 k, const bool* keeps, u32 warps) {
+  if (type == WgmmaSum::kF32)
+    return multiply_fp8_sums(a_type, b_type, false, sums, a, b, int(n), int(k), keeps, int(warps));
+  for (u32 w = 0; w < warps; ++w)
+    with_wide_sums(sums[w], int(n), keeps[w], [&](u32* const* wide) {
+      multiply_fp8_sums(a_type, b_type, true, &wide, a + 16 * k * w, b, int(n), int(k), keeps + w, 1);
+    });
 }
 
 /// D = A x B + C of m16n8k16 and m16n8k32 as in mma.h, in steps of 16.
@@ -215,8 +232,10 @@ struct mma_fp8 {
     alignas(64) u32 sums[4][32];
     u32* rows[4];
     for (int i = 0; i < 4; ++i) rows[i] = static_cast<u32*>(__builtin_memcpy(sums[i], regs.rows + c[i] * 32, 128));
+    u32* const* const all = rows;
+    const bool keeps = true;
     for (int step = 0; step < kSteps; ++step)
-      multiply_fp8_sums(kType, kType, false, rows, a_elements[step], b_elements[step], 8, 16, true);
+      multiply_fp8_sums(kType, kType, false, &all, a_elements[step], b_elements[step], 8, 16, &keeps, 1);
     for (int i = 0; i < 4; ++i) __builtin_memcpy(regs.rows + d[i] * 32, sums[i], 128);
   }
 };

@@ -65,7 +65,8 @@ struct Tile {
       return &registers[4 * (column / 8) + 2 * (row / 8) + column % 2][4 * (row % 8) + column % 8 / 2];
     };
     for (uint32_t i = 0; i < 16 * n; ++i) *place(i / n, i % n) = std::bit_cast<uint32_t>(before[i]);
-    host.wgmma.multiply_fp8(a_type, b_type, WgmmaSum::kF32, rows, a.data(), b.data(), n, k, keeps);
+    uint32_t* const* all = rows;
+    host.wgmma.multiply_fp8(a_type, b_type, WgmmaSum::kF32, &all, a.data(), b.data(), n, k, &keeps, 1);
     for (uint32_t i = 0; i < 16 * n; ++i) out[i] = std::bit_cast<float>(*place(i / n, i % n));
     return out;
   }
@@ -138,8 +139,10 @@ TEST(Fp8Sums, HalvesAreRoundedToNearest) {
     for (int i = 0; i < 128; ++i) rows[i] = registers[i];
     std::vector<float> a(16 * 32), b(8 * 32);
     a[0] = b[0] = 1, a[8] = 0x1p-6f, b[8] = 0x1.8p-5f;  // 1 + 1.5 x 2^-11, between two halves
-    host->wgmma.multiply_fp8(Multiplicand::kE4m3, Multiplicand::kE4m3, WgmmaSum::kF16, rows, a.data(), b.data(), 8, 32,
-                             false);
+    uint32_t* const* all = rows;
+    const bool keeps = false;
+    host->wgmma.multiply_fp8(Multiplicand::kE4m3, Multiplicand::kE4m3, WgmmaSum::kF16, &all, a.data(), b.data(), 8, 32,
+                             &keeps, 1);
     EXPECT_EQ(registers[0][0] & 0xffff, 0x3c01u) << host->isa;
   }
 }

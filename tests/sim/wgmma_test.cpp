@@ -131,8 +131,10 @@ TEST(Wgmma, HostsAgree) {
           std::memcpy(after[at], before, sizeof before);
           uint32_t* sums[128];
           for (int i = 0; i < 128; ++i) sums[i] = after[at][i];
+          uint32_t* const* all = sums;
+          const bool keeps = true;
           if (is_fp8(element))
-            table->wgmma.multiply_fp8(element, element, sum, sums, a[at], b[at], n, k, true);
+            table->wgmma.multiply_fp8(element, element, sum, &all, a[at], b[at], n, k, &keeps, 1);
           else
             table->wgmma.multiply(sum, sums, a[at], b[at], n, k, true);
           ASSERT_TRUE(!at || std::memcmp(after[0], after[1], sizeof after[0]) == 0) << table->isa << " " << type;
