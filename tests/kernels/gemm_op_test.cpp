@@ -254,8 +254,10 @@ Fp8Errors fp8_errors(int64_t depth, int64_t promotion, int64_t tiles) {
           for (int64_t kk = 0; kk < kStep; ++kk)
             (*out)[static_cast<size_t>((i / 8 * kStep + kk) * 8 + i % 8)] = static_cast<float>(line[kk]);
         }
+      uint32_t* const* const all = rows;
+      const bool keeps = k % promotion != 0;
       sim::host_lanes().wgmma.multiply_fp8(sim::Multiplicand::kE4m3, sim::Multiplicand::kE4m3, sim::WgmmaSum::kF32,
-                                           rows, a.data(), b.data(), kCols, kStep, k % promotion != 0);
+                                           &all, a.data(), b.data(), kCols, kStep, &keeps, 1);
       const bool promoted = (k + kStep) % promotion == 0 || k + kStep == depth;
       for (int64_t i = 0; i < kRows * kCols; ++i) {
         const int64_t row = i / kCols, column = i % kCols;

@@ -23,6 +23,10 @@ constexpr uint64_t kRounds = 3;
 /// Warp instructions that are interpreted at most, for the SM and for the L2 model.
 constexpr uint64_t kMostSteps = 2'000'000;
 
+/// The event model runs again, at most so often, at a clock that differs from the one before by more than this share.
+constexpr int kMostClocks = 3;
+constexpr double kSameClock = 0.01;
+
 /// Share of L2 that data of a wave can fill before they evict each other (docs/model.md).
 constexpr double kL2Share = 0.8;
 /// CTAs of one axis of a grid that are interpreted at most.
@@ -135,9 +139,7 @@ class LaunchModel::Estimate {
   }
 
   Result<LaunchTime> time_of_streams() {
-    const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
     const auto all = static_cast<uint64_t>(out_.simulated_ctas);
-    const CtaStream* typical = &streams_.at(typical_);
     SmLoad load = load_;
     const Interval round = interval(m_, *r_.code, load);
     // The mean CTA of the grid does as much more or less than the round's as its loads and its instructions say.
@@ -179,6 +181,23 @@ class LaunchModel::Estimate {
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
 
+    // The clock decides the bytes that L2 and DRAM give in a cycle, and the cycles decide the clock.
+    for (int run = 0, same = false; run < kMostClocks && !same; ++run) {
+      simulate(load, dram_share);
+      const double clock = clock_of(highest, busy_tensor_cycles() / std::max(1.0, out_.cycles));
+      same = std::abs(clock - m_.clock_hz) <= kSameClock * clock;
+      m_ = at_clock(m_, clock);
+    }
+    out_.clock_hz = m_.clock_hz;
+    out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
+    roofline();
+    return std::move(out_);
+  }
+
+  /// The cycles of the launch by the event model.
+  void simulate(SmLoad load, double dram_share) {
+    const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
+    const auto all = static_cast<uint64_t>(out_.simulated_ctas);
     // Later rounds find in L1 what all CTAs read: DRAM has fewer sectors of L2 to serve than by the first one.
     double loaded = 0;
     for (const CtaStream* c : load.ctas) loaded += count(*c).global_load_sectors;
@@ -204,18 +223,13 @@ class LaunchModel::Estimate {
     // suffices.
     if (longest_ > 1) {
       SmLoad alone = load;
-      alone.ctas = {typical};
+      alone.ctas = {&streams_.at(typical_)};
       alone.resident = 1;
       alone.trace_spans = 0;
       const double alone_cycles = simulate_sm(m_, *r_.code, alone).cycles;
       out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest_), alone_cycles, dram_share);
     }
     out_.cycles = std::max(cycles * scale_ * out_.imbalance, least_cycles_);
-    out_.clock_hz = clock_of(highest, busy_tensor_cycles() / std::max(1.0, out_.cycles));
-    m_ = at_clock(m_, out_.clock_hz);
-    out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
-    roofline();
-    return std::move(out_);
   }
 
   Result<const CtaStream*> stream(uint64_t cta) {
