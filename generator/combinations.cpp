@@ -18,13 +18,12 @@ constexpr uint64_t kMostKnown = uint64_t{1} << 18, kMostKnownOfAll = uint64_t{1}
 void Combinations::add(const expr::Map& constants, const std::vector<std::pair<std::string, expr::Expr>>& derived,
                        const std::vector<expr::Expr>& conditions, std::string why) {
   Set set{&constants, std::move(why), {}};
-  if (values_.empty()) values_.resize(params_.size());
   std::map<std::string, size_t> places;  // in values_
   expr::Map known = constants;
   for (size_t i = 0; i < params_.size(); ++i) places[params_[i].name] = i;
   std::map<size_t, size_t> rule_at;  // place -> rule
   const auto rule = [&](const expr::Expr& e, std::string name) {
-    Rule out{expr::BoundExpr(e, places, known), &e, sets_.size(), std::move(name), 0, {}, {}, {}};
+    Rule out{expr::BoundExpr(e, places, known), e, sets_.size(), std::move(name), 0, {}, {}, {}};
     std::set<size_t> reads, params;
     for (const size_t variable : out.bound.variables()) {
       if (variable < params_.size()) {
@@ -101,7 +100,8 @@ void Combinations::choose_order() {
   }
 }
 
-Result<LegalCombinations> Combinations::find() {
+Result<LegalCombinations> Combinations::find(uint64_t most_steps) {
+  most_steps_ = most_steps;
   ROOFGEN_CHECK(check_limits());
   LegalCombinations out;
   out.considered = open_[0];
@@ -155,7 +155,7 @@ void Combinations::descend(size_t depth, uint64_t number, const Rule* failing) {
   }
   if (depth == order_.size()) {
     if (failing)
-      failure_ = failing->source->check(scope_at(*failing, number)).error();
+      failure_ = failing->source.check(scope_at(*failing, number)).error();
     else if (legal_.size() == kMostLegal)
       failure_ = Error{Exit::kFailed, fmt::format("more than {} legal points", kMostLegal)};
     legal_.push_back(number);
@@ -163,8 +163,8 @@ void Combinations::descend(size_t depth, uint64_t number, const Rule* failing) {
   }
   const size_t p = order_[depth];
   for (size_t value = 0; value < params_[p].values.size() && !failure_; ++value) {
-    if (++steps_ > kMostSteps)
-      failure_ = Error{Exit::kFailed, fmt::format("its legal points take more than {} steps to find", kMostSteps)};
+    if (++steps_ > most_steps_)
+      failure_ = Error{Exit::kFailed, fmt::format("its legal points take more than {} steps to find", most_steps_)};
     row_[p] = static_cast<uint16_t>(value);
     values_[p] = params_[p].values[value];
     set_at_[p] = ++clock_;
@@ -215,7 +215,7 @@ expr::Map Combinations::scope_at(const Rule& rule, uint64_t number) const {
   for (size_t p = 0; p < params_.size(); ++p) scope[params_[p].name] = params_[p].values[row[p]];
   for (const size_t r : set.rules) {
     if (rules_[r].name.empty() || &rules_[r] == &rule) break;
-    if (auto value = rules_[r].source->eval(scope)) scope[rules_[r].name] = std::move(*value);
+    if (auto value = rules_[r].source.eval(scope)) scope[rules_[r].name] = std::move(*value);
   }
   return scope;
 }
@@ -223,10 +223,10 @@ expr::Map Combinations::scope_at(const Rule& rule, uint64_t number) const {
 std::string Combinations::reason(const Rule& rule) const {
   const std::string& why = sets_[rule.set].why;
   const expr::Map scope = scope_at(rule, rule.first);
-  if (!rule.name.empty()) return fmt::format("{}{}: {}", why, rule.name, rule.source->eval(scope).error().message);
+  if (!rule.name.empty()) return fmt::format("{}{}: {}", why, rule.name, rule.source.eval(scope).error().message);
   std::string comparison;
-  (void)rule.source->check(scope, &comparison);
-  return why + (comparison.empty() ? rule.source->text() : comparison);
+  (void)rule.source.check(scope, &comparison);
+  return why + (comparison.empty() ? rule.source.text() : comparison);
 }
 
 }  // namespace roofgen

@@ -33,7 +33,7 @@ class Combinations {
     std::string name;
     std::vector<expr::Value> values;
   };
-  explicit Combinations(std::vector<Param> params) : params_(std::move(params)) {}
+  explicit Combinations(std::vector<Param> params) : params_(std::move(params)), values_(params_.size()) {}
 
   /// Rules over the parameters and `constants`, which must outlive this. Each derived name may be used by all that
   /// follow; a combination where it has no value is illegal. `why` stands before the reasons of these rules.
@@ -41,7 +41,7 @@ class Combinations {
            const std::vector<expr::Expr>& conditions, std::string why = "");
 
   /// An Error: a condition has no value at a combination that is legal otherwise, or the space is beyond the limits.
-  Result<LegalCombinations> find();
+  Result<LegalCombinations> find(uint64_t most_steps = kMostSteps);
 
   static constexpr uint64_t kMostCombinations = uint64_t{1} << 62;
   static constexpr size_t kMostParams = 64, kMostValues = 4096, kMostLegal = 4'000'000;
@@ -53,7 +53,7 @@ class Combinations {
   /// A derived name or a condition.
   struct Rule {
     expr::BoundExpr bound;
-    const expr::Expr* source;
+    expr::Expr source;
     size_t set;                 ///< index into sets_
     std::string name;           ///< of a derived name; empty: a condition
     size_t place = 0;           ///< of a derived name: in values_
@@ -86,7 +86,7 @@ class Combinations {
   std::vector<uint16_t> row_;
   std::vector<expr::Value> values_;  ///< of the parameters, then of the derived names
   std::vector<uint64_t> set_at_;     ///< when each of values_ was set
-  uint64_t clock_ = 0, steps_ = 0;
+  uint64_t clock_ = 0, steps_ = 0, most_steps_ = 0;
   std::vector<uint64_t> legal_;
   std::optional<Error> failure_;
 };
