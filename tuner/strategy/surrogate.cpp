@@ -90,7 +90,7 @@ class Surrogate final : public Strategy {
 
   /// Turn by turn the best prediction and a random point.
   size_t first_point() {
-    if (++firsts_ % 2 == 0) {
+    if (firsts_++ % 2 == 0) {
       while (next_by_prior_ < by_prior_.size() && history_.taken(by_prior_[next_by_prior_])) ++next_by_prior_;
       if (next_by_prior_ < by_prior_.size()) return by_prior_[next_by_prior_];
     }
