@@ -18,7 +18,7 @@ record gemm-2048-mma gemm-fused gemm --M 2048 --N 2048 --K 2048 --variant fused 
 record gemm-2048-warpgroup gemm-warpgroup gemm --M 2048 --N 2048 --K 2048 --variant warpgroup \
   --set store=staged,group=8,cluster_n=1,wide=1,pingpong=false
 record attention-2048-fused attention-fused attention --L 2048 --d 64 --variant fused \
-  --set rescale=always,fma_exps=0,swizzle=true
+  --set swizzle=true,q_in=registers
 record attention-2048-warpgroup attention-warpgroup attention --L 2048 --d 64 --variant warpgroup \
   --set rescale=always,cluster=1,section=1,fma_exps=0,k_stages=2,v_stages=2
 rm -r "$out"
