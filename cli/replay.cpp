@@ -21,7 +21,7 @@ struct ReplayFlags {
   std::vector<std::string> files;
   std::string strategy = "portfolio", evals = "10,25,50,100,200";
   int seeds = 100, jobs = 0;
-  bool json = false;
+  bool rounds = false, json = false;
 };
 
 Result<std::vector<size_t>> parse_evals(const std::string& list) {
@@ -115,6 +115,7 @@ Result<Exit> run_replay(const Session&, const ReplayFlags& flags) {
   ROOFGEN_TRY(options.strategy, find_strategy(flags.strategy));
   ROOFGEN_TRY(options.evals, parse_evals(flags.evals));
   options.seeds = static_cast<size_t>(flags.seeds);
+  options.rounds = flags.rounds;
   options.jobs = flags.jobs ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<Replayed> all;
   double overhead = 0;
@@ -141,6 +142,8 @@ Run declare_replay(FlagSet app) {
   app.add("--evals", flags->evals, "numbers of evaluations at which the best time is compared [10,25,50,100,200]");
   app.add("--seeds", flags->seeds, "searches, each with a seed of its own [100]").range(1, 100000);
   app.add("--jobs", flags->jobs, "searches that run at a time; the result is the same [cores]").range(1, 256);
+  app.add_switch("--rounds", flags->rounds,
+                 "each number of evaluations is a search of its own, which asks for all of its points, as in tune");
   app.add_switch("--json", flags->json, "as JSON");
   app.footer(
       "Example: roofgen replay gemm_RTX_3090.json.gz --strategy portfolio --evals 50,100\ndocs/search.md "

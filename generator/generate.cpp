@@ -12,10 +12,6 @@
 namespace roofgen {
 namespace {
 
-expr::Value to_value(const ParamValue& v) {
-  return std::visit([](const auto& x) { return expr::Value(x); }, v);
-}
-
 Result<ParamValue> to_param(const expr::Value& v, const std::string& name) {
   if (auto b = v.as<bool>()) return ParamValue(*b);
   if (auto i = v.as<int64_t>()) return ParamValue(*i);
@@ -24,7 +20,12 @@ Result<ParamValue> to_param(const expr::Value& v, const std::string& name) {
                fmt::format("default of {} is a {}; an int, bool or string was expected", name, v.type_name())};
 }
 
-/// The problem's scope with the stage's formula and the stage's `problem` names.
+}  // namespace
+
+expr::Value to_value(const ParamValue& v) {
+  return std::visit([](const auto& x) { return expr::Value(x); }, v);
+}
+
 Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
   expr::Map scope = problem_scope;
   scope["dependent"] = false;
@@ -42,8 +43,6 @@ Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const 
   }
   return scope;
 }
-
-}  // namespace
 
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits) {
   expr::Map scope = op.scope(problem);
@@ -200,27 +199,33 @@ Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, 
   return StagePoints(stage, std::move(scope));
 }
 
-std::variant<Legal, Rejected, Error> StagePoints::check(Schedule schedule, bool prune) {
-  for (const auto& [name, value] : schedule.params) scope_[name] = to_value(value);
+std::optional<std::string> StagePoints::move_to(Schedule schedule) {
+  point_.schedule = std::move(schedule);
+  for (const auto& [name, value] : point_.schedule.params) point_.scope[name] = to_value(value);
   for (const auto& [name, e] : stage_->derived) {
-    auto value = e.eval(scope_);
+    auto value = e.eval(point_.scope);
     // A derived value without a result at this point (an inexact division) rejects the point; the space is still valid.
-    if (!value) return Rejected{std::move(schedule), "constraint", fmt::format("{}: {}", name, value.error().message)};
-    scope_[name] = std::move(*value);
+    if (!value) return fmt::format("{}: {}", name, value.error().message);
+    point_.scope[name] = std::move(*value);
   }
+  return std::nullopt;
+}
+
+std::variant<Legal, Rejected, Error> StagePoints::check(Schedule schedule, bool prune) {
+  const auto rejected = [&](std::string why) { return Rejected{point_.schedule, "constraint", std::move(why)}; };
+  if (auto why = move_to(std::move(schedule))) return rejected(std::move(*why));
   for (const std::vector<expr::Expr>* rules : {&stage_->constraints, &stage_->prunes})
     for (const expr::Expr& rule : *rules) {
       if (rules == &stage_->prunes && !prune) break;
       std::string why;
-      auto ok = rule.check(scope_, &why);
+      auto ok = rule.check(point_.scope, &why);
       if (!ok) return std::move(ok).error();
-      if (!*ok) return Rejected{std::move(schedule), "constraint", why.empty() ? rule.text() : why};
+      if (!*ok) return rejected(why.empty() ? rule.text() : why);
     }
-  Legal legal{std::move(schedule), scope_};
-  auto fault = launch_fault(*stage_, legal);
+  auto fault = launch_fault(*stage_, point_);
   if (!fault) return std::move(fault).error();
-  if (!fault->empty()) return Rejected{std::move(legal.schedule), "constraint", *fault};
-  return legal;
+  if (!fault->empty()) return rejected(*fault);
+  return point_;
 }
 
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
@@ -228,38 +233,6 @@ std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, cons
   auto points = StagePoints::of(variant, stage, problem_scope);
   if (!points) return std::move(points).error();
   return points->check(std::move(schedule), prune);
-}
-
-std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,
-                                const std::map<std::string, ParamValue>& pins) {
-  std::vector<Schedule> out{{variant.name, variant.stages.size() > 1 ? stage.name : "", {}}};
-  if (!stage.points.empty()) {
-    const Schedule empty = out[0];
-    out.clear();
-    for (const auto& point : stage.points) {
-      const bool pinned = std::all_of(point.begin(), point.end(), [&](const auto& p) {
-        auto pin = pins.find(p.first);
-        return pin == pins.end() || pin->second == p.second;
-      });
-      if (!pinned) continue;
-      out.push_back(empty);
-      out.back().params = point;
-    }
-    return out;
-  }
-  for (const Param& p : stage.params) {
-    std::vector<ParamValue> values = p.values;
-    if (auto pin = pins.find(p.name); pin != pins.end()) values = {pin->second};
-    std::vector<Schedule> next;
-    next.reserve(out.size() * values.size());
-    for (const Schedule& s : out)
-      for (const ParamValue& v : values) {
-        next.push_back(s);
-        next.back().params.emplace_back(p.name, v);
-      }
-    out = std::move(next);
-  }
-  return out;
 }
 
 Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,

@@ -162,22 +162,27 @@ std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, cons
 /// problem holds there too.
 Result<bool> serves(const Stage& stage, const Legal& tuned, const Legal& other);
 
+/// The names of a stage's expressions before those of a schedule: the problem's scope, the stage's formula and its
+/// `problem` names.
+Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const expr::Map& problem_scope);
+expr::Value to_value(const ParamValue& value);
+
 /// check_schedule for many points of a stage: expressions over the problem alone are evaluated once. The variant and
 /// the stage must outlive it.
 class StagePoints {
  public:
   static Result<StagePoints> of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope);
   std::variant<Legal, Rejected, Error> check(Schedule schedule, bool prune = true);
+  /// Sets point() without its constraints. Returns why a derived name has no value.
+  std::optional<std::string> move_to(Schedule schedule);
+  const Legal& point() const { return point_; }
 
  private:
-  StagePoints(const Stage& stage, expr::Map scope) : stage_(&stage), scope_(std::move(scope)) {}
+  StagePoints(const Stage& stage, expr::Map scope) : stage_(&stage), point_{{}, std::move(scope)} {}
   const Stage* stage_;
-  expr::Map scope_;  ///< with parameters and derived values of the last checked point
+  Legal point_;
 };
 
-/// Every point of a stage's space in declaration order; `pins` fixes parameters (name -> value).
-std::vector<Schedule> enumerate(const Variant& variant, const Stage& stage,
-                                const std::map<std::string, ParamValue>& pins);
 Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,
                                   const std::map<std::string, ParamValue>& pins);
 

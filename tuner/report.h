@@ -139,10 +139,12 @@ struct FusionVerdict {
   std::vector<Cause> causes;           ///< the largest contribution first; empty if no work was counted
 };
 
-/// A timed point, for recorded tuning spaces.
+/// A tried point, for recorded tuning spaces.
 struct TimedPoint {
   Schedule schedule;
-  Measurement measurement;
+  std::optional<Measurement> measurement;  ///< with a GPU
+  double seconds = 0;                      ///< without: the time that the strategy was told; 0: it failed
+  double predicted = 0;                    ///< seconds by the closed form
   int registers = 0;
   int64_t smem_bytes = 0;
   double compile_s = 0, check_s = 0;  ///< 0: remembered
@@ -174,7 +176,8 @@ struct TuneReport {
   FusionVerdict verdict;
   std::vector<Warning> warnings;  ///< the rules of docs/lint.md, on this result
   std::optional<GpuRun> gpu;      ///< there: times are measured; absent: they are the model's
-  std::vector<TimedPoint> timed;  ///< every candidate that was timed, in the order of the spaces
+  std::vector<TimedPoint>
+      timed;  ///< with a GPU every timed candidate, else every one tried; in the order of the spaces
   bool interrupted = false;
   double elapsed_s = 0;  ///< never part of the JSON: same seed and store, same bytes
   /// Origin of the times: the model's when nothing was timed.

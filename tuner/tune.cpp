@@ -10,7 +10,7 @@
 namespace roofgen {
 namespace {
 
-/// By stage and schedule, whichever thread came first. There are tens of thousands: each schedule is formatted once.
+/// By stage and schedule, whichever thread came first. Each schedule is formatted once.
 std::vector<Rejected> sorted(std::vector<Rejected> rejections) {
   std::vector<std::pair<std::string, Rejected>> named;
   named.reserve(rejections.size());
@@ -59,6 +59,21 @@ GpuRun gpu_run(const SearchRun& run, const SearchPlan& plan, const Timings& timi
   return out;
 }
 
+/// Every tried point with the time that its strategy was told.
+std::vector<TimedPoint> modelled(const SearchRun& run, const SearchPlan& plan, const Trials& trials) {
+  std::vector<TimedPoint> out;
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    for (const Task& t : trials.stages[s]) {
+      TimedPoint& point = out.emplace_back();
+      point.schedule = t.candidate.schedule;
+      point.predicted = plan.stages[s].space.predicted[t.point];
+      point.registers = t.candidate.binary.registers;
+      point.smem_bytes = t.candidate.binary.static_smem_bytes + t.launch.smem_bytes;
+      if (t.verified()) point.seconds = kernel_report(run, plan, t, *t.evaluation, std::nullopt, t.code).seconds;
+    }
+  return out;
+}
+
 TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trials& trials, const Timings& timings,
                        Settled settled, FusionVerdict verdict) {
   TuneReport r;
@@ -76,7 +91,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   tally.rejections = plan.rejections;
   tally += trials.tally;
   tally += timings.tally;
-  for (const Rejected& x : tally.rejections) ++r.rejected[x.stage];
+  for (const Rejected& x : tally.rejections) r.rejected[x.stage] += x.points;
   r.rejections = sorted(std::move(tally.rejections));
   r.compiled = tally.compiled;
   r.compiled_now = tally.compiled_now;
@@ -91,6 +106,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   r.variants = std::move(settled.variants);
   r.untried = plan.untried;
   r.timed = std::move(settled.timed);
+  if (!run.context.gpu) r.timed = modelled(run, plan, trials);
   r.best_variant = std::move(settled.best_variant);
   r.verdict = std::move(verdict);
   const VariantReport* best = r.find(r.best_variant);

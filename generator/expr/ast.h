@@ -13,19 +13,20 @@ namespace roofgen::expr {
 struct Builtin;
 
 enum class Kind : uint8_t {
-  kLiteral,  ///< value
-  kName,     ///< name
-  kAttr,     ///< args[0] . name
-  kIndex,    ///< args[0] [ args[1] ], in formulas args[0] [ args[1], args[2], ... ]
-  kList,     ///< args
-  kUnary,    ///< ops[0] args[0]
-  kBinary,   ///< args[0] ops[0] args[1]
-  kCompare,  ///< args[0] ops[0] args[1] ops[1] args[2] ..., chained as in Python
-  kAnd,      ///< args, two or more
-  kOr,       ///< args, two or more
-  kIf,       ///< args[1] if args[0] else args[2]
-  kCall,     ///< args[0] is the callee (kName or kAttr); the last keywords.size() args are named
-  kFilter,   ///< args[0] | name(args[1], ...)
+  kLiteral,   ///< value
+  kName,      ///< name
+  kVariable,  ///< variable (generator/expr/bound.h)
+  kAttr,      ///< args[0] . name
+  kIndex,     ///< args[0] [ args[1] ], in formulas args[0] [ args[1], args[2], ... ]
+  kList,      ///< args
+  kUnary,     ///< ops[0] args[0]
+  kBinary,    ///< args[0] ops[0] args[1]
+  kCompare,   ///< args[0] ops[0] args[1] ops[1] args[2] ..., chained as in Python
+  kAnd,       ///< args, two or more
+  kOr,        ///< args, two or more
+  kIf,        ///< args[1] if args[0] else args[2]
+  kCall,      ///< args[0] is the callee (kName or kAttr); the last keywords.size() args are named
+  kFilter,    ///< args[0] | name(args[1], ...)
 };
 
 enum class Op : uint8_t {
@@ -57,6 +58,7 @@ struct Node {
   Span at = {};         ///< the token that errors point at
   Value value = {};
   std::string name = {};
+  size_t variable = 0;
   std::vector<Node> args = {};
   std::vector<Op> ops = {};
   std::vector<std::string> keywords = {};

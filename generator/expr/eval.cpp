@@ -34,6 +34,7 @@ Value Evaluator::eval(const Node& node) {
   switch (node.kind) {
     case Kind::kLiteral: return node.value;
     case Kind::kName:
+    case Kind::kVariable:
     case Kind::kAttr:
     case Kind::kIndex: {
       Value scratch;
@@ -79,6 +80,7 @@ const Value& Evaluator::read(const Node& node, Value& scratch) {
       if (scope_.is_macro(node.name))
         site(node).fail(fmt::format("\"{}\" is a macro or an imported template, not a value", node.name));
       site(node).fail(fmt::format("undefined name \"{}\"{}", node.name, did_you_mean(node.name, scope_.names())));
+    case Kind::kVariable: site(node).charge(1); return *scope_.variable(node.variable);
     case Kind::kAttr:
     case Kind::kIndex: {
       const Site here = site(node);

@@ -51,6 +51,8 @@ class Scope {
   virtual ~Scope() = default;
   /// The value of a variable, or nullptr. Valid during the evaluation of the expression.
   virtual const Value* find(const std::string& name) const = 0;
+  /// The value of a kVariable.
+  virtual const Value* variable(size_t) const { return nullptr; }
   /// Names of all variables, for suggestions.
   virtual std::vector<std::string> names() const = 0;
   /// Is this the name of a macro or an imported template? Neither is a value.

@@ -55,6 +55,7 @@ class Value {
       data_;
 };
 
+class BoundExpr;
 struct Tree;  // the syntax tree, private to this folder and generator/jinja
 
 /// A parsed expression. Copyable, immutable, safe to evaluate from many threads.
@@ -72,6 +73,7 @@ class Expr {
   const std::string& text() const;
 
  private:
+  friend class BoundExpr;
   std::shared_ptr<const Tree> tree_;
 };
 

@@ -309,11 +309,12 @@ struct Score {
   double value = 0, datasheet = 0;      ///< T_problem / T for each floor; 0: no variant was verified
 };
 
-/// A rejected candidate, with the reason.
+/// A rejected candidate, with the reason; or, of a rule that cuts off many points of a space, the first of them.
 struct Rejected {
   Schedule schedule;
   std::string stage;   ///< "constraint", "memory", "compile", "timeout", "spill", "verify", ...
   std::string reason;  ///< one line, with the failing comparison and its values
+  uint64_t points = 1;
 };
 
 }  // namespace roofgen

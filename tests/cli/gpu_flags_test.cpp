@@ -39,7 +39,6 @@ TEST_F(GpuFlags, WrongValuesAreUsageErrorsInOneLine) {
   expect(kTiny + "--l2 warm", 2, "unknown --l2 \"warm\"");
   expect(kTiny + "--check finalist", 2, "did you mean \"finalists\"?");
   expect(kTiny + "--exhaustive --strategy random", 2, "excludes");
-  expect(kTiny + "--record r --executor sim", 2, "--executor sim does not measure");
 }
 
 TEST_F(GpuFlags, CommandsThatNeedAGpuReportItsAbsence) {

@@ -10,6 +10,7 @@
 
 #include "generator/jinja/jinja.h"
 #include "generator/ops/op.h"
+#include "generator/points.h"
 #include "roofline/device.h"
 #include "runtime/compiler.h"
 #include "tuner/ceilings/kernels.h"
@@ -59,8 +60,10 @@ class Ceilings : public testing::Test {
     const expr::Map scope = small_scope(arch);
     std::optional<MicroKernel> kernel;
     std::string why = "no point is legal";
-    for (const Schedule& s : enumerate(*variant, stage, {})) {
-      auto made = make_micro_kernel(files_, spec, *variant, s, scope);
+    ROOFGEN_TRY(const LegalPoints points, legal_points(*variant, stage, scope, {}));
+    for (const Rejected& r : points.rejected) why = r.reason;
+    for (size_t i = 0; i < points.number; ++i) {
+      auto made = make_micro_kernel(files_, spec, *variant, points.schedule(i), scope);
       if (auto* error = std::get_if<Error>(&made)) return *error;
       if (auto* rejected = std::get_if<Rejected>(&made)) why = rejected->reason;
       if (auto* k = std::get_if<MicroKernel>(&made)) {

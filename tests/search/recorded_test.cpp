@@ -100,6 +100,20 @@ TEST(Recorded, ReadsT4AndKtt) {
   EXPECT_EQ(ktt->device, "RTX 3090");
 }
 
+TEST(Recorded, PredictedTimesOfAllPointsAreThoseOfTheSpace) {
+  const char* const t4 = R"({"metadata": {"timeunit": "milliseconds"}, "results": [
+{"configuration": {"x": 1}, "objectives": ["time"], "invalidity": "correct",
+ "measurements": [{"name": "time", "value": 4}, {"name": "predicted", "value": 3}]},
+{"configuration": {"x": 2}, "objectives": ["time"], "invalidity": "compile",
+ "measurements": [{"name": "time", "value": "spill"}, {"name": "predicted", "value": 5}]}]})";
+  const auto space = read_recorded(t4, "f.json");
+  ASSERT_TRUE(space) << to_string(space.error());
+  EXPECT_EQ(space->space.predicted, (std::vector<double>{3e-3, 5e-3}));
+  const auto one = read_recorded(with(t4, ", {\"name\": \"predicted\", \"value\": 5}", ""), "f.json");
+  ASSERT_TRUE(one) << to_string(one.error());
+  EXPECT_TRUE(one->space.predicted.empty());
+}
+
 TEST(Recorded, APointThatOccursTwiceCountsOnceWithItsLastResult) {
   const auto space =
       read_recorded(with(kKtt, "\"Value\": 4}], \"Status\": \"ComputationFailed\", \"TotalDuration\": 0.0}",

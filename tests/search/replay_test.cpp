@@ -10,7 +10,8 @@ namespace {
 
 SearchReplay replayed(const RecordedSpace& space, const char* name, std::vector<size_t> evals, size_t seeds,
                       int jobs = 1) {
-  return replay_search(space, {*find_strategy(name), std::move(evals), seeds, jobs});
+  return replay_search(space,
+                       {.strategy = *find_strategy(name), .evals = std::move(evals), .seeds = seeds, .jobs = jobs});
 }
 
 }  // namespace
@@ -47,6 +48,18 @@ TEST(Replay, TheNumberOfJobsDoesNotShow) {
   const SearchReplay one = replayed(space, "portfolio", {10, 30}, 8, 1),
                      four = replayed(space, "portfolio", {10, 30}, 8, 4);
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(one.points[i].fraction, four.points[i].fraction);
+}
+
+// In rounds a search knows how many points it may try: `prior` samples a third of them first.
+TEST(Replay, RoundsAskForAllThatIsLeft) {
+  RecordedSpace space = tile_space();
+  for (const TrialResult& result : space.results) space.space.predicted.push_back(result.failed ? 1 : result.seconds);
+  ReplayOptions options{.strategy = *find_strategy("prior"), .evals = {12, 24}, .seeds = 1};
+  options.rounds = true;
+  const SearchReplay both = replay_search(space, options);
+  options.evals = {24};
+  EXPECT_EQ(replay_search(space, options).points[0].fraction, both.points[1].fraction);
+  EXPECT_EQ(both.points[1].fraction, 1);
 }
 
 }  // namespace roofgen::replay_test

@@ -145,7 +145,7 @@ TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   // No timed candidate of the stage is faster by more than its interval.
   for (const TimedPoint& p : r.timed)
     if (p.schedule.variant == "fused") {
-      EXPECT_GT(p.measurement.cold->high_ns, 0.99 * k.measurement->cold->low_ns) << to_string(p.schedule);
+      EXPECT_GT(p.measurement->cold->high_ns, 0.99 * k.measurement->cold->low_ns) << to_string(p.schedule);
     }
   EXPECT_NEAR(k.seconds, 1e-9 * k.measurement->cold->median_ns, 1e-15);
   // The simulator still counted the winner.
@@ -384,7 +384,7 @@ TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
     }
   }
   EXPECT_GT(correct, 1u);
-  EXPECT_GT(constraints, 1u);
+  EXPECT_EQ(constraints, 0u) << "an illegal point is no result";
   TuneReport simulated;
   EXPECT_TRUE(t4_files(simulated).empty());
 }

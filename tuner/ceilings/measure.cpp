@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "generator/points.h"
 #include "runtime/measure/statistics.h"
 #include "tuner/ceilings/ceilings.h"
 #include "tuner/ceilings/data.h"
@@ -85,8 +86,10 @@ class Session {
         return Error{Exit::kFailed, fmt::format("there is no search_spaces/ceilings/{}.json", spec.name)};
       c.variant = &*variant;
       std::set<std::string> reasons;
-      for (const Schedule& s : enumerate(*variant, variant->stages.front(), {})) {
-        auto made = make_micro_kernel(c_.files, spec, *variant, s, scope_);
+      ROOFGEN_TRY(const LegalPoints points, legal_points(*variant, variant->stages.front(), scope_, {}));
+      for (const Rejected& r : points.rejected) reasons.insert(r.reason);
+      for (size_t i = 0; i < points.number; ++i) {
+        auto made = make_micro_kernel(c_.files, spec, *variant, points.schedule(i), scope_);
         if (auto* error = std::get_if<Error>(&made)) return std::move(*error);
         if (auto* rejected = std::get_if<Rejected>(&made)) reasons.insert(rejected->reason);
         if (auto* kernel = std::get_if<MicroKernel>(&made)) c.kernels.push_back(std::move(*kernel));

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/problem_json.h"
 #include "tuner/views/json.h"
 #include "tuner/views/views.h"
@@ -26,11 +28,17 @@ Json times(const TimedPoint* point, const std::vector<double>& runtimes_ns) {
           {"runtimes", ms}};
 }
 
+/// Of a point that the model timed.
+bool has_time(const TimedPoint& point) { return point.seconds > 0; }
+
 }  // namespace
 
 std::map<std::string, std::string> t4_files(const TuneReport& report) {
   std::map<std::string, Json> files;
-  if (!report.gpu || report.gpu->timed == 0) return {};  // without one time it is no recorded space
+  // Without one time it is no recorded space.
+  if (report.gpu ? report.gpu->timed == 0 : std::ranges::none_of(report.timed, &has_time)) return {};
+  const std::string timestamp = report.gpu ? report.gpu->started : "";
+  std::map<std::string, double> predicted;  // milliseconds, by schedule
   const auto file_of = [&](const Schedule& s) -> Json& {
     Json& file =
         files[fmt::format("{}-{}{}{}.t4.json", report.problem.op, s.variant,
@@ -43,37 +51,49 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
                 {"problem", problem},
                 {"variant", s.variant},
                 {"stage", s.stage},
-                {"gpu", gpu_json(*report.gpu)},
                 {"compiler", report.compiler}}},
               {"results", Json::array()}};
+      Json& metadata = file["metadata"];
+      if (report.gpu)
+        metadata["gpu"] = gpu_json(*report.gpu);
+      else
+        metadata.update({{"origin", to_string(Origin::kModel)},
+                         {"model", to_string(TimeModel::kInterval)},
+                         {"device", report.device.name}});
     }
     return file;
   };
   for (const TimedPoint& p : report.timed) {
-    const Timing* t = ranking_timing(p.measurement);
-    if (!t) continue;
+    if (p.predicted > 0) predicted[to_string(p.schedule)] = 1e3 * p.predicted;
+    const Timing* t = p.measurement ? ranking_timing(*p.measurement) : nullptr;
+    if (!t && !has_time(p)) continue;
     file_of(p.schedule)["results"].push_back(
-        {{"timestamp", report.gpu->started},
+        {{"timestamp", timestamp},
          {"configuration", params_json(p.schedule)},
          {"objectives", {"time"}},
-         {"times", times(&p, t->times_ns)},
+         {"times", times(&p, t ? t->times_ns : std::vector<double>())},
          {"invalidity", "correct"},
          {"correctness", 1},
          {"measurements",
-          {{{"name", "time"}, {"value", 1e-6 * t->median_ns}, {"unit", "ms"}},
+          {{{"name", "time"}, {"value", t ? 1e-6 * t->median_ns : 1e3 * p.seconds}, {"unit", "ms"}},
+           {{"name", "predicted"}, {"value", 1e3 * p.predicted}, {"unit", "ms"}},
            {{"name", "registers"}, {"value", p.registers}, {"unit", "per thread"}},
            {{"name", "shared_memory"}, {"value", p.smem_bytes}, {"unit", "bytes"}}}}});
   }
   for (const Rejected& r : report.rejections) {
-    if (r.schedule.params.empty()) continue;  // a whole variant
+    // A whole variant, or points that no search would try.
+    if (r.schedule.params.empty() || r.stage == "constraint" || r.stage == "launch") continue;
     file_of(r.schedule)["results"].push_back(
-        {{"timestamp", report.gpu->started},
+        {{"timestamp", timestamp},
          {"configuration", params_json(r.schedule)},
          {"objectives", {"time"}},
          {"times", times(nullptr, {})},
          {"invalidity", invalidity(r.stage)},
          {"correctness", 0},
          {"measurements", {{{"name", "time"}, {"value", r.stage + ": " + r.reason}, {"unit", ""}}}}});
+    if (const auto known = predicted.find(to_string(r.schedule)); known != predicted.end())
+      file_of(r.schedule)["results"].back()["measurements"].push_back(
+          {{"name", "predicted"}, {"value", known->second}, {"unit", "ms"}});
   }
   std::map<std::string, std::string> out;
   for (const auto& [name, json] : files) out[name] = json_document(json, 1);

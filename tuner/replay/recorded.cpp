@@ -57,12 +57,12 @@ class Points {
     row_.resize(names_.size(), SIZE_MAX);
     row_[axis->second] = entry->second.order;
   }
-  void finish(const Json& at, const TrialResult& result) {
+  void finish(const Json& at, const TrialResult& result, double predicted = 0) {
     row_.resize(names_.size(), SIZE_MAX);
     if (const auto gap = std::ranges::find(row_, SIZE_MAX); gap != row_.end())
       fail(at, fmt::format("this point has no \"{}\"", names_[static_cast<size_t>(gap - row_.begin())]));
     if (rows_.size() == kMostPoints) fail(at, fmt::format("more than {} points", kMostPoints));
-    rows_[row_] = result;
+    rows_[row_] = {result, predicted};
     row_.assign(names_.size(), SIZE_MAX);
   }
   TrialResult seconds(const Json& at, double number, double unit) const {
@@ -93,7 +93,10 @@ class Points {
     }
     if (axes.empty()) fail(file_.root(), "expected points that differ in a parameter");
     std::vector<uint16_t> rows;
-    for (const auto& [row, result] : rows_) {
+    const bool all_predicted = std::ranges::all_of(rows_, [](const auto& row) { return row.second.predicted > 0; });
+    for (const auto& [row, point] : rows_) {
+      const auto& [result, predicted] = point;
+      if (all_predicted) out.space.predicted.push_back(predicted);
       for (size_t i = 0; i < row.size(); ++i)
         if (axis_of[i] != SIZE_MAX) rows.push_back(places[i][row[i]]);
       out.results.push_back(result);
@@ -115,7 +118,11 @@ class Points {
   std::map<std::string, size_t> axis_of_;
   std::vector<std::map<std::string, Value>> values_;
   std::vector<size_t> row_;
-  std::map<std::vector<size_t>, TrialResult> rows_;
+  struct Point {
+    TrialResult result;
+    double predicted;  ///< seconds; 0: unknown
+  };
+  std::map<std::vector<size_t>, Point> rows_;
 };
 
 constexpr double kMilli = 1e-3, kMicro = 1e-6;
@@ -162,19 +169,26 @@ RecordedSpace read_t4(const JsonFile& file) {
     const Json& configuration = points.member(result, "configuration");
     if (!configuration.is_object()) points.fail(result, "expected an object", "configuration");
     for (const auto& [name, value] : configuration.items()) points.value(result, name, value);
+    const Json& measurements = points.list(result, "measurements");
+    const auto value_of = [&](const Json& name) -> const Json* {
+      for (const Json& measurement : measurements)
+        if (points.member(measurement, "name") == name) return &points.member(measurement, "value");
+      return nullptr;
+    };
+    const Json* const prediction = value_of("predicted");
+    const double predicted =
+        prediction && prediction->is_number() ? points.seconds(result, prediction->get<double>(), unit).seconds : 0;
     if (points.text(result, "invalidity") != "correct") {
-      points.finish(result, {true, 0});
+      points.finish(result, {true, 0}, predicted);
       continue;
     }
     const Json& objectives = points.list(result, "objectives");
     if (objectives.size() != 1) points.fail(result, "expected one objective", "objectives");
-    const Json* measured = nullptr;
-    for (const Json& measurement : points.list(result, "measurements"))
-      if (points.member(measurement, "name") == objectives[0]) measured = &points.member(measurement, "value");
+    const Json* const measured = value_of(objectives[0]);
     if (!measured || !measured->is_number())
       points.fail(result, fmt::format("expected a number as the measurement \"{}\"", json_words(objectives[0])),
                   "measurements");
-    points.finish(result, points.seconds(result, measured->get<double>(), unit));
+    points.finish(result, points.seconds(result, measured->get<double>(), unit), predicted);
   }
   return std::move(points).space("T4");
 }

@@ -13,7 +13,7 @@ namespace roofgen {
 struct RecordedSpace {
   std::string format;          ///< "Kernel Tuner cachefile", "T4", "KTT"
   std::string device, kernel;  ///< empty where the format has none
-  SearchSpace space;           ///< axes of more than one value
+  SearchSpace space;           ///< axes of more than one value; with the times "predicted" of a T4 file
   std::vector<TrialResult> results;
   size_t failed = 0;
   double best = 0;  ///< seconds of the fastest point

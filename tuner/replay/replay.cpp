@@ -27,16 +27,25 @@ struct Curve {
 Curve search(const RecordedSpace& space, const ReplayOptions& options, uint64_t seed) {
   Curve out;
   const double start = processor_seconds();
-  const std::unique_ptr<Strategy> strategy = options.strategy->make(space.space, seed);
+  std::unique_ptr<Strategy> strategy = options.strategy->make(space.space, seed);
   double best = 0;
+  size_t done = 0;
   for (const size_t evals : options.evals) {
-    while (out.evaluations < evals) {
-      const std::vector<size_t> asked = strategy->ask(1);
+    if (options.rounds) {
+      strategy = options.strategy->make(space.space, seed);
+      best = 0;
+      done = 0;
+    }
+    while (done < evals) {
+      const std::vector<size_t> asked = strategy->ask(options.rounds ? evals - done : 1);
       if (asked.empty()) break;
-      const TrialResult& result = space.results[asked[0]];
-      if (!result.failed && (best == 0 || result.seconds < best)) best = result.seconds;
-      strategy->tell(asked[0], result);
-      ++out.evaluations;
+      for (const size_t point : asked) {
+        const TrialResult& result = space.results[point];
+        if (!result.failed && (best == 0 || result.seconds < best)) best = result.seconds;
+        strategy->tell(point, result);
+      }
+      done += asked.size();
+      out.evaluations += asked.size();
     }
     out.best.push_back(best);
   }

@@ -12,7 +12,9 @@ struct ReplayOptions {
   const StrategyKind* strategy = nullptr;
   std::vector<size_t> evals;  ///< numbers of evaluations at which the best time is looked at, ascending
   size_t seeds = 100;         ///< searches, with the seeds 1, 2, ...
-  int jobs = 1;               ///< searches that run at a time; the result is the same
+  /// Each number of evaluations is a search of its own, asked for all points that are left to it, as by `tune`.
+  bool rounds = false;
+  int jobs = 1;  ///< searches that run at a time; the result is the same
 };
 
 /// After a number of evaluations. A failed point takes one. A search that has found nothing yet counts as a fraction

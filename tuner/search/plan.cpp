@@ -152,7 +152,7 @@ class Planner {
       plan.variant = &v;
       plan.index = i;
       ROOFGEN_CHECK(find_points(plan));
-      if (plan.points.empty()) {
+      if (plan.points.number == 0) {
         unavailable("constraint", fmt::format("every point of {} is illegal, {} because of {}", v.stages[i].name,
                                               preset_reason_.empty() ? "the last" : "the default schedule",
                                               preset_reason_.empty() ? last_reason_ : preset_reason_));
@@ -169,85 +169,107 @@ class Planner {
   Result<void> find_points(StagePlan& out) {
     const Variant& variant = *out.variant;
     const Stage& stage = out.stage();
-    std::vector<Schedule> points = enumerate(variant, stage, options_.pins);
-    plan_.considered += points.size();
+    ROOFGEN_TRY(out.points, legal_points(variant, stage, plan_.scope, options_.pins, &reduced_scope_));
+    plan_.considered += out.points.considered;
+    for (Rejected& r : out.points.rejected) {
+      last_reason_ = r.reason;
+      plan_.rejections.push_back(std::move(r));
+    }
     ROOFGEN_TRY(const Schedule preset, default_schedule(variant, stage, plan_.scope, options_.pins));
     ROOFGEN_TRY(StagePoints real, StagePoints::of(variant, stage, plan_.scope));
     ROOFGEN_TRY(StagePoints reduced, StagePoints::of(variant, stage, reduced_scope_));
-    preset_reason_.clear();
-    for (Schedule& s : points) {
-      const bool is_preset = s.params == preset.params;
-      auto checked = real.check(std::move(s));
-      if (auto error = std::get_if<Error>(&checked)) return *error;
-      if (auto rejected = std::get_if<Rejected>(&checked)) {
-        last_reason_ = rejected->reason;
-        if (is_preset) preset_reason_ = last_reason_;
-        plan_.rejections.push_back(std::move(*rejected));
+    const size_t params = out.points.values.size();
+    std::vector<uint16_t> rows;
+    for (size_t point = 0; point < out.points.number; ++point) {
+      const Schedule schedule = out.points.schedule(point);
+      ROOFGEN_TRY(Judged judged, judge(stage, schedule, real, reduced));
+      if (!judged.fault.empty()) {
+        last_reason_ = judged.fault;
+        plan_.rejections.push_back({schedule, judged.rejected_by, std::move(judged.fault)});
         continue;
       }
-      Legal& legal = std::get<Legal>(checked);
-      ROOFGEN_TRY(const std::string unverifiable, why_unverifiable(stage, legal, reduced));
-      if (!unverifiable.empty()) {
-        last_reason_ = unverifiable;
-        plan_.rejections.push_back({legal.schedule, "constraint", last_reason_});
-        continue;
-      }
-      auto predicted = prior(ranking_device_, stage, legal, problem_.dtype);
-      if (!predicted) {
-        // The grid is beyond the device's limits.
-        last_reason_ = predicted.error().message;
-        plan_.rejections.push_back({legal.schedule, "launch", last_reason_});
-        continue;
-      }
-      if (is_preset) {
-        out.space.preset = out.points.size();
-      }
-      out.space.predicted.push_back(predicted->seconds);
-      out.points.push_back(std::move(legal));
+      if (schedule.params == preset.params) out.space.preset = out.space.predicted.size();
+      out.space.predicted.push_back(judged.seconds);
+      const auto row = out.points.rows.begin() + static_cast<std::ptrdiff_t>(point * params);
+      rows.insert(rows.end(), row, row + static_cast<std::ptrdiff_t>(params));
     }
     const std::vector<double>& times = out.space.predicted;
+    out.points.rows = std::move(rows);
+    out.points.number = times.size();
     if (!out.space.preset && !times.empty())
       out.space.preset = static_cast<size_t>(std::ranges::min_element(times) - times.begin());
-    out.space.points = point_space(stage.params, out.points);
+    out.space.points = point_space(out.points);
+    if (!times.empty()) return {};
+    auto checked = real.check(preset);
+    if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
+    const auto* rejected = std::get_if<Rejected>(&checked);
+    preset_reason_ = rejected ? rejected->reason : "";
     return {};
   }
 
+  struct Judged {
+    const char* rejected_by = "constraint";
+    std::string fault;   ///< empty: none
+    double seconds = 0;  ///< by the prior
+  };
+  /// The checks of a point that satisfies the rules of its space.
+  Result<Judged> judge(const Stage& stage, const Schedule& schedule, StagePoints& real, StagePoints& reduced) const {
+    Judged out;
+    real.move_to(schedule);
+    ROOFGEN_TRY(out.fault, launch_fault(stage, real.point()));
+    if (!out.fault.empty()) return out;
+    reduced.move_to(schedule);
+    ROOFGEN_TRY(out.fault, why_unverifiable(stage, real.point(), reduced.point()));
+    if (!out.fault.empty()) {
+      out.fault = kOnTheReducedProblem + out.fault;
+      return out;
+    }
+    const auto predicted = prior(ranking_device_, stage, real.point(), problem_.dtype);
+    // The grid is beyond the device's limits.
+    if (!predicted) return Judged{"launch", predicted.error().message};
+    out.seconds = predicted->seconds;
+    return out;
+  }
+
   /// The values of an axis are those of the points: `--set` and defaults may give others than the parameter's own.
-  static PointSpace point_space(const std::vector<Param>& params, const std::vector<Legal>& points) {
+  static PointSpace point_space(const LegalPoints& points) {
+    const size_t params = points.values.size();
     std::vector<Axis> axes;
-    std::vector<uint16_t> rows(points.size() * params.size());
-    for (size_t i = 0; i < params.size(); ++i) {
-      std::map<ParamValue, uint16_t> places;
-      for (const Legal& legal : points) places.try_emplace(legal.schedule.params[i].second);
-      Axis axis{params[i].name, {}, {}};
-      for (auto& [value, place] : places) {
-        place = static_cast<uint16_t>(axis.size());
+    std::vector<uint16_t> rows(points.rows.size());
+    for (size_t i = 0; i < params; ++i) {
+      const std::vector<ParamValue>& values = points.values[i];
+      std::map<ParamValue, std::vector<size_t>> used;  // ascending, with the points
+      for (size_t at = i; at < rows.size(); at += params) used[values[points.rows[at]]].push_back(at);
+      Axis axis{points.form.params[i].first, {}, {}};
+      for (const auto& [value, places] : used) {
+        for (const size_t at : places) rows[at] = static_cast<uint16_t>(axis.size());
         axis.labels.push_back(to_string(value));
         if (const auto* number = std::get_if<int64_t>(&value)) axis.numbers.push_back(static_cast<double>(*number));
       }
       if (axis.numbers.size() < axis.size()) axis.numbers.clear();
-      for (size_t point = 0; point < points.size(); ++point)
-        rows[point * params.size() + i] = places.at(points[point].schedule.params[i].second);
       axes.push_back(std::move(axis));
     }
     return PointSpace(std::move(axes), std::move(rows));
   }
 
-  /// Why the reduced problem cannot stand for the real one at this point: the point is illegal there, or the source
+  /// Why the reduced problem cannot stand for the real one at this point: the launch is illegal there, or the source
   /// relies on divisible sizes that the reduced problem lacks. Empty when it can.
-  Result<std::string> why_unverifiable(const Stage& stage, const Legal& legal, StagePoints& reduced) const {
-    auto checked = reduced.check(legal.schedule, false);
-    if (auto error = std::get_if<Error>(&checked)) return *error;
-    if (auto rejected = std::get_if<Rejected>(&checked)) return "on the reduced problem: " + rejected->reason;
-    if (stage.assumes.empty()) return std::string();
-    expr::Map here_scope = legal.scope, there_scope = std::get<Legal>(checked).scope;
-    here_scope["tuned"] = there_scope["tuned"] = expr::Value(legal.scope);
+  static Result<std::string> why_unverifiable(const Stage& stage, const Legal& here, const Legal& there) {
+    ROOFGEN_TRY(std::string why, launch_fault(stage, there));
+    if (!why.empty() || stage.assumes.empty()) return why;
+    expr::Map here_scope, there_scope;  // copies are expensive: made only where an assumption reads `tuned`
     for (const expr::Expr& assumed : stage.assumes) {
-      ROOFGEN_TRY(const bool here, assumed.check(here_scope));
-      if (!here) continue;
-      std::string why;
-      ROOFGEN_TRY(const bool there, assumed.check(there_scope, &why));
-      if (!there) return "on the reduced problem: " + why;
+      const std::vector<std::string> names = assumed.names();
+      const bool reads_tuned = std::ranges::count(names, "tuned") > 0;
+      if (reads_tuned && here_scope.empty()) {
+        here_scope = here.scope;
+        there_scope = there.scope;
+        here_scope["tuned"] = there_scope["tuned"] = expr::Value(here.scope);
+      }
+      ROOFGEN_TRY(const bool relied_on, assumed.check(reads_tuned ? here_scope : here.scope));
+      if (!relied_on) continue;
+      ROOFGEN_TRY(const bool holds, assumed.check(reads_tuned ? there_scope : there.scope, &why));
+      if (!holds) return why;
     }
     return std::string();
   }
@@ -275,12 +297,12 @@ class Planner {
       StagePlan* neediest = nullptr;
       const auto filled = [](const StagePlan& p) { return p.share * p.variant->stages.size(); };
       for (StagePlan& p : plan_.stages)
-        if (p.share < p.points.size() && (!neediest || filled(p) < filled(*neediest))) neediest = &p;
+        if (p.share < p.points.number && (!neediest || filled(p) < filled(*neediest))) neediest = &p;
       if (!neediest) break;
       ++neediest->share;
     }
     for (StagePlan& p : plan_.stages) {
-      if (plan_.strategy->exhaustive) p.share = p.points.size();
+      if (plan_.strategy->exhaustive) p.share = p.points.number;
       p.most = plan_.strategy->exhaustive ? p.share : kTriesEach * p.share;
     }
   }

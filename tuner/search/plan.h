@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/points.h"
 #include "roofline/work.h"
 #include "tuner/search/run.h"
 #include "tuner/strategy/strategy.h"
@@ -18,8 +19,8 @@ namespace roofgen {
 struct StagePlan {
   const Variant* variant = nullptr;
   size_t index = 0;
-  std::vector<Legal> points;  ///< as in `space`
-  SearchSpace space;          ///< predicted by the closed-form prior
+  LegalPoints points;  ///< as in `space`
+  SearchSpace space;   ///< predicted by the closed-form prior
   size_t share = 1, most = 1;
   const Stage& stage() const { return variant->stages[index]; }
 };
@@ -36,7 +37,7 @@ struct SearchPlan {
   Score score;                         ///< the floors
   std::vector<VariantReport> reports;  ///< one per variant, without results; those that do not fit say why
   std::vector<OtherVariant> untried;   ///< that --variant or --set excluded
-  std::vector<Rejected> rejections;    ///< illegal points
+  std::vector<Rejected> rejections;    ///< illegal points, by rule
   uint64_t considered = 0;             ///< points of all spaces
 
   /// Indices into `stages`, in the order of the variant's kernels.

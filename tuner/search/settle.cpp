@@ -60,7 +60,10 @@ Settled settle(const SearchRun& run, const SearchPlan& plan, const Timings& timi
     for (const StageTimes& stage : times.stages)
       for (const TimedTask& t : stage.tasks)
         if (t.measurement)
-          out.timed.push_back({t.task->candidate.schedule, *t.measurement, t.task->candidate.binary.registers,
+          out.timed.push_back({t.task->candidate.schedule, *t.measurement, 0,
+                               plan.stages[plan.stages_of(v.name)[static_cast<size_t>(&stage - times.stages.data())]]
+                                   .space.predicted[t.task->point],
+                               t.task->candidate.binary.registers,
                                t.task->candidate.binary.static_smem_bytes + t.task->launch.smem_bytes,
                                t.task->compile_s, t.task->check_s});
     if (!times.complete) continue;

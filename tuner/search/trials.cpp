@@ -62,7 +62,9 @@ class TrialRun {
 
   Result<void> add_task(size_t stage, size_t point, std::vector<Task*>& round) {
     const StagePlan& plan = plan_.stages[stage];
-    const Legal& legal = plan.points[point];
+    ROOFGEN_TRY(StagePoints points, StagePoints::of(*plan.variant, plan.stage(), plan_.scope));
+    points.move_to(plan.points.schedule(point));
+    const Legal& legal = points.point();
     Task task;
     task.point = point;
     task.candidate = {plan.variant, plan.index, legal.schedule, {}};

@@ -39,7 +39,7 @@ std::vector<float> places_of(const Axis& axis) {
 }
 
 /// The upper factor U of a symmetric matrix, U^T U, in place; rows of n. Only the upper half is read.
-void factor_upper(std::vector<double>& a, size_t n) {
+ROOFGEN_WIDE void factor_upper(std::vector<double>& a, size_t n) {
   for (size_t k = 0; k < n; ++k) {
     double* const row = &a[k * n];
     const double root = std::sqrt(std::max(row[k], 1e-10));
@@ -54,11 +54,40 @@ void factor_upper(std::vector<double>& a, size_t n) {
 }
 
 /// U^-T b, in place.
-void solve_upper(const std::vector<double>& u, size_t n, std::vector<double>& b) {
+ROOFGEN_WIDE void solve_upper(const std::vector<double>& u, size_t n, std::vector<double>& b) {
   for (size_t k = 0; k < n; ++k) {
     const double* const row = &u[k * n];
     const double x = b[k] /= row[k];
     for (size_t i = k + 1; i < n; ++i) b[i] -= x * row[i];
+  }
+}
+
+/// L^-1 b in place, with the columns of L from its diagonal on.
+ROOFGEN_WIDE void solve_lower(const std::vector<std::vector<double>>& columns, std::vector<double>& b) {
+  const size_t n = b.size();
+  for (size_t k = 0; k < n; ++k) {
+    const double* const column = columns[k].data();
+    const double x = b[k] /= column[0];
+    for (size_t i = k + 1; i < n; ++i) b[i] -= x * column[i - k];
+  }
+}
+
+/// to -= the sum of f[k] * from[k]. Each lane on its own and in the order of k, so that all processors give the same
+/// result; four rows at a time, because memory limits the rate.
+ROOFGEN_WIDE void subtract(const std::vector<float>& f, const std::vector<std::vector<float>>& from,
+                           std::vector<float>& to) {
+  float* const __restrict out = to.data();
+  const size_t n = to.size();
+  size_t k = 0;
+  for (; k + 4 <= f.size(); k += 4) {
+    const float *const r0 = from[k].data(), *const r1 = from[k + 1].data(), *const r2 = from[k + 2].data(),
+                       *const r3 = from[k + 3].data();
+    const float f0 = f[k], f1 = f[k + 1], f2 = f[k + 2], f3 = f[k + 3];
+    for (size_t c = 0; c < n; ++c) out[c] = out[c] - f0 * r0[c] - f1 * r1[c] - f2 * r2[c] - f3 * r3[c];
+  }
+  for (; k < f.size(); ++k) {
+    const float* const row = from[k].data();
+    for (size_t c = 0; c < n; ++c) out[c] -= f[k] * row[c];
   }
 }
 
@@ -110,26 +139,17 @@ void GaussianProcess::factor_last() {
   const size_t n = points_.size() - 1;
   std::vector<double> row(n);
   for (size_t i = 0; i < n; ++i) row[i] = covariance(points_[n], points_[i]);
+  solve_lower(factor_, row);
   double rest = 1 + noise_, one = 1;
   for (size_t k = 0; k < n; ++k) {
-    const std::vector<double>& column = factor_[k];  // rows k to n - 1
-    const double x = row[k] /= column[0];
-    for (size_t i = k + 1; i < n; ++i) row[i] -= x * column[i - k];
-    rest -= x * x;
-    one -= x * ones_[k];
+    rest -= square(row[k]);
+    one -= row[k] * ones_[k];
   }
   const double root = std::sqrt(std::max(rest, 1e-10));
   for (size_t k = 0; k < n; ++k) factor_[k].push_back(row[k]);
   factor_.push_back({root});
   ones_.push_back(one / root);
 }
-
-namespace {
-/// to -= f * from. Each lane on its own, so all processors give the same result.
-ROOFGEN_WIDE void subtract(float f, const float* from, float* to, size_t n) {
-  for (size_t c = 0; c < n; ++c) to[c] -= f * from[c];
-}
-}  // namespace
 
 void GaussianProcess::reduce(size_t observation) {
   const size_t n = candidates_.size();
@@ -142,10 +162,9 @@ void GaussianProcess::reduce(size_t observation) {
     const uint16_t* const column = columns_[axis].data();
     for (size_t c = 0; c < n; ++c) out[c] *= table[column[c]];
   }
-  for (size_t k = 0; k < observation; ++k) {
-    const float f = static_cast<float>(factor_[k][observation - k]);
-    subtract(f, reduced_[k].data(), out.data(), n);
-  }
+  std::vector<float> f;
+  for (size_t k = 0; k < observation; ++k) f.push_back(static_cast<float>(factor_[k][observation - k]));
+  subtract(f, reduced_, out);
   const float scale = static_cast<float>(1 / factor_[observation][0]);
   for (size_t c = 0; c < n; ++c) {
     out[c] *= scale;
@@ -180,11 +199,10 @@ void GaussianProcess::replace_candidate(size_t slot, size_t point) {
   const size_t n = points_.size();
   std::vector<double> column(n);
   for (size_t i = 0; i < n; ++i) column[i] = covariance(points_[i], point);
+  solve_lower(factor_, column);
   explained_[slot] = 0;
   for (size_t k = 0; k < n; ++k) {
-    const double x = column[k] /= factor_[k][0];
-    for (size_t i = k + 1; i < n; ++i) column[i] -= x * factor_[k][i - k];
-    reduced_[k][slot] = static_cast<float>(x);
+    reduced_[k][slot] = static_cast<float>(column[k]);
     explained_[slot] += reduced_[k][slot] * reduced_[k][slot];
   }
 }
@@ -270,11 +288,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
 void GaussianProcess::predict(const std::vector<double>& values, Prediction& out) const {
   const size_t n = points_.size(), candidates = candidates_.size();
   std::vector<double> reduced = values;
-  for (size_t k = 0; k < n; ++k) {
-    const std::vector<double>& column = factor_[k];
-    const double x = reduced[k] /= column[0];
-    for (size_t i = k + 1; i < n; ++i) reduced[i] -= x * column[i - k];
-  }
+  solve_lower(factor_, reduced);
   const double mean = dot(ones_, reduced) / dot(ones_, ones_);
   double variance = 0;
   for (size_t k = 0; k < n; ++k) {
@@ -282,9 +296,9 @@ void GaussianProcess::predict(const std::vector<double>& values, Prediction& out
     variance += square(reduced[k]) / static_cast<double>(n);
   }
   out.mean.assign(candidates, static_cast<float>(mean));
-  for (size_t k = 0; k < n; ++k) {
-    subtract(static_cast<float>(-reduced[k]), reduced_[k].data(), out.mean.data(), candidates);
-  }
+  std::vector<float> f;
+  for (size_t k = 0; k < n; ++k) f.push_back(static_cast<float>(-reduced[k]));
+  subtract(f, reduced_, out.mean);
   out.deviation.resize(candidates);
   const float scale = static_cast<float>(variance);
   for (size_t c = 0; c < candidates; ++c) out.deviation[c] = std::sqrt(scale * std::max(1 - explained_[c], 1e-6f));

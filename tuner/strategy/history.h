@@ -30,6 +30,10 @@ class History {
       if (!taken_[point] && rank-- == 0) return point;
   }
 
+  /// Of a round that is chosen by the results: no result of the round teaches its other points, so rounds are short.
+  size_t longest_round() const { return points_.size() < kFirst ? kFirst - points_.size() : kRound; }
+  static constexpr size_t kFirst = 6;  ///< points before results have a say
+
   /// A failed point has the time of the slowest one told so far.
   void tell(size_t point, const TrialResult& result) {
     take(point);
@@ -47,6 +51,8 @@ class History {
   std::optional<size_t> best() const { return best_; }  ///< its place in points()
 
  private:
+  static constexpr size_t kRound = 4;
+
   std::vector<bool> taken_;
   size_t number_taken_ = 0;
   std::vector<size_t> points_;

@@ -18,15 +18,20 @@ class Portfolio final : public Strategy {
 
   std::vector<size_t> ask(size_t n) override {
     std::vector<size_t> out;
+    n = std::min(n, history_.longest_round());
     while (out.size() < n) {
-      const size_t turn = turns_++;
-      Strategy& member = *members_[turn < kSettled || turn % kOthers != 0 ? 0 : 1 + turn / kOthers % 2];
-      const std::vector<size_t> points = member.ask(1);
+      const size_t member = member_at(turns_);
+      size_t turns = 1;
+      while (out.size() + turns < n && member_at(turns_ + turns) == member) ++turns;
+      const std::vector<size_t> points = members_[member]->ask(turns);
+      turns_ += turns;
       if (points.empty()) break;
-      // Another member may have asked for the point in this round.
-      if (history_.taken(points[0])) continue;
-      history_.take(points[0]);
-      out.push_back(points[0]);
+      for (const size_t point : points) {
+        // Another member may have asked for the point in this round.
+        if (history_.taken(point)) continue;
+        history_.take(point);
+        out.push_back(point);
+      }
     }
     return out;
   }
@@ -38,6 +43,7 @@ class Portfolio final : public Strategy {
 
  private:
   static constexpr size_t kSettled = 20, kOthers = 16;
+  static size_t member_at(size_t turn) { return turn < kSettled || turn % kOthers != 0 ? 0 : 1 + turn / kOthers % 2; }
 
   History history_;
   std::array<std::unique_ptr<Strategy>, 3> members_;

@@ -13,7 +13,6 @@
 namespace roofgen {
 namespace {
 
-constexpr size_t kFirst = 6;          ///< points before the process has a say
 constexpr size_t kCandidates = 640;   ///< points whose improvement is computed at each step
 constexpr size_t kBred = 5;           ///< neighbours of the point picked that become candidates
 constexpr size_t kFitted = 64;        ///< observations by which lengths are chosen
@@ -60,6 +59,7 @@ class Surrogate final : public Strategy {
   std::vector<size_t> ask(size_t n) override {
     std::vector<size_t> out;
     std::vector<double> assumed;
+    n = std::min(n, history_.longest_round());
     while (out.size() < n && history_.left() > 0) {
       const size_t point = trained() ? pick(assumed) : first_point();
       history_.take(point);
@@ -86,11 +86,11 @@ class Surrogate final : public Strategy {
   }
 
  private:
-  bool trained() const { return history_.points().size() >= kFirst && history_.best(); }
+  bool trained() const { return history_.points().size() >= History::kFirst && history_.best(); }
 
   /// Turn by turn the best prediction and a random point.
   size_t first_point() {
-    if (++firsts_ % 2 == 0) {
+    if (firsts_++ % 2 == 0) {
       while (next_by_prior_ < by_prior_.size() && history_.taken(by_prior_[next_by_prior_])) ++next_by_prior_;
       if (next_by_prior_ < by_prior_.size()) return by_prior_[next_by_prior_];
     }

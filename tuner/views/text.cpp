@@ -245,9 +245,14 @@ std::string explain_text(const TuneReport& r) {
     out += fmt::format("  {} ({})\n", stage, r.rejected.count(stage) ? r.rejected.at(stage) : 0);
     std::vector<const std::vector<const Rejected*>*> sorted;
     for (const auto& [rule, cases] : rules) sorted.push_back(&cases);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->size() > b->size(); });
+    const auto points = [](const std::vector<const Rejected*>* cases) {
+      uint64_t sum = 0;
+      for (const Rejected* x : *cases) sum += x->points;
+      return sum;
+    };
+    std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return points(a) > points(b); });
     for (const auto* cases : sorted)
-      out += fmt::format("    {:>5} x  {}\n             {}\n", cases->size(), cases->front()->reason,
+      out += fmt::format("    {:>5} x  {}\n             {}\n", points(cases), cases->front()->reason,
                          to_string(cases->front()->schedule));
   }
   return out;
