@@ -23,9 +23,19 @@ struct StoreKey {
 /// A launch as part of a key.
 std::string launch_text(const Launch& launch);
 
+/// The evaluations that a run remembers. Thread-safe.
+class Evaluations {
+ public:
+  virtual ~Evaluations() = default;
+  /// The last payload of this key.
+  virtual std::optional<std::string> lookup(const StoreKey& key) = 0;
+  /// After the return, the row survives any end of the process.
+  virtual void put(const StoreKey& key, const std::string& payload) = 0;
+};
+
 /// A database file shared by any number of threads and processes. Its failures fail no run: after a failed write
 /// nothing more is written, and a row that cannot be read counts as absent.
-class Store {
+class Store : public Evaluations {
  public:
   /// Opens or makes `path`, with its directories. A file of another schema version is left alone and a
   /// sibling `<stem>.v<version><extension>` used. `warn` gets at most one line, about a later
@@ -33,12 +43,10 @@ class Store {
   static Result<Store> open(const std::string& path, std::function<void(const std::string&)> warn = {});
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  ~Store();
+  ~Store() override;
 
-  /// The last payload of this key.
-  std::optional<std::string> lookup(const StoreKey& key);
-  /// After the return, the row survives any end of the process.
-  void put(const StoreKey& key, const std::string& payload);
+  std::optional<std::string> lookup(const StoreKey& key) override;
+  void put(const StoreKey& key, const std::string& payload) override;
 
  private:
   class Database;
