@@ -10,7 +10,7 @@
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/search/kernel_timer.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/strategy/strategy.h"
 #include "tuner/tune.h"
 

@@ -14,7 +14,7 @@
 #include "runtime/executor.h"
 #include "runtime/measure/measure.h"
 #include "tuner/report.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {

@@ -26,6 +26,7 @@ std::string error_of(const std::string& text) {
 /// Evaluations in memory.
 struct Memory : Evaluations {
   std::map<std::string, std::string>& rows;
+  std::vector<StoredTrial> trials;
   explicit Memory(std::map<std::string, std::string>& all) : rows(all) {}
   static std::string name(const StoreKey& k) { return k.binary + "|" + k.slice + "|" + k.simulator + "|" + k.device; }
   std::optional<std::string> lookup(const StoreKey& key) override {
@@ -33,6 +34,7 @@ struct Memory : Evaluations {
     return row == rows.end() ? std::nullopt : std::optional(row->second);
   }
   void put(const StoreKey& key, const std::string& payload) override { rows[name(key)] = payload; }
+  void note(const StoredTrial& trial) override { trials.push_back(trial); }
 };
 
 /// A rank whose questions a desk in the same process answers.
@@ -132,6 +134,21 @@ TEST(Suite, RanksShareTheStoreOfTheDesk) {
   EXPECT_EQ(store->lookup(absent), std::nullopt);
   EXPECT_EQ(rows.size(), 1u);
   EXPECT_EQ(desk.store()->lookup(key), store->lookup(key));
+}
+
+TEST(Suite, ATrialArrivesAsItWasSent) {
+  std::map<std::string, std::string> rows;
+  Memory* memory = nullptr;
+  LocalDesk desk(
+      {}, [&] { return std::unique_ptr<Evaluations>(memory = new Memory(rows)); }, [] { return false; });
+  DirectRanks ranks(desk);
+  StoredTrial sent;
+  sent.op = "gemm", sent.problem = "gemm 'a'", sent.device = "h", sent.variant = "v", sent.stage = "s";
+  sent.params = "{}", sent.binary = "b", sent.executor = "e", sent.origin = "model", sent.time_model = "event";
+  sent.outcome = "verify", sent.reason = "wrong", sent.compiler = "c", sent.seconds = 1.0 / 3;
+  remote_desk(ranks)->store()->note(sent);
+  ASSERT_EQ(memory->trials.size(), 1u);
+  EXPECT_EQ(memory->trials[0], sent);
 }
 
 TEST(Suite, WithoutAStoreNoRankHasOne) {

@@ -10,11 +10,14 @@
 
 #include "generator/ops/op.h"
 #include "tuner/code_time.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/timing/launch_time.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {
+
+/// A launch as part of a key of the store.
+std::string launch_text(const Launch& launch);
 
 /// A kernel and one launch of it.
 struct KernelLaunch {

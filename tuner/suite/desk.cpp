@@ -1,6 +1,7 @@
 #include "tuner/suite/desk.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/json.h"
 
@@ -13,6 +14,30 @@ Json words_of(const StoreKey& key) { return Json::array({key.binary, key.slice, 
 
 StoreKey key_of(const Json& words) { return {words.at(0), words.at(1), words.at(2), words.at(3)}; }
 
+/// The members of a trial that are texts; the store itself sets release and creation.
+constexpr std::array kTexts = {&StoredTrial::source, &StoredTrial::op,         &StoredTrial::problem,
+                               &StoredTrial::device, &StoredTrial::variant,    &StoredTrial::stage,
+                               &StoredTrial::params, &StoredTrial::binary,     &StoredTrial::executor,
+                               &StoredTrial::origin, &StoredTrial::time_model, &StoredTrial::outcome,
+                               &StoredTrial::reason, &StoredTrial::compiler};
+
+Json words_of(const StoredTrial& trial) {
+  Json out = Json::array();
+  for (const auto text : kTexts) out.push_back(trial.*text);
+  out.push_back(trial.seconds);
+  out.push_back(trial.floor_seconds);
+  return out;
+}
+
+StoredTrial trial_of(const Json& words) {
+  StoredTrial out;
+  size_t i = 0;
+  for (const auto text : kTexts) out.*text = words.at(i++);
+  words.at(i++).get_to(out.seconds);
+  words.at(i).get_to(out.floor_seconds);
+  return out;
+}
+
 class RemoteStore : public Evaluations {
  public:
   explicit RemoteStore(Ranks& ranks) : ranks_(ranks) {}
@@ -24,6 +49,7 @@ class RemoteStore : public Evaluations {
   void put(const StoreKey& key, const std::string& payload) override {
     ranks_.ask(json_line(Json{{"put", words_of(key)}, {"payload", payload}}));
   }
+  void note(const StoredTrial& trial) override { ranks_.ask(json_line(Json{{"note", words_of(trial)}})); }
 
  private:
   Ranks& ranks_;
@@ -81,6 +107,8 @@ std::string LocalDesk::answer(const std::string& question) {
     if (auto payload = store_->lookup(key_of(asked["lookup"]))) out = std::move(*payload);
   } else if (asked.contains("put")) {
     store_->put(key_of(asked["put"]), asked["payload"].get<std::string>());
+  } else if (asked.contains("note")) {
+    store_->note(trial_of(asked["note"]));
   } else {
     finish(asked.at("finish"), asked.at("result"));
   }

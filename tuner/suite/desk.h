@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/suite/ranks.h"
 #include "tuner/suite/suite.h"
 

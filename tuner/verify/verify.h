@@ -17,7 +17,7 @@
 #include "roofline/device.h"
 #include "runtime/executor.h"
 #include "runtime/sim/prerequisites.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/verify/inputs.h"
 
 namespace roofgen {
