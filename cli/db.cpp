@@ -19,8 +19,6 @@
 namespace roofgen::cli {
 namespace {
 
-constexpr size_t kMostFile = size_t{64} << 20;
-
 struct DbFlags {
   std::string action;
   std::vector<std::string> files;
@@ -179,19 +177,17 @@ Result<Exit> import_files(Store& store, const DbFlags& flags) {
   ROOFGEN_CHECK(need_files(flags));
   // All files are read before the first row is written.
   std::vector<StoredTrial> all;
-  size_t points = 0;
   for (const std::string& file : flags.files) {
-    ROOFGEN_TRY(std::string bytes, read_input(file, kMostFile));
+    ROOFGEN_TRY(std::string bytes, read_input(file));
     ROOFGEN_TRY(const std::vector<Recording> recordings, read_recordings(std::move(bytes), file));
     for (const Recording& r : recordings)
       for (StoredTrial& t : trials_of(r)) all.push_back(std::move(t));
-    points = all.size();
   }
   ROOFGEN_TRY(const int64_t added, store.add(all));
   if (flags.json)
-    print({{"schema", "roofgen.db-import.1"}, {"points", points}, {"added", added}});
+    print({{"schema", "roofgen.db-import.1"}, {"points", all.size()}, {"added", added}});
   else
-    fmt::print("{} points read, {} of them new\n", points, added);
+    fmt::print("{} points read, {} of them new\n", all.size(), added);
   return Exit::kOk;
 }
 

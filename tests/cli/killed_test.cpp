@@ -72,7 +72,8 @@ TEST(Killed, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
   const Outcome first = home.run(job);
   ASSERT_EQ(first.exit, 0) << first.err;
   std::map<std::string, int> outcomes;
-  for (const Json& t : Json::parse(home.run("db show rmsnorm --json").out)["trials"]) {
+  const Json shown = Json::parse(home.run("db show rmsnorm --json").out);
+  for (const Json& t : shown["trials"]) {
     const std::string outcome = t["outcome"];
     ++outcomes[outcome];
     const int rows_each = t["params"]["rows_each"];

@@ -53,9 +53,10 @@ Result<Exported> recording_of(const std::vector<StoredTrial>& trials, const std:
     if (const std::string space = space_text(t); spaces.empty() || spaces.back() != space) spaces.push_back(space);
   if (spaces.empty()) return Error{Exit::kUsage, "no trial in the store fits"};
   if (spaces.size() > 1) {
-    Error error{Exit::kUsage, fmt::format("trials of {} spaces fit; one was expected (--problem, --op, --device, "
-                                          "--variant, --stage, --source):",
-                                          spaces.size())};
+    Error error{Exit::kUsage,
+                fmt::format("trials of {} spaces fit; one was expected (a part of the problem's text, --op, --device, "
+                            "--variant, --stage, --source):",
+                            spaces.size())};
     for (const std::string& s : spaces) error.notes.push_back("  " + s);
     return error;
   }

@@ -130,7 +130,7 @@ class Store::Rows {
                                                                               {"variant", &filter.variant},
                                                                               {"stage", &filter.stage},
                                                                               {"origin", &filter.origin}}};
-    std::string where = "instr(problem, ?1) > 0";
+    std::string where = "instr(op || ' ' || problem, ?1) > 0";
     for (size_t i = 0; i < exact.size(); ++i)
       if (!exact[i].second->empty()) where += fmt::format(" AND {} = ?{}", exact[i].first, i + 2);
     Statement select(database_, fmt::format("SELECT {} FROM trial WHERE {} ORDER BY source = '{}' DESC, source, op, "

@@ -47,7 +47,7 @@ struct StoredTrial {
 /// Empty members and absent ones exclude nothing.
 struct TrialFilter {
   std::string source, op, device, variant, stage, origin;
-  std::string problem;  ///< a part of its text
+  std::string problem;  ///< a part of the text "<op> <problem>"
 };
 
 /// Rows by their table.
