@@ -127,14 +127,13 @@ TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
 TEST_F(SuiteCli, ARankThatDiesLosesNothingThatWasFinished) {
   if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
   home.write("suite.json", suite_of(6));
-  home.write(
-      "kill.sh",
-      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
-      "mpirun --oversubscribe --bind-to none -n 3 sh -c '" ROOFGEN_PROGRAM
-      " tune --suite suite.json --json & echo $! >pid.$OMPI_COMM_WORLD_RANK; wait $!' &\n"
-      "for i in $(seq 600); do\n"
-      "  [ -s data/evaluations.sqlite-wal ] && [ $(stat -c %s data/evaluations.sqlite-wal) -gt 40000 ] && break\n"
-      "  sleep 0.05\ndone\nkill -KILL $(cat pid.1)\nwait\n");
+  home.write("kill.sh",
+             "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+             "mpirun --oversubscribe --bind-to none -n 3 sh -c '" ROOFGEN_PROGRAM
+             " tune --suite suite.json --json & echo $! >pid.$OMPI_COMM_WORLD_RANK; wait $!' &\n"
+             "for i in $(seq 600); do\n"
+             "  grep -qsa rows_checked data/evaluations.sqlite-wal && break\n  sleep 0.05\ndone\nkill -KILL $(cat "
+             "pid.1)\nwait\n");
   const std::string command = "cd '" + home.dir().string() +
                               "' && HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data sh kill.sh "
                               ">killed.txt 2>&1 </dev/null";
