@@ -2,6 +2,7 @@
 // spaces and devices; sizes and nesting are limited because the files may be a stranger's.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,33 @@ class JsonFile {
 
  private:
   Json root_;
+  Source source_;
+};
+
+/// A document that is too long for one value: an object whose members have very many items. The items are read one at a
+/// time; time and memory grow with the text alone.
+class JsonStream {
+ public:
+  struct Item {
+    std::string member;  ///< of the document
+    std::string key;     ///< of the item in that member; empty in a list, and for a member that is one value
+    bool in_list = false;
+    Json value;
+    size_t at = 0;  ///< where the value begins, of one without items where its name begins
+  };
+
+  /// `line` is that of the text's first character.
+  JsonStream(std::string text, std::string file, int line = 1) : source_{std::move(text), {std::move(file), line, 1}} {}
+  /// Calls `take` with each item in the order of the text. An Error where the text is not valid JSON, no object, or
+  /// nested too deep; also what `take` throws. Items before the fault were taken then.
+  Result<void> read(const std::function<void(const Item&)>& take) const;
+  /// An error at `part` of the item's value; with `member`, at the name of that member of it.
+  Error fault(const Item& item, const Json& part, std::string message, std::string_view member = "") const;
+  /// The same at the beginning of the text.
+  Error fault(std::string message) const;
+  const std::string& text() const { return source_.text; }
+
+ private:
   Source source_;
 };
 

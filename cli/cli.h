@@ -49,6 +49,7 @@ Run declare_lint(FlagSet app);
 Run declare_devices(FlagSet app);
 Run declare_roofline(FlagSet app);
 Run declare_replay(FlagSet app);
+Run declare_db(FlagSet app);
 Run declare_report(FlagSet app);
 Run declare_model(FlagSet app);
 Run declare_doctor(FlagSet app);

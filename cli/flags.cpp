@@ -105,6 +105,14 @@ Flag FlagSet::add_switch(const std::string& name, std::function<void()> on, cons
   return Flag(app_->add_flag_callback(name, on, help));
 }
 Flag FlagSet::find(const std::string& name) const { return Flag(app_->get_option(name)); }
+bool FlagSet::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
+std::vector<std::pair<std::string, std::vector<std::string>>> FlagSet::given() const {
+  std::vector<std::pair<std::string, std::vector<std::string>>> out;
+  for (const CLI::Option* o : app_->get_options())
+    if (o->count() > 0 && !o->get_lnames().empty())
+      out.emplace_back(o->get_name(), o->get_items_expected_max() > 0 ? o->results() : std::vector<std::string>{});
+  return out;
+}
 void FlagSet::footer(const std::string& text) const { app_->footer(text); }
 void FlagSet::keep_rest() const { app_->allow_extras(); }
 std::vector<std::string> FlagSet::rest() const { return app_->remaining(); }

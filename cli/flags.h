@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "roofgen/result.h"
@@ -57,6 +58,9 @@ class FlagSet {
   Flag add_switch(const std::string& name, bool& on, const std::string& help) const;
   Flag add_switch(const std::string& name, std::function<void()> on, const std::string& help) const;
   Flag find(const std::string& name) const;
+  bool has(const std::string& name) const;
+  /// Every flag of the command line with its values; a switch has none.
+  std::vector<std::pair<std::string, std::vector<std::string>>> given() const;
   void footer(const std::string& text) const;
   /// Arguments that no flag takes are kept instead of refused.
   void keep_rest() const;

@@ -36,6 +36,7 @@ const std::vector<Subcommand>& subcommands() {
       {"roofline", "all ceilings of a device, with operators placed on them", declare_roofline},
       {"replay", "replay searches on recorded tuning spaces, to compare strategies without compiler and GPU",
        declare_replay},
+      {"db", "look into the store of evaluations; exchange it with other tools and other stores", declare_db},
       {"report", "print a saved result again, as text or page", declare_report},
       {"doctor", "list the components found: NVRTC, driver, GPU, directories", declare_doctor},
   };

@@ -139,6 +139,14 @@ void RunFlags::declare(FlagSet app) {
   app.add_switch("--no-store", no_store, "neither read nor write the evaluation store").group("Search");
 }
 
+std::unique_ptr<Evaluations> open_store() {
+  if (data_home().empty()) return nullptr;
+  auto store = Store::open(data_home() + "/evaluations.sqlite", warn);
+  if (store) return std::make_unique<Store>(std::move(*store));
+  warn(store.error().message + "; going on without remembering");
+  return nullptr;
+}
+
 void hurry(Protocol& protocol) {
   protocol.rest_s = 0;
   protocol.warmup_s = 0;
@@ -211,13 +219,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
     warn(why + "; going on with the simulator alone");
     bench.gpu.reset();
   }
-  if (!run.no_store && !data_home().empty()) {
-    auto store = Store::open(data_home() + "/evaluations.sqlite", warn);
-    if (store)
-      bench.store = std::make_unique<Store>(std::move(*store));
-    else
-      warn(store.error().message + "; going on without remembering");
-  }
+  if (!run.no_store) bench.store = run.open_store ? run.open_store() : open_store();
   // The device moves with the workbench: the timer copies it.
   bench.timer = std::make_unique<KernelTimer>(bench.device, bench.store.get());
   return bench;

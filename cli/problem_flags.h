@@ -1,6 +1,7 @@
 // The flags that describe a problem and where it is tuned; shared by tune, generate and emit.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "cli/cli.h"
@@ -9,7 +10,7 @@
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/search/kernel_timer.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/strategy/strategy.h"
 #include "tuner/tune.h"
 
@@ -40,7 +41,8 @@ struct RunFlags {
   uint64_t evals = 0, seed = 0;
   double time_limit_s = 0;
   int jobs = 0;
-  std::vector<Flag> gpu_flags;  ///< --gpu first; those that need a GPU
+  std::vector<Flag> gpu_flags;                               ///< --gpu first; those that need a GPU
+  std::function<std::unique_ptr<Evaluations>()> open_store;  ///< instead of the store of this machine
   void declare(FlagSet app);
 };
 
@@ -53,13 +55,15 @@ struct Workbench {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<GpuExecutor> gpu;  ///< in a worker process, when a GPU is there
-  std::unique_ptr<Store> store;
+  std::unique_ptr<Evaluations> store;
   std::unique_ptr<KernelTimer> timer;  ///< when no GPU is there
   bool simulated_driver() const { return gpu && gpu->origin() != Origin::kMeasured; }
   TuneResources resources() const {
     return {*files, device, *compiler, *executor, gpu.get(), store.get(), timer.get()};
   }
 };
+/// The store of this machine. Null if there is none, with a warning where it cannot be used.
+std::unique_ptr<Evaluations> open_store();
 /// Without rests and warm-up: a simulated driver has no clock that moves.
 void hurry(Protocol& protocol);
 inline constexpr const char* kDefaultDevice = "h200-sxm";

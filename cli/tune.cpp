@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "cli/problem_flags.h"
+#include "cli/suite.h"
 #include "profile/profile.h"
 #include "tuner/evidence/counters.h"
 #include "tuner/evidence/sanitizer.h"
@@ -18,6 +19,7 @@ namespace {
 struct TuneFlags {
   ProblemFlags problem;
   RunFlags run;
+  SuiteFlags suite;
   bool json = false, explain = false, counters = false, sanitize = false;
   std::string html;
   double min_score = 0, sm_clock = 0;
@@ -187,8 +189,14 @@ Run declare_tune(FlagSet app) {
   app.add_switch("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
       .group("Measurement");
   app.add_switch("--sanitize", flags->sanitize, "run the winner under compute-sanitizer").group("Measurement");
+  flags->suite.declare(app);
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags, app](const Session& session) -> Result<Exit> {
+    if (!flags->suite.file.empty())
+      return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
+    if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
+    return run(session, *flags);
+  };
 }
 
 }  // namespace roofgen::cli

@@ -133,6 +133,7 @@ Result<TuneResult> tune(const TuneContext& context, const Problem& problem, cons
   ROOFGEN_TRY(const Trials trials, run_trials(run, plan, runner));
   ROOFGEN_TRY(const Timings timings, context.gpu ? time_on_gpu(run, plan, trials, runner)
                                                  : Result<Timings>(time_by_model(run, plan, trials, runner)));
+  note_times(run, plan, timings);
   Settled settled = settle(run, plan, timings);
   FusionVerdict verdict = fusion_verdict(context.device, settled.variants, plan.untried,
                                          context.gpu ? &timings.pairs : nullptr, timings.origin);

@@ -14,7 +14,7 @@
 #include "runtime/executor.h"
 #include "runtime/measure/measure.h"
 #include "tuner/report.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {
@@ -50,7 +50,7 @@ struct TuneResources {
   Compiler& compiler;
   Executor& executor;          ///< the simulator: checks and counts
   GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
-  Store* store = nullptr;      ///< nullptr: nothing is stored
+  Evaluations* store = nullptr;      ///< nullptr: nothing is stored
   /// Times from machine code: without a GPU they decide, with one they order the measurements. nullptr: none.
   KernelTimer* timer = nullptr;
 };

@@ -49,8 +49,8 @@ class Home {
         "cd '" + dir_.string() +
         "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; " ROOFGEN_PROGRAM " " +
         arguments + " >out.txt 2>err.txt </dev/null & pid=$!; cd '" + dir_.string() +
-        "'; for i in $(seq 1200); do if [ -s data/evaluations.sqlite-wal ] && "
-        "[ $(stat -c %s data/evaluations.sqlite-wal) -gt 20000 ]; then break; fi; sleep 0.05; done; kill -" +
+        "'; for i in $(seq 1200); do if grep -qsa rows_checked data/evaluations.sqlite-wal; then break; fi; "
+        "sleep 0.05; done; kill -" +
         signal + " $pid; wait $pid";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};

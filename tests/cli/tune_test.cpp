@@ -2,6 +2,7 @@
 
 #include <regex>
 
+#include "tests/cli/killed.h"
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
 
@@ -22,10 +23,6 @@ class TuneCli : public ::testing::Test {
 Json parse(const Outcome& o) {
   EXPECT_EQ(o.exit, 0) << o.err;
   return Json::parse(o.out, nullptr, false);
-}
-
-std::string without_fresh(std::string text) {
-  return std::regex_replace(text, std::regex("\"fresh\": \\{[^}]*\\}"), "");
 }
 
 }  // namespace

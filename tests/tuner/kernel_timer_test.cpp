@@ -24,7 +24,7 @@ class KernelTimes : public ::testing::Test {
 
   /// `timer`: nullptr: the closed form alone.
   Result<TuneResult> search(const std::string& op_name, std::map<std::string, int64_t> dims, KernelTimer* timer,
-                            Store* store = nullptr, std::map<std::string, std::string> texts = {}) {
+                            Evaluations* store = nullptr, std::map<std::string, std::string> texts = {}) {
     CompileOptions compile;
     compile.arch = device.arch;
     compile.jobs = 2;

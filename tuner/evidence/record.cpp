@@ -3,20 +3,12 @@
 #include <algorithm>
 
 #include "generator/problem_json.h"
+#include "tuner/recording/recording.h"
 #include "tuner/views/json.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
 namespace {
-
-/// T4's reason why a point is invalid. It has none for our own rejections (spill, no feeder): "constraints" is nearest.
-const char* invalidity(const std::string& stage) {
-  if (stage == "compile") return "compile";
-  if (stage == "verify") return "correctness";
-  if (stage == "gpu timeout") return "timeout";
-  if (stage == "gpu fault" || stage == "gpu memory" || stage == "run" || stage == "gpu") return "runtime";
-  return "constraints";
-}
 
 Json times(const TimedPoint* point, const std::vector<double>& runtimes_ns) {
   Json ms = Json::array();
@@ -88,7 +80,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
          {"configuration", params_json(r.schedule)},
          {"objectives", {"time"}},
          {"times", times(nullptr, {})},
-         {"invalidity", invalidity(r.stage)},
+         {"invalidity", t4_invalidity(r.stage)},
          {"correctness", 0},
          {"measurements", {{{"name", "time"}, {"value", r.stage + ": " + r.reason}, {"unit", ""}}}}});
     if (const auto known = predicted.find(to_string(r.schedule)); known != predicted.end())

@@ -19,10 +19,11 @@ struct RecordedSpace {
   double best = 0;  ///< seconds of the fastest point
 };
 
-/// Reads a Kernel Tuner cachefile (also one whose end is missing, as a killed run leaves it), a T4 1.0.0 result file or
-/// the JSON output of KTT, each plain or packed by gzip. Times: milliseconds, as T4's metadata say, microseconds. A
-/// point that occurs twice counts once, with its last result. Exit::kUsage, with line and column, for any other text
-/// and for files without a timed point.
+struct Recording;
+
+/// Exit::kUsage for a recording without a timed point, or whose points do not differ.
+Result<RecordedSpace> recorded_space(const Recording& recording);
+/// Reads a file in a format of tuner/recording; of wisdom the recording with the most points.
 Result<RecordedSpace> read_recorded(std::string bytes, const std::string& file);
 
 }  // namespace roofgen

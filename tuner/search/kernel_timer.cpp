@@ -64,7 +64,7 @@ timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const 
   };
 }
 
-KernelTimer::KernelTimer(const Device& device, Store* store) : device_(device), store_(store) {
+KernelTimer::KernelTimer(const Device& device, Evaluations* store) : device_(device), store_(store) {
   Result<timing::Machine> machine = timing::machine_of(device);
   if (!machine)
     unavailable_ = machine.error().message;

@@ -10,11 +10,14 @@
 
 #include "generator/ops/op.h"
 #include "tuner/code_time.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/timing/launch_time.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {
+
+/// A launch as part of a key of the store.
+std::string launch_text(const Launch& launch);
 
 /// A kernel and one launch of it.
 struct KernelLaunch {
@@ -35,7 +38,7 @@ timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const 
 class KernelTimer {
  public:
   /// `store`: may be null.
-  KernelTimer(const Device& device, Store* store);
+  KernelTimer(const Device& device, Evaluations* store);
   /// Why no kernel has a time: no disassembler, or the device lacks a number. Empty: kernels have times.
   const std::string& unavailable() const { return unavailable_; }
   /// The stored time.
@@ -54,7 +57,7 @@ class KernelTimer {
   static Result<sass::TakenShare> shares_of(const KernelLaunch& kernel, const sass::Code& code);
 
   Device device_;
-  Store* store_;
+  Evaluations* store_;
   std::string unavailable_;
   timing::Machine machine_;
   std::string device_key_;

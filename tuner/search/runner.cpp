@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tuner/search/kernel_timer.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {
@@ -118,6 +119,13 @@ void Runner::lose_gpu(const Error& error) {
 
 // ---- The store ---------------------------------------------------------------------------------
 
+std::string executor_text(const SearchRun& run, Place where) {
+  std::string out = fmt::format("{} evaluation {}", where == Place::kGpu ? "cuda" : run.context.executor.info().name,
+                                kEvaluationVersion);
+  if (where != Place::kSimulator) out += fmt::format(" and {} {} {}", run.gpu.name, run.gpu.uuid, run.gpu.driver);
+  return out;
+}
+
 /// An evaluation depends on the binary, on what is run and checked and where, and on the few numbers of the device that
 /// shape the L2 model; not on its bandwidths or clocks.
 StoreKey Runner::key_of(const Task& task, Place where) const {
@@ -129,11 +137,7 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
                                   verifier(*c.variant, executor, nullptr)->plan().key());
   slice += launch_text(task.launch) + " output=" + c.stage().output;
   for (const Buffer& b : plan_.temporaries.at(c.variant)) slice += fmt::format(" {}={}", b.name, b.bytes);
-  std::string simulator = where == Place::kGpu ? "cuda" : executor.info().name;
-  simulator += fmt::format(" evaluation {}", kEvaluationVersion);
-  if (where != Place::kSimulator)
-    simulator += fmt::format(" and {} {} {}", run_.gpu.name, run_.gpu.uuid, run_.gpu.driver);
-  return {c.binary.digest, slice, simulator,
+  return {c.binary.digest, slice, executor_text(run_, where),
           fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
 }
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/search/store.h"
 #include "tuner/search/trials.h"
+#include "tuner/store/store.h"
 
 namespace roofgen {
 
@@ -40,6 +40,9 @@ class VerifierSet {
   std::map<const Variant*, std::unique_ptr<Verifier>> verifiers_;
   std::map<const Variant*, std::vector<Candidate>> feeders_;  ///< in the order they were set
 };
+
+/// Executor and version of its rules, as in the keys of the store.
+std::string executor_text(const SearchRun& run, Place where);
 
 class Runner {
  public:

@@ -56,6 +56,9 @@ struct Timings {
 Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
 Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
 
+/// Notes the final times in the store: of the finalists by the better model, or measured.
+void note_times(const SearchRun& run, const SearchPlan& plan, const Timings& timings);
+
 // ---- Settling: from times to the variants of the report --------------------------------------------
 
 struct Settled {

@@ -102,9 +102,9 @@ class TrialRun {
   TrialResult result_of(const Task& task) const {
     if (task.rejected) return {.failed = true};
     const KernelReport report = kernel_report(run_, plan_, task, *task.evaluation, std::nullopt, task.code);
-    // Without counts, the time of the one launch that the GPU ran.
-    const bool counted = report.counted || !run_.context.gpu;
-    return {.seconds = counted ? report.seconds : 1e-9 * task.evaluation->measured_ns.value_or(0)};
+    const StoredTrial trial = stored_trial(run_, plan_, task, report);
+    if (run_.context.store) run_.context.store->note(trial);
+    return {.seconds = trial.seconds.value_or(0)};
   }
 
   // ---- One round -------------------------------------------------------------------------------
@@ -220,13 +220,14 @@ class TrialRun {
     });
   }
 
-  static void conclude(Task& task) {
+  void conclude(Task& task) const {
     const Evaluation& e = *task.evaluation;
     if (!e.verification.passed) reject(task, e.fault.empty() ? "verify" : e.fault, e.verification.failure);
   }
 
-  static bool reject(Task& task, std::string stage, std::string reason) {
+  bool reject(Task& task, std::string stage, std::string reason) const {
     task.rejected = Rejected{task.candidate.schedule, std::move(stage), std::move(reason)};
+    if (run_.context.store) run_.context.store->note(stored_trial(run_, plan_, task));
     return false;
   }
 

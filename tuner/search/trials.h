@@ -58,4 +58,9 @@ KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const T
                            const std::optional<Measurement>& measured = std::nullopt,
                            const std::optional<CodeTime>& code = std::nullopt);
 
+/// The candidate and its outcome in words, without a time.
+StoredTrial stored_trial(const SearchRun& run, const SearchPlan& plan, const Task& task);
+/// The same of a verified candidate with the time of its report, which may be that of one launch on the GPU.
+StoredTrial stored_trial(const SearchRun& run, const SearchPlan& plan, const Task& task, const KernelReport& report);
+
 }  // namespace roofgen

@@ -67,12 +67,12 @@ std::optional<Evaluation> from_payload(const std::string& text) {
   }
 }
 
-std::optional<Evaluation> recall(Store* store, const StoreKey& key) {
+std::optional<Evaluation> recall(Evaluations* store, const StoreKey& key) {
   const auto payload = store ? store->lookup(key) : std::nullopt;
   return payload ? from_payload(*payload) : std::nullopt;
 }
 
-void remember(Store* store, const StoreKey& key, const Evaluation& evaluation) {
+void remember(Evaluations* store, const StoreKey& key, const Evaluation& evaluation) {
   if (store) store->put(key, to_payload(evaluation));
 }
 

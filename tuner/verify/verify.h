@@ -17,7 +17,7 @@
 #include "roofline/device.h"
 #include "runtime/executor.h"
 #include "runtime/sim/prerequisites.h"
-#include "tuner/search/store.h"
+#include "tuner/store/store.h"
 #include "tuner/verify/inputs.h"
 
 namespace roofgen {
@@ -174,7 +174,7 @@ std::string to_payload(const Evaluation& evaluation);
 std::optional<Evaluation> from_payload(const std::string& text);
 
 /// The stored evaluation. nullopt without a store.
-std::optional<Evaluation> recall(Store* store, const StoreKey& key);
-void remember(Store* store, const StoreKey& key, const Evaluation& evaluation);
+std::optional<Evaluation> recall(Evaluations* store, const StoreKey& key);
+void remember(Evaluations* store, const StoreKey& key, const Evaluation& evaluation);
 
 }  // namespace roofgen

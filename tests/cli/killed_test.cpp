@@ -1,0 +1,97 @@
+// A tuning run that is killed, and two that run at once.
+#include "tests/cli/killed.h"
+
+#include <thread>
+
+namespace roofgen::test::killed_test {
+
+namespace {
+
+const char* const kJob = "tune rmsnorm --rows 64 --cols 256 --executor sim --evals 6 --json";
+
+}  // namespace
+
+TEST(Killed, NothingIsLostAndNothingRunsTwice) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  expect_to_survive(kJob, 8, 1);
+}
+
+// A row for each evaluation and each trial, and one result, whoever was first.
+TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  const Home alone, home;
+  const Outcome expected = alone.run(kJob);
+  ASSERT_EQ(expected.exit, 0) << expected.err;
+  const std::string command = "cd '" + home.dir().string() +
+                              "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; "
+                              "for i in 1 2; do " ROOFGEN_PROGRAM " " +
+                              kJob + " >out$i.txt 2>err$i.txt </dev/null & done; wait";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  for (const char* i : {"1", "2"}) {
+    EXPECT_EQ(without_fresh(home.read("out" + std::string(i) + ".txt")), without_fresh(expected.out))
+        << home.read("err" + std::string(i) + ".txt");
+    EXPECT_EQ(home.read("err" + std::string(i) + ".txt").find("store"), std::string::npos);
+  }
+  const auto rows = [](const Home& of) { return Json::parse(of.run("db list --json").out); };
+  EXPECT_EQ(rows(home), rows(alone));
+}
+
+TEST(Killed, ADamagedStoreIsRebuiltAndTheResultIsTheSame) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  const Home home;
+  const Outcome expected = home.run(kJob);
+  ASSERT_EQ(expected.exit, 0) << expected.err;
+  std::string bytes = home.read("data/evaluations.sqlite");
+  for (size_t i = bytes.size() / 2; i < bytes.size() / 2 + 6000 && i < bytes.size(); ++i) bytes[i] = '\x5a';
+  home.write("data/evaluations.sqlite", bytes);
+  const Outcome again = home.run(kJob);
+  EXPECT_EQ(without_fresh(again.out), without_fresh(expected.out));
+  EXPECT_NE(again.err.find("was damaged"), std::string::npos) << again.err;
+  EXPECT_EQ(home.read("data/evaluations.damaged-1.sqlite"), bytes);
+  const Outcome third = home.run(kJob);
+  EXPECT_EQ(without_fresh(third.out), without_fresh(expected.out));
+  EXPECT_EQ(third.err.find("was damaged"), std::string::npos) << third.err;
+}
+
+TEST(Killed, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  const Home home;
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/templates/rows/rows.cu.jinja");
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto plant = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+  };
+  plant("constexpr int kVec = {{ vec }};",
+        "constexpr int kVec = {{ vec }};\n{% if rows_each == 2 %}\n#error planted\n{% endif %}");
+  plant("= s_{{ name }};", "= {% if rows_each == 4 %}0.0f{% else %}s_{{ name }}{% endif %};");
+  home.write("planted/templates/rows/rows.cu.jinja", text);
+  const std::string job =
+      "tune rmsnorm --rows 64 --cols 1024 --variant fused --set vec=8 --set threads=128 --exhaustive --executor sim "
+      "--data-dir planted --json";
+  const Outcome first = home.run(job);
+  ASSERT_EQ(first.exit, 0) << first.err;
+  std::map<std::string, int> outcomes;
+  const Json shown = Json::parse(home.run("db show rmsnorm --json").out);
+  for (const Json& t : shown["trials"]) {
+    const std::string outcome = t["outcome"];
+    ++outcomes[outcome];
+    const int rows_each = t["params"]["rows_each"];
+    EXPECT_EQ(outcome, rows_each == 1 ? "verified" : rows_each == 2 ? "compile" : "verify");
+    EXPECT_EQ(t["op"], "rmsnorm");
+    EXPECT_EQ(t["source"], "roofgen");
+    EXPECT_EQ(t["compiler"].get<std::string>().find('/'), std::string::npos);
+    EXPECT_EQ(outcome == "verified", t["seconds"].is_number() && t["origin"] == "model");
+    EXPECT_EQ(outcome == "verified", !t.contains("reason"));
+  }
+  EXPECT_GT(outcomes["verified"], 0);
+  EXPECT_GT(outcomes["compile"], 0);
+  EXPECT_GT(outcomes["verify"], 0);
+  const Outcome again = home.run(job);
+  EXPECT_EQ(without_fresh(again.out), without_fresh(first.out));
+  const Json fresh = Json::parse(again.out)["fresh"];
+  EXPECT_EQ(fresh["compiled"], 0);
+  EXPECT_EQ(fresh["simulated"], 0);
+}
+
+}  // namespace roofgen::test::killed_test

@@ -1,0 +1,154 @@
+// roofgen tune --suite: by one process, by shards, and by MPI.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <regex>
+
+#include "tests/cli/program.h"
+
+namespace roofgen::test::suite_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Row kernels of different sizes: one or two evaluations each.
+std::string suite_of(size_t problems) {
+  Json suite{{"schema", "roofgen.suite.1"}, {"common", {{"evals", 2}, {"executor", "sim"}}}};
+  for (size_t i = 0; i < problems; ++i)
+    suite["problems"].push_back({{"op", i % 2 ? "rmsnorm" : "softmax"}, {"rows", 16}, {"cols", 128 + 64 * i}});
+  return suite.dump();
+}
+
+uint64_t rows_of(const Home& home) {
+  sqlite3* db = nullptr;
+  sqlite3_stmt* count = nullptr;
+  uint64_t rows = 0;
+  if (sqlite3_open((home.dir() / "data/evaluations.sqlite").c_str(), &db) == SQLITE_OK &&
+      sqlite3_prepare_v2(db, "SELECT count(*) FROM evaluation", -1, &count, nullptr) == SQLITE_OK &&
+      sqlite3_step(count) == SQLITE_ROW)
+    rows = static_cast<uint64_t>(sqlite3_column_int64(count, 0));
+  sqlite3_finalize(count);
+  sqlite3_close(db);
+  return rows;
+}
+
+std::string without_fresh(const std::string& text) {
+  return std::regex_replace(text, std::regex("\"fresh\": \\{[^}]*\\}"), "");
+}
+
+uint64_t evaluated(const Json& result) {
+  uint64_t sum = 0;
+  for (const Json& p : result["problems"]) sum += p["result"]["fresh"]["simulated"].get<uint64_t>();
+  return sum;
+}
+
+/// How ranks of one machine are started, as root too; empty: no mpirun or a program without MPI.
+std::string mpirun(int ranks) {
+  if (std::system("command -v mpirun >/dev/null") != 0 ||
+      !fs::exists(fs::path(ROOFGEN_PROGRAM).parent_path() / "libroofgen_mpi.so"))
+    return "";
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --bind-to none -n " +
+         std::to_string(ranks);
+}
+
+class SuiteCli : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  }
+  Home home;
+};
+
+}  // namespace
+
+TEST_F(SuiteCli, ShardsTogetherAreTheWhole) {
+  home.write("suite.json", suite_of(5));
+  const Outcome whole = home.run("tune --suite suite.json --json");
+  ASSERT_EQ(whole.exit, 0) << whole.err;
+  const Json result = Json::parse(whole.out);
+  ASSERT_EQ(result["problems"].size(), 5u);
+  EXPECT_GE(evaluated(result), 5u);
+  const uint64_t rows = rows_of(home);
+  Json parts = Json::array();
+  for (const char* shard : {"1/2", "2/2"}) {
+    const Outcome o = home.run(std::string("tune --suite suite.json --json --shard ") + shard);
+    ASSERT_EQ(o.exit, 0) << o.err;
+    const Json part = Json::parse(o.out);
+    EXPECT_EQ(evaluated(part), 0u) << "stored evaluations ran again";
+    for (const Json& p : part["problems"]) parts.push_back(p);
+  }
+  EXPECT_EQ(parts.size(), 5u);
+  EXPECT_EQ(rows_of(home), rows);
+  const std::string text = home.run("tune --suite suite.json").out;
+  EXPECT_THAT(text, HasSubstr("softmax --rows 16 --cols 128 --evals 2 --executor sim"));
+}
+
+TEST_F(SuiteCli, AProblemThatFailsDoesNotStopTheOthers) {
+  home.write("suite.json", R"({"schema": "roofgen.suite.1", "common": {"evals": 1, "executor": "sim"}, "problems": [
+    {"op": "softmax", "rows": 16, "cols": 128, "set": ["threads=7"]}, {"op": "softmax", "rows": 16, "cols": 128}]})");
+  const Outcome o = home.run("tune --suite suite.json --json");
+  EXPECT_EQ(o.exit, 1) << o.err;
+  const Json result = Json::parse(o.out);
+  EXPECT_THAT(result["problems"][0]["error"].get<std::string>(), HasSubstr("no legal point"));
+  EXPECT_FALSE(result["problems"][1].contains("error"));
+}
+
+TEST_F(SuiteCli, EveryProblemIsCheckedBeforeOneRuns) {
+  home.write("suite.json",
+             "{\"schema\": \"roofgen.suite.1\", \"problems\": [{\"op\": \"softmax\", \"rows\": 16, \"cols\": 128},\n"
+             "  {\"op\": \"softmax\", \"rows\": 16, \"colls\": 128}]}");
+  const Outcome o = home.run("tune --suite suite.json");
+  EXPECT_EQ(o.exit, 2);
+  EXPECT_THAT(o.err, HasSubstr("suite.json:2:3: error: unknown option --colls; did you mean --cols?"));
+  EXPECT_EQ(o.out, "");
+  EXPECT_EQ(home.run("tune softmax --suite suite.json").exit, 2);
+  EXPECT_EQ(home.run("tune --shard 1/2 softmax --rows 16 --cols 128").exit, 2);
+  EXPECT_EQ(home.run("tune").exit, 2);
+}
+
+// The same bytes, the same number of evaluations, each in the store of rank 0.
+TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
+  if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
+  home.write("suite.json", suite_of(6));
+  const Outcome alone = home.run("tune --suite suite.json --json");
+  ASSERT_EQ(alone.exit, 0) << alone.err;
+  for (const int ranks : {2, 4}) {
+    Home other;
+    other.write("suite.json", suite_of(6));
+    const Outcome shared = other.run("tune --suite suite.json --json", mpirun(ranks));
+    ASSERT_EQ(shared.exit, 0) << shared.err;
+    EXPECT_EQ(shared.out, alone.out);
+    EXPECT_EQ(rows_of(other), rows_of(home));
+  }
+}
+
+// A rank that dies ends the run. What was finished is in the store, and runs no second time.
+TEST_F(SuiteCli, ARankThatDiesLosesNothingThatWasFinished) {
+  if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
+  home.write("suite.json", suite_of(6));
+  home.write("kill.sh",
+             "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+             "mpirun --oversubscribe --bind-to none -n 3 sh -c '" ROOFGEN_PROGRAM
+             " tune --suite suite.json --json & echo $! >pid.$OMPI_COMM_WORLD_RANK; wait $!' &\n"
+             "for i in $(seq 600); do\n"
+             "  grep -qsa rows_checked data/evaluations.sqlite-wal && break\n  sleep 0.05\ndone\nkill -KILL $(cat "
+             "pid.1)\nwait\n");
+  const std::string command = "cd '" + home.dir().string() +
+                              "' && HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data sh kill.sh "
+                              ">killed.txt 2>&1 </dev/null";
+  std::system(command.c_str());
+  const uint64_t kept = rows_of(home);
+  EXPECT_GT(kept, 0u);
+  const Outcome again = home.run("tune --suite suite.json --json", mpirun(3));
+  ASSERT_EQ(again.exit, 0) << again.err;
+  const uint64_t all = rows_of(home);
+  Home unbroken;
+  unbroken.write("suite.json", suite_of(6));
+  const Outcome whole = unbroken.run("tune --suite suite.json --json");
+  EXPECT_EQ(without_fresh(again.out), without_fresh(whole.out));
+  EXPECT_EQ(all, rows_of(unbroken));
+  EXPECT_LT(evaluated(Json::parse(again.out)), evaluated(Json::parse(whole.out)));
+}
+
+}  // namespace roofgen::test::suite_test

@@ -1,0 +1,161 @@
+// Suites: their files, shards, and the desk from which ranks get problems.
+#include "tuner/suite/suite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "tuner/suite/desk.h"
+
+namespace roofgen::test::suite_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+Result<std::vector<SuiteProblem>> read(const std::string& text) { return read_suite(text, "s.json"); }
+
+std::string error_of(const std::string& text) {
+  const auto suite = read(text);
+  return suite ? "" : to_string(suite.error());
+}
+
+/// Evaluations in memory.
+struct Memory : Evaluations {
+  std::map<std::string, std::string>& rows;
+  std::vector<StoredTrial> trials;
+  explicit Memory(std::map<std::string, std::string>& all) : rows(all) {}
+  static std::string name(const StoreKey& k) { return k.binary + "|" + k.slice + "|" + k.simulator + "|" + k.device; }
+  std::optional<std::string> lookup(const StoreKey& key) override {
+    const auto row = rows.find(name(key));
+    return row == rows.end() ? std::nullopt : std::optional(row->second);
+  }
+  void put(const StoreKey& key, const std::string& payload) override { rows[name(key)] = payload; }
+  void note(const StoredTrial& trial) override { trials.push_back(trial); }
+};
+
+/// A rank whose questions a desk in the same process answers.
+struct DirectRanks : Ranks {
+  LocalDesk& desk;
+  explicit DirectRanks(LocalDesk& other) : desk(other) {}
+  int rank() const override { return 1; }
+  int size() const override { return 2; }
+  int node_rank() const override { return 1; }
+  int node_size() const override { return 2; }
+  std::string ask(const std::string& question) override { return desk.answer(question); }
+  void serve(const std::function<std::string(const std::string&)>&, const std::function<void()>&) override {}
+};
+
+}  // namespace
+
+TEST(Suite, MembersAreFlags) {
+  const auto suite = read(R"({"schema": "roofgen.suite.1", "common": {"evals": 4, "d": 64}, "problems": [
+    {"op": "attention", "L": 128, "causal": true, "lse": false, "variant": ["fused", "warpgroup"]},
+    {"op": "attention", "kv-lengths": [100, 8192], "d": 128, "scale": 0.5}]})");
+  ASSERT_TRUE(suite) << to_string(suite.error());
+  ASSERT_EQ(suite->size(), 2u);
+  EXPECT_THAT((*suite)[0].flags, ElementsAre(Pair("--L", ElementsAre("128")), Pair("--causal", ElementsAre()),
+                                             Pair("--variant", ElementsAre("fused", "warpgroup")),
+                                             Pair("--evals", ElementsAre("4")), Pair("--d", ElementsAre("64"))));
+  EXPECT_EQ(shell_words((*suite)[1].flags), "--kv-lengths 100,8192 --d 128 --scale 0.5 --evals 4");
+}
+
+TEST(Suite, WordsSurviveAShell) {
+  EXPECT_EQ(shell_words({{"--epilogue", {"gelu(acc + bias[n])"}}, {"--score", {"s'"}}, {"--name", {""}}}),
+            R"(--epilogue 'gelu(acc + bias[n])' --score 's'\''' --name '')");
+}
+
+TEST(Suite, ErrorsPointIntoTheFile) {
+  const std::string head = "{\"schema\": \"roofgen.suite.1\",\n \"problems\": [";
+  EXPECT_THAT(error_of(head + "{\"L\": 128}]}"), HasSubstr("s.json:2:15: error: a problem such as"));
+  EXPECT_THAT(error_of(head + "{\"op\": \"gemm\", \"M\": {}}]}"), HasSubstr("s.json:2:31: error: a value of a flag"));
+  EXPECT_THAT(error_of(head + "{\"op\": \"gemm\", \"--M\": 1}]}"), HasSubstr("without its hyphens"));
+  EXPECT_THAT(error_of(head + "{\"op\": \"gemm\", \"arg\": [1, \"x\"]}]}"),
+              HasSubstr("a list of strings or one of numbers"));
+  EXPECT_THAT(error_of(head + "]}"), HasSubstr("at least one problem"));
+  EXPECT_THAT(error_of(head), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error_of("{\"schema\": \"roofgen.suite.2\", \"problems\": []}"), HasSubstr("s.json:1:"));
+  EXPECT_THAT(error_of("{\"schema\": \"roofgen.suite.1\", \"problem\": []}"), HasSubstr("problem"));
+}
+
+TEST(Suite, ShardsAreAPartition) {
+  for (size_t count = 1; count < 9; ++count) {
+    std::vector<int> takers(50);
+    for (size_t i = 1; i <= count; ++i)
+      for (size_t p = 0; p < takers.size(); ++p) takers[p] += parse_shard(fmt::format("{}/{}", i, count))->has(p);
+    EXPECT_EQ(takers, std::vector<int>(50, 1)) << count;
+  }
+  for (const char* wrong : {"", "1", "0/2", "3/2", "1/0", "1/2/3", "a/b", "-1/2", "1/ 2"})
+    EXPECT_EQ(parse_shard(wrong).error().exit, Exit::kUsage) << wrong;
+}
+
+TEST(Suite, EachProblemIsGivenOutOnce) {
+  std::map<std::string, std::string> rows;
+  std::vector<size_t> problems(500);
+  for (size_t i = 0; i < problems.size(); ++i) problems[i] = 2 * i;
+  LocalDesk desk(
+      problems, [&] { return std::make_unique<Memory>(rows); }, [] { return false; });
+  DirectRanks ranks(desk);
+  const auto remote = remote_desk(ranks);
+  const auto work = [](SuiteDesk& at) {
+    while (const auto p = at.next()) at.finish(*p, std::to_string(*p));
+  };
+  std::thread other([&] { work(*remote); });
+  work(desk);
+  other.join();
+  const auto results = desk.results();
+  ASSERT_EQ(results.size(), problems.size());
+  for (const size_t p : problems) EXPECT_EQ(results.at(p), std::to_string(p));
+}
+
+TEST(Suite, AStoppedDeskGivesNothingOut) {
+  bool stopped = false;
+  LocalDesk desk(
+      {0, 1, 2}, [] { return nullptr; }, [&] { return stopped; });
+  DirectRanks ranks(desk);
+  EXPECT_EQ(remote_desk(ranks)->next(), 0u);
+  stopped = true;
+  EXPECT_EQ(remote_desk(ranks)->next(), std::nullopt);
+  EXPECT_EQ(desk.next(), std::nullopt);
+}
+
+TEST(Suite, RanksShareTheStoreOfTheDesk) {
+  std::map<std::string, std::string> rows;
+  LocalDesk desk(
+      {}, [&] { return std::make_unique<Memory>(rows); }, [] { return false; });
+  DirectRanks ranks(desk);
+  const auto store = remote_desk(ranks)->store();
+  const StoreKey key{"b", "a \"slice\"\n", "s", "d"}, absent{"b", "", "s", "d"};
+  store->put(key, "{\"a\": \"\\u00e4\"}");
+  EXPECT_EQ(store->lookup(key), "{\"a\": \"\\u00e4\"}");
+  EXPECT_EQ(store->lookup(absent), std::nullopt);
+  EXPECT_EQ(rows.size(), 1u);
+  EXPECT_EQ(desk.store()->lookup(key), store->lookup(key));
+}
+
+TEST(Suite, ATrialArrivesAsItWasSent) {
+  std::map<std::string, std::string> rows;
+  Memory* memory = nullptr;
+  LocalDesk desk(
+      {}, [&] { return std::unique_ptr<Evaluations>(memory = new Memory(rows)); }, [] { return false; });
+  DirectRanks ranks(desk);
+  StoredTrial sent;
+  sent.op = "gemm", sent.problem = "gemm 'a'", sent.device = "h", sent.variant = "v", sent.stage = "s";
+  sent.params = "{}", sent.binary = "b", sent.executor = "e", sent.origin = "model", sent.time_model = "event";
+  sent.outcome = "verify", sent.reason = "wrong", sent.compiler = "c", sent.seconds = 1.0 / 3;
+  remote_desk(ranks)->store()->note(sent);
+  ASSERT_EQ(memory->trials.size(), 1u);
+  EXPECT_EQ(memory->trials[0], sent);
+}
+
+TEST(Suite, WithoutAStoreNoRankHasOne) {
+  LocalDesk desk(
+      {}, [] { return nullptr; }, [] { return false; });
+  DirectRanks ranks(desk);
+  EXPECT_EQ(remote_desk(ranks)->store(), nullptr);
+}
+
+}  // namespace roofgen::test::suite_test

@@ -1,0 +1,60 @@
+// Where the ranks of a suite get their problems and leave their results and evaluations: the desk of rank 0. The other
+// ranks reach it by questions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/store/store.h"
+#include "tuner/suite/ranks.h"
+#include "tuner/suite/suite.h"
+
+namespace roofgen {
+
+/// What a worker needs of the desk. Thread-safe.
+class SuiteDesk {
+ public:
+  virtual ~SuiteDesk() = default;
+  /// The next problem that nobody has; none: all are given out, or the run is being stopped.
+  virtual std::optional<size_t> next() = 0;
+  /// `result`: one line of JSON.
+  virtual void finish(size_t problem, std::string result) = 0;
+  /// A store whose evaluations are those of rank 0; null if that has none.
+  virtual std::unique_ptr<Evaluations> store() = 0;
+};
+
+/// The desk itself, on rank 0 or without ranks.
+class LocalDesk : public SuiteDesk {
+ public:
+  /// `open`: opens the store. `stopped`: no further problem is given out.
+  LocalDesk(std::vector<size_t> problems, std::function<std::unique_ptr<Evaluations>()> open,
+            std::function<bool()> stopped);
+  std::optional<size_t> next() override;
+  void finish(size_t problem, std::string result) override;
+  std::unique_ptr<Evaluations> store() override { return open_(); }
+
+  /// The answer to a question of another rank.
+  std::string answer(const std::string& question);
+  /// By problem.
+  std::map<size_t, std::string> results() const;
+  size_t finished() const { return results().size(); }
+
+ private:
+  const std::vector<size_t> problems_;
+  const std::function<std::unique_ptr<Evaluations>()> open_;
+  const std::function<bool()> stopped_;
+  const std::unique_ptr<Evaluations> store_;  ///< for the questions
+  mutable std::mutex mutex_;
+  size_t given_ = 0;
+  std::map<size_t, std::string> results_;
+};
+
+/// The desk as another rank sees it.
+std::unique_ptr<SuiteDesk> remote_desk(Ranks& ranks);
+
+}  // namespace roofgen

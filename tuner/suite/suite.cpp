@@ -1,0 +1,119 @@
+#include "tuner/suite/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "generator/json_reader.h"
+
+namespace roofgen {
+namespace {
+
+constexpr size_t kMostProblems = 100'000;
+
+class SuiteReader : JsonReader {
+ public:
+  using JsonReader::JsonReader;
+
+  Result<std::vector<SuiteProblem>> read() const {
+    const Json& root = file_.root();
+    ROOFGEN_CHECK(only(root, {"schema", "common", "problems"}));
+    ROOFGEN_TRY(const std::string schema, string(root, "schema"));
+    if (schema != "roofgen.suite.1")
+      return bad_at(root, fmt::format("schema \"{}\"; \"roofgen.suite.1\" was expected", schema), "schema");
+    FlagValues common;
+    if (root.contains("common")) {
+      ROOFGEN_TRY(common, flags(root["common"]));
+    }
+    if (!root.contains("problems") || !root["problems"].is_array() || root["problems"].empty())
+      return bad_at(root, "a list \"problems\" of at least one problem was expected", "problems");
+    const Json& problems = root["problems"];
+    if (problems.size() > kMostProblems)
+      return bad_at(root, fmt::format("{} problems; the limit is {}", problems.size(), kMostProblems), "problems");
+    std::vector<SuiteProblem> out;
+    for (const Json& p : problems) {
+      SuiteProblem problem;
+      if (!p.is_object() || !p.contains("op") || !p["op"].is_string())
+        return bad_at(p, "a problem such as {\"op\": \"attention\", \"L\": 2048, \"d\": 64} was expected");
+      problem.op = p["op"];
+      ROOFGEN_TRY(problem.flags, flags(p));
+      for (const auto& flag : common)
+        if (!p.contains(flag.first.substr(2))) problem.flags.push_back(flag);
+      problem.at = file_.place(p);
+      problem.excerpt = file_.excerpt(problem.at);
+      out.push_back(std::move(problem));
+    }
+    return out;
+  }
+
+ private:
+  Result<FlagValues> flags(const Json& object) const {
+    if (!object.is_object()) return bad_at(object, "an object of flags was expected, such as {\"evals\": 16}");
+    FlagValues out;
+    for (const auto& [name, value] : object.items()) {
+      if (name == "op") continue;
+      if (name.empty() || name[0] == '-' ||
+          name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
+              std::string::npos)
+        return bad_at(object, "the name of a flag without its hyphens was expected, such as \"kv-len\"", name);
+      std::vector<std::string> values;
+      if (value.is_array() && std::ranges::all_of(value, [](const Json& v) { return v.is_number(); })) {
+        values.emplace_back();
+        for (const Json& v : value) values[0] += (values[0].empty() ? "" : ",") + json_words(v);
+      } else if (value.is_array()) {
+        for (const Json& v : value) {
+          if (!v.is_string()) return bad_at(object, "a list of strings or one of numbers was expected", name);
+          values.push_back(v);
+        }
+      } else if (value.is_string() || value.is_number()) {
+        values.push_back(json_words(value));
+      } else if (value.is_object()) {
+        return bad_at(object, "a value of a flag was expected: a string, a number, true, false or a list", name);
+      } else if (value != true) {
+        continue;
+      }
+      out.emplace_back("--" + name, std::move(values));
+    }
+    return out;
+  }
+};
+
+std::string shell_word(const std::string& text) {
+  if (!text.empty() &&
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=,.:/+@") ==
+          std::string::npos)
+    return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+Result<std::vector<SuiteProblem>> read_suite(std::string text, std::string file) {
+  ROOFGEN_TRY(const JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
+  return SuiteReader(json).read();
+}
+
+std::string shell_words(const FlagValues& flags) {
+  std::string out;
+  for (const auto& [name, values] : flags) {
+    if (values.empty()) out += " " + name;
+    for (const std::string& value : values) out += " " + name + " " + shell_word(value);
+  }
+  return out.empty() ? out : out.substr(1);
+}
+
+Result<Shard> parse_shard(const std::string& text) {
+  Shard out;
+  const char* const end = text.data() + text.size();
+  const auto [slash, bad_index] = std::from_chars(text.data(), end, out.index);
+  if (bad_index == std::errc() && slash != end && *slash == '/') {
+    const auto [rest, bad_count] = std::from_chars(slash + 1, end, out.count);
+    if (bad_count == std::errc() && rest == end && out.index >= 1 && out.index <= out.count) return out;
+  }
+  return Error{Exit::kUsage, fmt::format("--shard {}: I/N with I from 1 to N was expected, as in 2/8", text)};
+}
+
+}  // namespace roofgen
