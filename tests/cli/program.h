@@ -43,14 +43,14 @@ class Home {
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
   }
-  /// Starts the program, sends it `signal` as soon as the store has a row, and waits for it.
+  /// Starts the program, sends it `signal` as soon as the store has an evaluation, and waits for it.
   Outcome run_and_signal(const std::string& arguments, const std::string& signal) const {
     const std::string command =
         "cd '" + dir_.string() +
         "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; " ROOFGEN_PROGRAM " " +
         arguments + " >out.txt 2>err.txt </dev/null & pid=$!; cd '" + dir_.string() +
-        "'; for i in $(seq 1200); do if [ -s data/evaluations.sqlite-wal ] && "
-        "[ $(stat -c %s data/evaluations.sqlite-wal) -gt 20000 ]; then break; fi; sleep 0.05; done; kill -" +
+        "'; for i in $(seq 1200); do if " ROOFGEN_PROGRAM
+        " db list 2>/dev/null | grep -q '^store  *[1-9]'; then break; fi; sleep 0.05; done; kill -" +
         signal + " $pid; wait $pid";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
