@@ -76,13 +76,12 @@ std::string t4(const Recording& r) {
     measurements.push_back({{"name", "time"}, {"value", time}, {"unit", timed ? "ms" : ""}});
     if (p.predicted > 0)
       measurements.push_back({{"name", "predicted"}, {"value", milliseconds(p.predicted)}, {"unit", "ms"}});
-    results.push_back(json_line(
-        Json{{"configuration", r.configuration(p)},
-             {"objectives", {"time"}},
-             {"times", {{"runtimes", timed ? Json::array({time}) : Json::array()}}},
-             {"invalidity", timed ? "correct" : p.failure},
-             {"correctness", timed ? 1 : 0},
-             {"measurements", measurements}}));
+    results.push_back(json_line(Json{{"configuration", r.configuration(p)},
+                                     {"objectives", {"time"}},
+                                     {"times", {{"runtimes", timed ? Json::array({time}) : Json::array()}}},
+                                     {"invalidity", timed ? "correct" : p.failure},
+                                     {"correctness", timed ? 1 : 0},
+                                     {"measurements", measurements}}));
   }
   const Json metadata = {{"timeunit", "milliseconds"},
                          {"device", r.device},
