@@ -96,12 +96,16 @@ Launch with_all_positions(Launch launch) {
 
 /// Positions of the tiles of a persistent launch, by their number.
 std::vector<uint64_t> tile_positions(const Launch& launch, const Extent& extent) {
-  return select_ctas(with_all_positions(launch), {{0, 0, 0, extent.rows, 0, extent.cols}}, extent);
+  std::vector<Region> all;
+  for (int64_t b = 0; b < std::max<int64_t>(1, extent.batch); ++b)
+    for (int64_t h = 0; h < std::max<int64_t>(1, extent.heads); ++h)
+      all.push_back({b, h, 0, extent.rows, 0, extent.cols});
+  return select_ctas(with_all_positions(launch), all, extent);
 }
 
 }  // namespace
 
-bool is_persistent(const Launch& launch) { return launch.grid.x < with_all_positions(launch).grid.x; }
+bool is_persistent(const Launch& launch) { return launch.grid.x != with_all_positions(launch).grid.x; }
 uint64_t tile_count(const Launch& launch, const Extent& extent) { return tile_positions(launch, extent).size(); }
 
 int64_t finest_step(const Launch& launch, std::string_view name) {
