@@ -322,7 +322,7 @@ const Mutant kMutants[] = {
      CaughtBy::kFinding},
     {"empty_rows_not_cleared",
      kPacked,
-     {{kKernel, "      store_shared_16(smem + slab * kQSlabBytes + at, uint4{});\n  async", "      ;\n  async"}},
+     {{kKernel, "      store_shared_16(q_tile + slab * kQSlabBytes + at, uint4{});\n  async", "      ;\n  async"}},
      CaughtBy::kFinding},
     {"empty_rows_without_proxy_fence",
      kPacked,
