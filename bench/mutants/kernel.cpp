@@ -118,12 +118,14 @@ Kernel::Kernel(const Tools& tools, std::shared_ptr<const Search> search, size_t 
                std::vector<Kernel*> before)
     : tools_(tools), search_(std::move(search)), name_(std::move(name)), before_(std::move(before)) {
   const StagePlan& plan = search_->plan().stages[stage];
-  legal_ = plan.points[*plan.space.preset];
-  candidate_ = {plan.variant, plan.index, legal_.schedule, {}};
+  candidate_ = {plan.variant, plan.index, plan.points.schedule(*plan.space.preset), {}};
 }
 Kernel::~Kernel() = default;
 
 Result<void> Kernel::generate_program() {
+  ROOFGEN_TRY(StagePoints points, StagePoints::of(*candidate_.variant, stage(), search_->plan().scope));
+  points.move_to(candidate_.schedule);
+  legal_ = points.point();
   ROOFGEN_TRY(program_, generate(tools_.files, stage(), legal_));
   return {};
 }

@@ -752,6 +752,11 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
       barriers[b].votes = {};
     }
     for (const WarpState& w : warps) running |= !w.paths.empty() || !w.parked.empty();
+    // A warp that was stopped reaches no barrier: the others stop there.
+    if (running && !moved && std::any_of(warps.begin(), warps.end(), [&](const WarpState& w) {
+          return w.stream.steps.size() >= most_of_warp;
+        }))
+      break;
     if (running && !moved)
       return Error{Exit::kFailed, fmt::format("CTA {} waits at a barrier that not all of its warps reach", cta)};
   }

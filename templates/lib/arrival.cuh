@@ -12,3 +12,14 @@ __device__ __forceinline__ unsigned arrive(unsigned* counter, unsigned last) {
                : "memory");
   return before;
 }
+
+constexpr unsigned kNeverLast = ~0u;  // as `last`, of arrivals that collect() counts
+/// Waits for so many arrivals, and sets the counter to zero again. The CTAs that arrive must not depend on this one.
+__device__ __forceinline__ void collect(unsigned* counter, unsigned arrivals) {
+  asm volatile(
+      "{ .reg .pred other; .reg .b32 arrived;\n"
+      "poll_%=: atom.acquire.gpu.global.cas.b32 arrived, [%0], %1, 0; setp.ne.u32 other, arrived, %1;\n"
+      "@other bra poll_%=; }" ::"l"(__cvta_generic_to_global(counter)),
+      "r"(arrivals)
+      : "memory");
+}

@@ -12,6 +12,7 @@ namespace roofgen::test::attention_warpgroup_decode_test {
 namespace {
 
 ParamValue n(int64_t x) { return x; }
+const std::string kKernel = "attention/warpgroup.cu.jinja";
 bool is_split(const std::string& variant) { return variant.find("split") != std::string::npos; }
 Request request_of(const VariantCase& c, const Pins& pins) {
   Request out;
@@ -70,6 +71,148 @@ TEST_P(DecodeRandom, IsRight) {
 
 INSTANTIATE_TEST_SUITE_P(AttentionWarpgroup, DecodeRandom, testing::Range<uint32_t>(1, 41));
 
+// ---- The even split --------------------------------------------------------------------------------
+
+/// On a device of few SMs a CTA has several tiles.
+struct Even {
+  std::string name;
+  AttentionCase problem;
+  std::string variant = "warpgroup_even3";
+  int64_t sms = 132;
+  Pins pins = {};
+};
+void PrintTo(const Even& c, std::ostream* out) { *out << c.name; }
+Request request_of(const Even& c) {
+  Pins pins = c.pins;
+  pins.insert({{"groups", n(1)}, {"pingpong", false}, {"BN", n(64)}, {"k_stages", n(2)}, {"v_stages", n(2)}});
+  Request out = request_of(VariantCase{c.problem, c.variant}, pins);
+  out.sms = c.sms;
+  return out;
+}
+/// 60 rows: all warps have some.
+const AttentionCase kSixty{
+    "", {{"L", 20}, {"kv_len", 421}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}, {"batch", 2}}, kCausalLse};
+const AttentionCase kEqual{
+    "", {{"L", 1}, {"kv_len", 640}, {"d", 128}, {"heads", 16}, {"kv_heads", 2}, {"batch", 3}}, kLse};
+const AttentionCase kUneven{
+    "", {{"L", 4}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"kv_lengths", "600,40,1300,64,700"}}};
+/// A tile of keys each, so that copies of Q are far ahead.
+const AttentionCase kTiny{
+    "", {{"L", 4}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"kv_lengths", "300,20,20,20,20,20"}}};
+AttentionCase in_pages(AttentionCase c, int64_t page) {
+  c.dims["page"] = page;
+  return c;
+}
+AttentionCase in_windows(AttentionCase c) {
+  c.texts["mask"] = "q - k < 60 + 90 * h";
+  return c;
+}
+
+class EvenSplit : public testing::TestWithParam<Even> {};
+
+TEST_P(EvenSplit, IsRight) { expect_right(request_of(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(
+    AttentionWarpgroup, EvenSplit,
+    testing::Values(
+        Even{"two_parts", kSixty}, Even{"many_parts", kEqual, "warpgroup_even9"},
+        Even{"several_pairs", kEqual, "warpgroup_even3", 2}, Even{"one_cta", kEqual, "warpgroup_even3", 1},
+        Even{"a_run_for_each_tile", kSixty, "warpgroup_even30"}, Even{"uneven", kUneven, "warpgroup_even5"},
+        Even{"uneven_pairs", kUneven, "warpgroup_even3", 3}, Even{"uneven_many_parts", kUneven, "warpgroup_even20"},
+        Even{"forty_sequences",
+             {"",
+              {{"L", 1}, {"d", 64}, {"heads", 2}, {"kv_heads", 1}},
+              kLse,
+              {{"kv_lengths",
+                [] {
+                  std::string lengths = "300";
+                  for (int i = 1; i < 40; ++i) lengths += fmt::format(",{}", 1 + i * 53 % 200);
+                  return lengths;
+                }()}}},
+             "warpgroup_even12"},
+        Even{"pages", in_pages(kUneven, 64), "warpgroup_even5"},
+        Even{"small_pages", in_pages(kEqual, 16), "warpgroup_even3", 4},
+        Even{"mask", in_windows(kUneven), "warpgroup_even5", 5},
+        Even{"two_ctas_on_an_sm", kEqual, "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
+        Even{"heads_apart", kUneven, "warpgroup_even5", 3, {{"pack_gqa", false}}},
+        Even{"no_overlap", kUneven, "warpgroup_even3", 3, {{"overlap", false}, {"rescale", std::string("lazy")}}}),
+    [](const auto& test) { return test.param.name; });
+
+const std::string kAdd = "attention/add_parts.cuh.jinja", kEvenSplit = "attention/even_split.cuh.jinja";
+
+struct EvenMutant {
+  std::string name;
+  Even run;
+  std::vector<Edit> edits;
+  CaughtBy by = CaughtBy::kEither;
+};
+void PrintTo(const EvenMutant& m, std::ostream* out) { *out << m.name; }
+
+class EvenMutants : public testing::TestWithParam<EvenMutant> {};
+
+TEST_P(EvenMutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request = request_of(GetParam().run);
+  request.edits = GetParam().edits;
+  expect_caught(run(request), GetParam().by, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AttentionWarpgroup, EvenMutants,
+    testing::Values(
+        EvenMutant{"last_tile_of_a_run_left_out",
+                   {"", kSixty},
+                   {{kEvenSplit, "last = at - pair_begin - 1;", "last = max(first, at - pair_begin - 2);"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"tile_in_two_runs",
+                   {"", kSixty},
+                   {{kEvenSplit, "first = at - pair_begin;", "first = max(0, at - pair_begin - 1);"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"lengths_of_the_sequence_before",
+                   {"", kUneven, "warpgroup_even5"},
+                   {{kEvenSplit, "behind += heads * of(++batch);", "behind += heads * of(batch), ++batch;"}}},
+        EvenMutant{"one_part_too_few",
+                   {"", kEqual, "warpgroup_even9"},
+                   {{kAdd, "for (int s = 1; s < parts; ++s)", "for (int s = 2; s < parts; ++s)"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"parts_not_waited_for",
+                   {"", kSixty},
+                   {{kAdd, "    if (thread == 128) collect(arrivals + walk.pair(), parts - 1);\n", ""}}},
+        EvenMutant{"parts_waited_for_by_one_warp",
+                   {"", kSixty},
+                   {{kAdd, "    named_barrier(1 + 2 * kGroups, 128 * kGroups);\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{"arrival_before_the_part",
+                   {"", kSixty},
+                   {{kKernel, "    named_barrier(1 + 2 * kGroups, 128 * kGroups);\n    if (thread == 128) arrive",
+                     "    if (thread == 128) arrive"}},
+                   CaughtBy::kFinding},
+        EvenMutant{"one_counter_for_all",
+                   {"", kSixty},
+                   {{kKernel, "arrive(arrivals + walk.pair(), kNeverLast)", "arrive(arrivals, kNeverLast)"}}},
+        EvenMutant{"weight_counted_by_each_lane",
+                   {"", kSixty},
+                   {{kAdd, "(lane % 4 == 0 ? weight : 0.0f)", "weight"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"own_part_not_rescaled",
+                   {"", kSixty},
+                   {{kAdd, "o[n][2 * h] * own + x.x", "o[n][2 * h] + x.x"}},
+                   CaughtBy::kComparison},
+        EvenMutant{
+            "queries_overwritten",
+            {"", kTiny, "warpgroup_even3", 1},
+            {{kKernel, "      if (lane == 0) barrier_wait(q_empty + 8 * q_place.stage, q_place.parity ^ 1);\n", ""}},
+            CaughtBy::kFinding},
+        EvenMutant{"queries_of_the_tile_before",
+                   {"", kEqual, "warpgroup_even3", 1},
+                   {{kKernel, "  barrier_wait(q_full + 8 * q_place.stage, q_place.parity);\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{"last_values_not_released",
+                   {"", kEqual, "warpgroup_even3", 1},
+                   {{kKernel, "{% if even %}\n    release_v();\n{% endif %}\n", ""}},
+                   CaughtBy::kFinding}),
+    [](const auto& test) { return test.param.name; });
+
 struct Mutant {
   std::string name;
   const VariantCase& run;
@@ -79,8 +222,8 @@ struct Mutant {
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
-const std::string kKernel = "attention/warpgroup.cu.jinja", kBoxes = "attention/page_boxes.cuh.jinja",
-                  kRows = "attention/packed_rows.cuh.jinja", kMerge = "attention/merge_splits.cuh.jinja";
+const std::string kBoxes = "attention/page_boxes.cuh.jinja", kRows = "attention/packed_rows.cuh.jinja",
+                  kMerge = "attention/merge_splits.cuh.jinja";
 
 /// Three heads share K and V: no tile of 64 rows is full.
 const AttentionCase kThree{
@@ -179,7 +322,7 @@ const Mutant kMutants[] = {
      CaughtBy::kFinding},
     {"empty_rows_not_cleared",
      kPacked,
-     {{kKernel, "      store_shared_16(smem + slab * kQSlabBytes + at, uint4{});\n  async", "      ;\n  async"}},
+     {{kKernel, "      store_shared_16(q_tile + slab * kQSlabBytes + at, uint4{});\n  async", "      ;\n  async"}},
      CaughtBy::kFinding},
     {"empty_rows_without_proxy_fence",
      kPacked,
@@ -224,13 +367,12 @@ const Mutant kMutants[] = {
      CaughtBy::kComparison},
     {"lse_in_base_e",
      kSplit,
-     {{kKernel, "empty ? neg_inf() : rows.max[h] * scale_log2 + log2_approx(sum)",
-       "empty ? neg_inf() : (rows.max[h] * scale_log2 + log2_approx(sum)) * kLn2"}},
+     {{kKernel, "empty ? neg_inf() : {{ top }} + log2_approx(sum)",
+       "empty ? neg_inf() : ({{ top }} + log2_approx(sum)) * kLn2"}},
      CaughtBy::kComparison},
     {"lse_without_the_sum",
      kSplit,
-     {{kKernel, "empty ? neg_inf() : rows.max[h] * scale_log2 + log2_approx(sum)",
-       "empty ? neg_inf() : rows.max[h] * scale_log2"}},
+     {{kKernel, "empty ? neg_inf() : {{ top }} + log2_approx(sum)", "empty ? neg_inf() : {{ top }}"}},
      CaughtBy::kComparison},
     {"mask_of_a_tile_of_another_split",
      kMaskedSplit,

@@ -101,12 +101,16 @@ std::vector<uint64_t> tile_positions(const Launch& launch, const Extent& extent)
   Launch all = with_all_positions(launch);
   all.grid.y = all.grid.z = 1;
   std::erase_if(all.axes, [](const GridAxis& axis) { return axis.dim > 0; });
-  return select_ctas(all, {{0, 0, 0, extent.rows, 0, extent.cols}}, extent);
+  std::vector<Region> regions;
+  for (int64_t b = 0; b < std::max<int64_t>(1, extent.batch); ++b)
+    for (int64_t h = 0; h < std::max<int64_t>(1, extent.heads); ++h)
+      regions.push_back({b, h, 0, extent.rows, 0, extent.cols});
+  return select_ctas(all, regions, extent);
 }
 
 }  // namespace
 
-bool numbers_tiles(const Launch& launch) { return launch.grid.x < with_all_positions(launch).grid.x; }
+bool numbers_tiles(const Launch& launch) { return launch.grid.x != with_all_positions(launch).grid.x; }
 uint64_t tile_count(const Launch& launch, const Extent& extent) { return tile_positions(launch, extent).size(); }
 
 int64_t finest_step(const Launch& launch, std::string_view name) {

@@ -26,7 +26,7 @@ int64_t rows_together(const Launch& launch);
 /// the sum) is included. `extent`: of the problem; only its groups count unless the launch numbers its tiles.
 std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region>& regions, const Extent& extent = {});
 
-/// Whether fewer CTAs along x than positions of its axes compute the tiles. The tiles inside the output are numbered in
+/// Whether the CTAs along x are not one for each position of its axes. The tiles inside the output are numbered in
 /// the order of the axes, and CTA i has the tiles i, i + grid.x, ...
 bool numbers_tiles(const Launch& launch);
 /// Of such a launch: tiles of the CTAs along x.

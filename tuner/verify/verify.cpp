@@ -52,7 +52,7 @@ uint32_t persistent_ctas(const Launch& launch, const Extent& extent, bool whole)
   const auto tiles = static_cast<uint32_t>(tile_count(launch, extent));
   const uint32_t cluster = launch.cluster.x;
   if (!whole) return tiles;
-  if (tiles > launch.grid.x) return launch.grid.x;
+  if (tiles > launch.grid.x || launch.grid.x >= tiles + cluster) return launch.grid.x;  // or CTAs share tiles
   const uint32_t half = std::max(1u, tiles / 2 / cluster) * cluster;
   return tiles % half == 0 && half + cluster < tiles ? half + cluster : half;
 }
