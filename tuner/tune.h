@@ -48,9 +48,9 @@ struct TuneResources {
   const DataFiles& files;
   const Device& device;
   Compiler& compiler;
-  Executor& executor;          ///< the simulator: checks and counts
-  GpuExecutor* gpu = nullptr;  ///< a real GPU: candidates must pass on it, and it times them
-  Evaluations* store = nullptr;      ///< nullptr: nothing is stored
+  Executor& executor;            ///< the simulator: checks and counts
+  GpuExecutor* gpu = nullptr;    ///< a real GPU: candidates must pass on it, and it times them
+  Evaluations* store = nullptr;  ///< nullptr: nothing is stored
   /// Times from machine code: without a GPU they decide, with one they order the measurements. nullptr: none.
   KernelTimer* timer = nullptr;
 };
