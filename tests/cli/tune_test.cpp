@@ -217,4 +217,91 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   EXPECT_EQ(result["rejected"]["memory"], 1);
 }
 
+// The schedules of a near problem come first; those of other settings, or of the same problem, do not count.
+TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
+  const std::string of = "tune softmax --executor sim --evals 24 --json ";
+  const Json far = parse(home.run(of + "--rows 8 --cols 1024")),
+             near = parse(home.run(of + "--rows 64 --cols 1024 --cold"));
+  parse(home.run(of + "--rows 64 --cols 1024 --dtype fp16"));
+  EXPECT_FALSE(far.contains("warm_starts"));
+  EXPECT_FALSE(near.contains("warm_starts"));
+  const Outcome first = home.run(of + "--rows 128 --cols 1024");
+  const Json warm = parse(first);
+  ASSERT_EQ(warm["warm_starts"].size(), 1u) << first.out;
+  EXPECT_EQ(warm["warm_starts"][0]["problem"], near["problem"]["text"]);
+  EXPECT_EQ(warm["warm_starts"][0]["device"], "h200-sxm");
+  EXPECT_EQ(warm["warm_starts"][0]["candidates"], 6) << "a quarter of 24";
+  EXPECT_GT(warm["fresh"]["evaluated"], 0) << "nothing is trusted";
+  EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "--rows 128 --cols 1024").out));
+  const Json cold = parse(home.run(of + "--rows 128 --cols 1024 --cold"));
+  EXPECT_FALSE(cold.contains("warm_starts"));
+  EXPECT_LE(warm["variants"][0]["time_us"].get<double>(), cold["variants"][0]["time_us"].get<double>() * 1.02);
+}
+
+// Trials that another tool recorded are never a start.
+TEST_F(TuneCli, ImportedTrialsAreNoStart) {
+  const std::string of = "tune softmax --executor sim --evals 24 --json ";
+  parse(home.run(of + "--rows 64 --cols 1024"));
+  ASSERT_EQ(home.run("db export --variant fused --times model --format t4 > f.json; mv out.txt f.json #").exit, 0);
+  fs::remove_all(home.dir() / "data");
+  home.run("db import f.json");
+  EXPECT_FALSE(parse(home.run(of + "--rows 128 --cols 1024")).contains("warm_starts"));
+}
+
+TEST_F(TuneCli, AnEffortSetsTheNumberOfCandidates) {
+  const std::string of = "tune attention --L 128 --d 64 --batch 1 --heads 1 --variant unfused --executor sim --json ";
+  const Json none = parse(home.run(of + "--effort none")), quick = parse(home.run(of + "--effort quick")),
+             same = parse(home.run(of));
+  EXPECT_LE(none["compiled"], 6) << "three kernels, two candidates each";
+  EXPECT_EQ(none["ended"], "all evaluations done");
+  EXPECT_GT(quick["compiled"], none["compiled"]);
+  EXPECT_EQ(quick["compiled"], same["compiled"]);
+  for (const auto& [flags, message] :
+       {std::pair{"--effort lots", "unknown --effort \"lots\""},
+        {"--effort none --strategy random", "--effort none tries the best of the prior alone; leave --strategy random"},
+        {"--effort full --evals 3", "--evals"},
+        {"--until 0", "--until"},
+        {"--launches 0", "--launches"}}) {
+    const Outcome o = home.run(of + flags);
+    EXPECT_EQ(o.exit, 2) << flags;
+    EXPECT_NE(o.err.find(message), std::string::npos) << o.err;
+  }
+}
+
+TEST_F(TuneCli, ASearchEndsWhenItIsGoodEnoughOrCannotPay) {
+  const std::string of = "tune softmax --rows 64 --cols 1024 --executor sim --evals 24 --json ";
+  const Json all = parse(home.run(of)), good = parse(home.run(of + "--until 0.9")),
+             never = parse(home.run(of + "--until 2"));
+  EXPECT_EQ(all["ended"], "all evaluations done");
+  EXPECT_EQ(good["ended"], "the score has reached --until");
+  EXPECT_GE(good["score"].get<double>(), 0.85) << "by the better model";
+  EXPECT_LT(good["compiled"], all["compiled"]);
+  EXPECT_EQ(never["ended"], "all evaluations done");
+  EXPECT_EQ(never["compiled"], all["compiled"]);
+  // What is remembered takes no time: only a cold store shows the end.
+  const Home other;
+  const Json once = parse(other.run(of + "--launches 1"));
+  EXPECT_EQ(once["ended"], "the rest cannot pay within --launches");
+  EXPECT_EQ(once["compiled"], 1);
+  const Home third;
+  EXPECT_EQ(parse(third.run(of + "--launches 1e15"))["ended"], "all evaluations done");
+}
+
+// A parameter that no expression and no template reads gives each kernel twice.
+TEST_F(TuneCli, EqualKernelsRunOnce) {
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/search_spaces/stages/rows.json");
+  Json rows = Json::parse(in);
+  rows["params"].push_back({{"name", "nothing"}, {"values", {1, 2, 3}}, {"default", "1"}});
+  home.write("mine/search_spaces/stages/rows.json", rows.dump());
+  const std::string job =
+      "tune softmax --rows 64 --cols 1024 --executor sim --exhaustive --json --data-dir mine --set "
+      "vec=8,row_threads=128,threads=128,rows_each=1,residency=registers";
+  for (const char* store : {" --no-store", ""}) {
+    const Json result = parse(home.run(job + store));
+    EXPECT_GT(result["compiled"], 0);
+    EXPECT_EQ(result["compiled"].get<int>() % 3, 0);
+    EXPECT_EQ(3 * result["fresh"]["evaluated"].get<int>(), result["compiled"].get<int>()) << store;
+  }
+}
+
 }  // namespace roofgen::test::tune_test
