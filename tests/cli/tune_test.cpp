@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <regex>
 
@@ -217,35 +218,30 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   EXPECT_EQ(result["rejected"]["memory"], 1);
 }
 
-// The schedules of a near problem come first; those of other settings, or of the same problem, do not count.
+// The schedules of the nearest problem come first; other settings, and trials of other tools, do not count.
 TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
-  const std::string of = "tune softmax --executor sim --evals 24 --json ";
-  const Json far = parse(home.run(of + "--rows 8 --cols 1024")),
-             near = parse(home.run(of + "--rows 64 --cols 1024 --cold"));
-  parse(home.run(of + "--rows 64 --cols 1024 --dtype fp16"));
-  EXPECT_FALSE(far.contains("warm_starts"));
-  EXPECT_FALSE(near.contains("warm_starts"));
-  const Outcome first = home.run(of + "--rows 128 --cols 1024");
+  const std::string of = "tune softmax --executor sim --evals 8 --json --cols 1024 --rows ";
+  EXPECT_FALSE(parse(home.run(of + "8")).contains("warm_starts")) << "the store is empty";
+  EXPECT_TRUE(parse(home.run(of + "64")).contains("warm_starts"));
+  EXPECT_FALSE(parse(home.run(of + "128 --dtype fp16")).contains("warm_starts"));
+  const auto mark = [&](const std::string& from, const std::string& to) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((home.dir() / "data/evaluations.sqlite").c_str(), &db), SQLITE_OK);
+    const std::string update = "UPDATE trial SET source = '" + to + "' WHERE source = '" + from + "'";
+    EXPECT_EQ(sqlite3_exec(db, update.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    EXPECT_GT(sqlite3_changes(db), 0);
+    sqlite3_close(db);
+  };
+  mark("roofgen", "T4");
+  EXPECT_FALSE(parse(home.run(of + "512")).contains("warm_starts"));
+  mark("T4", "roofgen");
+  const Outcome first = home.run(of + "128");
   const Json warm = parse(first);
-  ASSERT_EQ(warm["warm_starts"].size(), 1u) << first.out;
-  EXPECT_EQ(warm["warm_starts"][0]["problem"], near["problem"]["text"]);
-  EXPECT_EQ(warm["warm_starts"][0]["device"], "h200-sxm");
-  EXPECT_EQ(warm["warm_starts"][0]["candidates"], 6) << "a quarter of 24";
+  EXPECT_EQ(warm["warm_starts"], Json::parse(R"([{"problem": "softmax bf16 cols=1024 rows=64", "device": "h200-sxm",
+                                                  "candidates": 2}])"));
   EXPECT_GT(warm["fresh"]["evaluated"], 0) << "nothing is trusted";
-  EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "--rows 128 --cols 1024").out));
-  const Json cold = parse(home.run(of + "--rows 128 --cols 1024 --cold"));
-  EXPECT_FALSE(cold.contains("warm_starts"));
-  EXPECT_LE(warm["variants"][0]["time_us"].get<double>(), cold["variants"][0]["time_us"].get<double>() * 1.02);
-}
-
-// Trials that another tool recorded are never a start.
-TEST_F(TuneCli, ImportedTrialsAreNoStart) {
-  const std::string of = "tune softmax --executor sim --evals 24 --json ";
-  parse(home.run(of + "--rows 64 --cols 1024"));
-  ASSERT_EQ(home.run("db export --variant fused --times model --format t4 > f.json; mv out.txt f.json #").exit, 0);
-  fs::remove_all(home.dir() / "data");
-  home.run("db import f.json");
-  EXPECT_FALSE(parse(home.run(of + "--rows 128 --cols 1024")).contains("warm_starts"));
+  EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "128").out));
+  EXPECT_FALSE(parse(home.run(of + "128 --cold")).contains("warm_starts"));
 }
 
 TEST_F(TuneCli, AnEffortSetsTheNumberOfCandidates) {
