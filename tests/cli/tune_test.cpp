@@ -238,7 +238,7 @@ TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
   const Outcome first = home.run(of + "128");
   const Json warm = parse(first);
   EXPECT_EQ(warm["warm_starts"], Json::parse(R"([{"problem": "softmax bf16 cols=1024 rows=64", "device": "h200-sxm",
-                                                  "candidates": 2}])"));
+                                                  "candidates": 1}])"));
   EXPECT_GT(warm["fresh"]["evaluated"], 0) << "nothing is trusted";
   EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "128").out));
   EXPECT_FALSE(parse(home.run(of + "128 --cold")).contains("warm_starts"));

@@ -16,7 +16,7 @@ struct WarmPoint {
   std::string problem, device;
 };
 
-/// Points of the stage, the nearest problem's first and each problem's fastest first: at most a quarter of the stage's
+/// Points of the stage, the nearest problem's first and each problem's fastest first: at most an eighth of the stage's
 /// share. None with --cold, without a store, and where the strategy tries every point.
 std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage);
 
