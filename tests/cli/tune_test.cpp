@@ -266,11 +266,11 @@ TEST_F(TuneCli, AnEffortSetsTheNumberOfCandidates) {
 
 TEST_F(TuneCli, ASearchEndsWhenItIsGoodEnoughOrCannotPay) {
   const std::string of = "tune softmax --rows 64 --cols 1024 --executor sim --evals 24 --json ";
-  const Json all = parse(home.run(of)), good = parse(home.run(of + "--until 0.9")),
+  const Json all = parse(home.run(of)), good = parse(home.run(of + "--until 0.5")),
              never = parse(home.run(of + "--until 2"));
   EXPECT_EQ(all["ended"], "all evaluations done");
   EXPECT_EQ(good["ended"], "the score has reached --until");
-  EXPECT_GE(good["score"].get<double>(), 0.85) << "by the better model";
+  EXPECT_GE(good["score"].get<double>(), 0.45) << "by the better model";
   EXPECT_LT(good["compiled"], all["compiled"]);
   EXPECT_EQ(never["ended"], "all evaluations done");
   EXPECT_EQ(never["compiled"], all["compiled"]);
