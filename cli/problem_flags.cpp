@@ -112,6 +112,20 @@ void RunFlags::declare(FlagSet app) {
                       kDefaultGpuEvals))
       .number_from(1, 1e15, "a number")
       .group("Search");
+  app.add("--effort", effort,
+          "none (of each kernel the default schedule and the prior's best), quick (as many candidates as --evals says) "
+          "or full (ten times the default) [quick]")
+      .group("Search")
+      .excludes(app.find("--evals"))
+      .excludes(app.find("--exhaustive"));
+  app.add("--until", until, "no new round of candidates once the best variant has this score, such as 0.9")
+      .number_from(1e-6, 10, "a score")
+      .group("Search");
+  app.add("--launches", launches,
+          "launches of the tuned kernel to come: the search ends when the candidates left would take longer than all "
+          "launches can save")
+      .number_from(1, 1e18, "a number")
+      .group("Search");
   app.add("--time", time_limit_s,
           "no new candidate starts after this many seconds (with a GPU: after half of them, and timing stops after all "
           "of them)")
@@ -136,6 +150,8 @@ void RunFlags::declare(FlagSet app) {
              .group("Measurement"));
   app.add("--record", record, "write every timed point here, a T4 file a stage; with --executor sim the model's times")
       .group("Measurement");
+  app.add_switch("--cold", cold, "do not begin with schedules that were fast for near problems or on near devices")
+      .group("Search");
   app.add_switch("--no-store", no_store, "neither read nor write the evaluation store").group("Search");
 }
 
@@ -232,6 +248,10 @@ Result<TuneOptions> tune_options(const Session& session, const Workbench& bench,
   options.variants = run.variants;
   options.strategy = run.exhaustive ? "exhaustive" : run.strategy;
   options.evals = run.evals;
+  ROOFGEN_TRY(options.effort, parse_effort(run.effort));
+  options.until = run.until;
+  options.launches = run.launches;
+  options.cold = run.cold;
   options.time_limit_s = run.time_limit_s;
   options.seed = run.seed;
   options.jobs = run.jobs;

@@ -37,7 +37,9 @@ struct RunFlags {
   std::string check = "finalists", protocol = "steady", l2 = "cold", record;  ///< on a GPU
   double timeout_s = 10;
   int gpu = 0;
-  bool exhaustive = false, no_store = false;
+  std::string effort = "quick";
+  bool exhaustive = false, no_store = false, cold = false;
+  double until = 0, launches = 0;
   uint64_t evals = 0, seed = 0;
   double time_limit_s = 0;
   int jobs = 0;

@@ -11,6 +11,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "tuner/recording/t1.h"
 
 namespace roofgen::cli {
 namespace {
@@ -19,7 +20,7 @@ constexpr uint64_t kMostEvals = 1'000'000;
 
 struct ReplayFlags {
   std::vector<std::string> files;
-  std::string strategy = "portfolio", evals = "10,25,50,100,200";
+  std::string strategy = "portfolio", evals = "10,25,50,100,200", space;
   int seeds = 100, jobs = 0;
   bool rounds = false, json = false;
 };
@@ -44,7 +45,20 @@ struct Replayed {
   std::string file;
   RecordedSpace space;
   SearchReplay replay;
+  std::optional<SpaceComparison> described;
 };
+
+std::string difference_text(const char* what, uint64_t number, const std::vector<std::string>& examples) {
+  std::string out = fmt::format("{} {}", number, what);
+  for (const std::string& e : examples) out += fmt::format("{}{}", &e == &examples.front() ? ": " : "; ", e);
+  return out + (number > examples.size() ? "; ..." : "");
+}
+
+std::string described_text(const SpaceComparison& c, const std::string& file) {
+  return fmt::format("by {}: {} of {} combinations are legal\n          {}\n          {}\n", file, c.legal,
+                     c.combinations, difference_text("recorded points are illegal", c.illegal, c.illegal_examples),
+                     difference_text("legal points are not recorded", c.unrecorded, c.unrecorded_examples));
+}
 
 std::string replay_text(const std::vector<Replayed>& all, const ReplayFlags& flags) {
   std::string out;
@@ -54,6 +68,7 @@ std::string replay_text(const std::vector<Replayed>& all, const ReplayFlags& fla
         fmt::format("space     {}: {}{}{}, {} points of {} parameters, {} failed, best {}\n", r.file, space.format,
                     space.kernel.empty() ? "" : ", " + space.kernel, space.device.empty() ? "" : " on " + space.device,
                     space.results.size(), space.space.points.axes().size(), space.failed, time_text(space.best));
+    if (r.described) out += "          " + described_text(*r.described, flags.space);
   }
   out += fmt::format("strategy  {}, seeds 1 to {}; fractions of the optimum, means over the seeds\n\n", flags.strategy,
                      flags.seeds);
@@ -102,6 +117,14 @@ std::string replay_json(const std::vector<Replayed>& all, const ReplayFlags& fla
                       {"standard_error", error},
                       {"random_fraction_of_optimum", random},
                       {"score", score}});
+    if (const auto& c = r.described)
+      spaces.back()["described"] = {{"file", flags.space},
+                                    {"combinations", c->combinations},
+                                    {"legal", c->legal},
+                                    {"illegal", c->illegal},
+                                    {"illegal_examples", c->illegal_examples},
+                                    {"unrecorded", c->unrecorded},
+                                    {"unrecorded_examples", c->unrecorded_examples}};
   }
   return json_document(Json{{"schema", "roofgen.search-replay.1"},
                             {"strategy", flags.strategy},
@@ -117,14 +140,26 @@ Result<Exit> run_replay(const Session&, const ReplayFlags& flags) {
   options.seeds = static_cast<size_t>(flags.seeds);
   options.rounds = flags.rounds;
   options.jobs = flags.jobs ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::optional<DescribedSpace> described;
+  if (!flags.space.empty()) {
+    ROOFGEN_TRY(std::string text, read_input(flags.space));
+    ROOFGEN_TRY(described, read_t1(std::move(text), flags.space));
+  }
   std::vector<Replayed> all;
   double overhead = 0;
   for (const std::string& file : flags.files) {
     ROOFGEN_TRY(std::string bytes, read_input(file));
+    std::optional<SpaceComparison> compared;
+    if (described) {
+      ROOFGEN_TRY(const std::vector<Recording> recordings, read_recordings(bytes, file));
+      auto result = compare(recordings.front(), *described);
+      if (!result) return Error{result.error().exit, result.error().message, {file}};
+      compared = std::move(*result);
+    }
     ROOFGEN_TRY(RecordedSpace space, read_recorded(std::move(bytes), file));
     SearchReplay replayed = replay_search(space, options);
     overhead = std::max(overhead, replayed.seconds_per_evaluation);
-    all.push_back({file, std::move(space), std::move(replayed)});
+    all.push_back({file, std::move(space), std::move(replayed), std::move(compared)});
   }
   fmt::print("{}", flags.json ? replay_json(all, flags) : replay_text(all, flags));
   fmt::print(stderr, "roofgen: replay: the strategy took {} of processor time an evaluation{}\n", time_text(overhead),
@@ -142,6 +177,8 @@ Run declare_replay(FlagSet app) {
   app.add("--evals", flags->evals, "numbers of evaluations at which the best time is compared [10,25,50,100,200]");
   app.add("--seeds", flags->seeds, "searches, each with a seed of its own [100]").range(1, 100000);
   app.add("--jobs", flags->jobs, "searches that run at a time; the result is the same [cores]").range(1, 256);
+  app.add("--space", flags->space,
+          "T1 file that describes the space: say which recorded points are illegal, and which legal ones are missing");
   app.add_switch("--rounds", flags->rounds,
                  "each number of evaluations is a search of its own, which asks for all of its points, as in tune");
   app.add_switch("--json", flags->json, "as JSON");

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/json.h"
@@ -26,6 +27,7 @@ struct Job {
   ProblemFlags problem;
   RunFlags run;
   std::string flags;  ///< as for a shell
+  std::string text;   ///< of the problem
 };
 
 Result<std::unique_ptr<Job>> parse_job(const SuiteProblem& problem, const FlagValues& given) {
@@ -59,15 +61,17 @@ Result<std::unique_ptr<Job>> parse_job(const SuiteProblem& problem, const FlagVa
   if (complete) complete = (*op)->complete(std::move(*complete));
   if (!complete) return placed(complete.error());
   job->flags = shell_words(all);
+  job->text = to_string(*complete);
   return job;
 }
 
 /// The result of one problem as one line of JSON.
-Json tune_job(const Session& session, Job& job, SuiteDesk& desk) {
+Json tune_job(const Session& session, Job& job, const std::set<std::string>& siblings, SuiteDesk& desk) {
   Json out{{"op", job.problem.op}, {"flags", job.flags}};
   job.run.open_store = [&] { return desk.store(); };
   auto bench = make_workbench(session, job.problem, job.run);
   auto options = bench ? tune_options(session, *bench, job.problem, job.run) : Result<TuneOptions>(bench.error());
+  if (options) options->siblings = siblings;
   auto result =
       options ? tune({bench->resources(), *bench->op}, bench->problem, *options) : Result<TuneResult>(options.error());
   if (!result)
@@ -133,13 +137,16 @@ Result<Exit> tune_suite(const Session& session, const SuiteFlags& flags, const F
     ROOFGEN_TRY(jobs.emplace_back(), parse_job(p, given));
     if (shard.has(jobs.size() - 1)) chosen.push_back(jobs.size() - 1);
   }
+  // No problem begins with schedules of another one: the results do not depend on the order of the ranks.
+  std::set<std::string> siblings;
+  for (const auto& job : jobs) siblings.insert(job->text);
   ROOFGEN_TRY(const std::unique_ptr<Ranks> ranks, join_ranks());
 
   const auto work = [&](SuiteDesk& desk) {
     while (const auto problem = desk.next()) {
       Job& job = *jobs[*problem];
       if (ranks) share_machine(*ranks, job.run);
-      desk.finish(*problem, json_line(tune_job(session, job, desk)));
+      desk.finish(*problem, json_line(tune_job(session, job, siblings, desk)));
     }
   };
   if (ranks && ranks->rank() > 0) {

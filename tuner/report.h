@@ -150,6 +150,12 @@ struct TimedPoint {
   double compile_s = 0, check_s = 0;  ///< 0: remembered
 };
 
+/// Candidates that were fast for another problem or on another device, tried here before the strategy chose.
+struct WarmStart {
+  std::string problem, device;
+  uint64_t candidates = 0;
+};
+
 struct TuneReport {
   Problem problem;
   Device device;
@@ -159,6 +165,8 @@ struct TuneReport {
   std::string compiler;
   std::string strategy;
   uint64_t seed = 0;
+  std::vector<WarmStart> warm_starts;        ///< in the order tried
+  std::string ended;                         ///< why no further candidate was tried
   uint64_t considered = 0;                   ///< points of all spaces looked at
   std::map<std::string, uint64_t> rejected;  ///< by stage of rejection
   uint64_t compiled = 0;                     ///< binaries obtained, from NVRTC or the cache

@@ -84,6 +84,8 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   r.compiler = run.context.compiler.description();
   r.strategy = run.options.strategy;
   r.seed = run.options.seed;
+  r.warm_starts = trials.warm_starts;
+  r.ended = trials.ended;
   r.considered = plan.considered;
   r.score = plan.score;
 

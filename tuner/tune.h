@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,26 @@ namespace roofgen {
 
 class KernelTimer;
 
+/// How many candidates a search tries.
+enum class Effort {
+  kNone,   ///< of each stage the default schedule and the best of the closed-form prior
+  kQuick,  ///< TuneOptions::evals
+  kFull,   ///< ten times as many
+};
+const char* to_string(Effort effort);                  ///< "none", "quick", "full"
+Result<Effort> parse_effort(const std::string& name);  ///< Exit::kUsage with the nearest
+
 struct TuneOptions {
   std::map<std::string, ParamValue> pins;  ///< `--set`
   std::vector<std::string> variants;       ///< `--variant`; empty: all
   std::string strategy = "prior";
-  uint64_t evals = 0;       ///< executed candidates over all stages; 0: the op's default, fewer for big problems
+  uint64_t evals = 0;  ///< executed candidates over all stages; 0: the op's default, fewer for big problems
+  Effort effort = Effort::kQuick;
+  double until = 0;     ///< no new round once the best variant's score is at least this; 0: no limit
+  double launches = 0;  ///< of the tuned kernel: the search ends when the rest would take longer than it can save
+  bool cold = false;    ///< no candidates from the store's trials of other problems
+  std::set<std::string> siblings =
+      {};                   ///< problems whose trials are no start either: the result does not depend on them
   double time_limit_s = 0;  ///< no new candidate starts after this; 0: no limit
   uint64_t seed = 0;
   int jobs = 0;                     ///< simulation threads; 0 = cores

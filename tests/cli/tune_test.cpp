@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <regex>
 
@@ -215,6 +216,88 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
   EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("with S and P need"), std::string::npos);
   EXPECT_EQ(result["rejected"]["memory"], 1);
+}
+
+// The schedules of the nearest problem come first; other settings, and trials of other tools, do not count.
+TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
+  const std::string of = "tune softmax --executor sim --evals 8 --json --cols 1024 --rows ";
+  EXPECT_FALSE(parse(home.run(of + "8")).contains("warm_starts")) << "the store is empty";
+  EXPECT_TRUE(parse(home.run(of + "64")).contains("warm_starts"));
+  EXPECT_FALSE(parse(home.run(of + "128 --dtype fp16")).contains("warm_starts"));
+  const auto mark = [&](const std::string& from, const std::string& to) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((home.dir() / "data/evaluations.sqlite").c_str(), &db), SQLITE_OK);
+    const std::string update = "UPDATE trial SET source = '" + to + "' WHERE source = '" + from + "'";
+    EXPECT_EQ(sqlite3_exec(db, update.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    EXPECT_GT(sqlite3_changes(db), 0);
+    sqlite3_close(db);
+  };
+  mark("roofgen", "T4");
+  EXPECT_FALSE(parse(home.run(of + "512")).contains("warm_starts"));
+  mark("T4", "roofgen");
+  const Outcome first = home.run(of + "128");
+  const Json warm = parse(first);
+  EXPECT_EQ(warm["warm_starts"], Json::parse(R"([{"problem": "softmax bf16 cols=1024 rows=64", "device": "h200-sxm",
+                                                  "candidates": 1}])"));
+  EXPECT_GT(warm["fresh"]["evaluated"], 0) << "nothing is trusted";
+  EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "128").out));
+  EXPECT_FALSE(parse(home.run(of + "128 --cold")).contains("warm_starts"));
+}
+
+TEST_F(TuneCli, AnEffortSetsTheNumberOfCandidates) {
+  const std::string of = "tune attention --L 128 --d 64 --batch 1 --heads 1 --variant unfused --executor sim --json ";
+  const Json none = parse(home.run(of + "--effort none")), quick = parse(home.run(of + "--effort quick")),
+             same = parse(home.run(of));
+  EXPECT_LE(none["compiled"], 6) << "three kernels, two candidates each";
+  EXPECT_EQ(none["ended"], "all evaluations done");
+  EXPECT_GT(quick["compiled"], none["compiled"]);
+  EXPECT_EQ(quick["compiled"], same["compiled"]);
+  for (const auto& [flags, message] :
+       {std::pair{"--effort lots", "unknown --effort \"lots\""},
+        {"--effort none --strategy random", "--effort none tries the best of the prior alone; leave --strategy random"},
+        {"--effort full --evals 3", "--evals"},
+        {"--until 0", "--until"},
+        {"--launches 0", "--launches"}}) {
+    const Outcome o = home.run(of + flags);
+    EXPECT_EQ(o.exit, 2) << flags;
+    EXPECT_NE(o.err.find(message), std::string::npos) << o.err;
+  }
+}
+
+TEST_F(TuneCli, ASearchEndsWhenItIsGoodEnoughOrCannotPay) {
+  const std::string of = "tune softmax --rows 64 --cols 1024 --executor sim --evals 24 --json ";
+  const Json all = parse(home.run(of)), good = parse(home.run(of + "--until 0.5")),
+             never = parse(home.run(of + "--until 2"));
+  EXPECT_EQ(all["ended"], "all evaluations done");
+  EXPECT_EQ(good["ended"], "the score has reached --until");
+  EXPECT_GE(good["score"].get<double>(), 0.45) << "by the better model";
+  EXPECT_LT(good["compiled"], all["compiled"]);
+  EXPECT_EQ(never["ended"], "all evaluations done");
+  EXPECT_EQ(never["compiled"], all["compiled"]);
+  // What is remembered takes no time: only a cold store shows the end.
+  const Home other;
+  const Json once = parse(other.run(of + "--launches 1"));
+  EXPECT_EQ(once["ended"], "the rest cannot pay within --launches");
+  EXPECT_EQ(once["compiled"], 1);
+  const Home third;
+  EXPECT_EQ(parse(third.run(of + "--launches 1e15"))["ended"], "all evaluations done");
+}
+
+// A parameter that no expression and no template reads gives each kernel twice.
+TEST_F(TuneCli, EqualKernelsRunOnce) {
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/search_spaces/stages/rows.json");
+  Json rows = Json::parse(in);
+  rows["params"].push_back({{"name", "nothing"}, {"values", {1, 2, 3}}, {"default", "1"}});
+  home.write("mine/search_spaces/stages/rows.json", rows.dump());
+  const std::string job =
+      "tune softmax --rows 64 --cols 1024 --executor sim --exhaustive --json --data-dir mine --set "
+      "vec=8,row_threads=128,threads=128,rows_each=1,residency=registers";
+  for (const char* store : {" --no-store", ""}) {
+    const Json result = parse(home.run(job + store));
+    EXPECT_GT(result["compiled"], 0);
+    EXPECT_EQ(result["compiled"].get<int>() % 3, 0);
+    EXPECT_EQ(3 * result["fresh"]["evaluated"].get<int>(), result["compiled"].get<int>()) << store;
+  }
 }
 
 }  // namespace roofgen::test::tune_test

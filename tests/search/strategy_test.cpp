@@ -185,4 +185,21 @@ TEST(Strategy, TheSurrogateTrustsAPriorThatIsRightAndNoOther) {
   EXPECT_GT(fraction(), without - 0.15);
 }
 
+// A search may try points of its own first (warm starts).
+TEST(Strategy, NoneAsksForWhatItWasTold) {
+  const SearchSpace space = two_parameters();
+  for (const StrategyKind& kind : strategies()) {
+    const auto strategy = kind.make(space, 1);
+    std::set<size_t> tried = {0, 17, 42, 99};
+    for (const size_t point : tried) strategy->tell(point, {.seconds = space.predicted[point]});
+    for (;;) {
+      const std::vector<size_t> round = strategy->ask(5);
+      if (round.empty()) break;
+      for (const size_t point : round) EXPECT_TRUE(tried.insert(point).second) << kind.name << " " << point;
+      for (const size_t point : round) strategy->tell(point, {.seconds = space.predicted[point]});
+    }
+    EXPECT_EQ(tried.size(), space.points.size()) << kind.name;
+  }
+}
+
 }  // namespace roofgen::strategy_test

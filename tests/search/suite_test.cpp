@@ -26,7 +26,7 @@ std::string error_of(const std::string& text) {
 /// Evaluations in memory.
 struct Memory : Evaluations {
   std::map<std::string, std::string>& rows;
-  std::vector<StoredTrial> trials;
+  std::vector<StoredTrial> noted;
   explicit Memory(std::map<std::string, std::string>& all) : rows(all) {}
   static std::string name(const StoreKey& k) { return k.binary + "|" + k.slice + "|" + k.simulator + "|" + k.device; }
   std::optional<std::string> lookup(const StoreKey& key) override {
@@ -34,7 +34,14 @@ struct Memory : Evaluations {
     return row == rows.end() ? std::nullopt : std::optional(row->second);
   }
   void put(const StoreKey& key, const std::string& payload) override { rows[name(key)] = payload; }
-  void note(const StoredTrial& trial) override { trials.push_back(trial); }
+  void note(const StoredTrial& trial) override { noted.push_back(trial); }
+  Result<std::vector<StoredTrial>> trials(const TrialFilter& filter) override {
+    if (filter.stage == "fails") return Error{Exit::kFailed, "no such table"};
+    std::vector<StoredTrial> out;
+    for (const StoredTrial& t : noted)
+      if (t.variant == filter.variant && t.outcome == filter.outcome) out.push_back(t);
+    return out;
+  }
 };
 
 /// A rank whose questions a desk in the same process answers.
@@ -147,8 +154,33 @@ TEST(Suite, ATrialArrivesAsItWasSent) {
   sent.params = "{}", sent.binary = "b", sent.executor = "e", sent.origin = "model", sent.time_model = "event";
   sent.outcome = "verify", sent.reason = "wrong", sent.compiler = "c", sent.seconds = 1.0 / 3;
   remote_desk(ranks)->store()->note(sent);
-  ASSERT_EQ(memory->trials.size(), 1u);
-  EXPECT_EQ(memory->trials[0], sent);
+  ASSERT_EQ(memory->noted.size(), 1u);
+  EXPECT_EQ(memory->noted[0], sent);
+}
+
+TEST(Suite, TrialsComeFromTheDesk) {
+  std::map<std::string, std::string> rows;
+  auto memory = std::make_unique<Memory>(rows);
+  for (int i = 0; i < 3; ++i) {
+    StoredTrial& t = memory->noted.emplace_back();
+    t.variant = "fused", t.outcome = StoredTrial::kVerified, t.params = std::to_string(i), t.seconds = 1e-6 * i;
+  }
+  memory->noted[1].outcome = "spill";
+  const std::vector<StoredTrial> expected = {memory->noted[0], memory->noted[2]};
+  LocalDesk desk(
+      {}, [&]() -> std::unique_ptr<Evaluations> { return std::move(memory); }, [] { return false; });
+  DirectRanks ranks(desk);
+  const auto store = remote_desk(ranks)->store();
+  TrialFilter filter;
+  filter.variant = "fused";
+  filter.outcome = StoredTrial::kVerified;
+  const auto trials = store->trials(filter);
+  ASSERT_TRUE(trials);
+  EXPECT_EQ(*trials, expected);
+  filter.variant = "other";
+  EXPECT_TRUE(store->trials(filter)->empty());
+  filter.stage = "fails";
+  EXPECT_EQ(store->trials(filter).error().message, "no such table");
 }
 
 TEST(Suite, WithoutAStoreNoRankHasOne) {

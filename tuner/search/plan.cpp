@@ -23,6 +23,8 @@ constexpr uint64_t kFewestEvals = 8;
 /// Candidates that may be tried for each one to be verified: some spill or fail.
 constexpr size_t kTriesEach = 3;
 
+constexpr uint64_t kFullEffort = 10;  ///< times the evaluations
+
 class Planner {
  public:
   explicit Planner(const SearchRun& run)
@@ -34,6 +36,14 @@ class Planner {
 
   Result<SearchPlan> run() {
     ROOFGEN_TRY(plan_.strategy, find_strategy(options_.strategy));
+    if (options_.effort == Effort::kNone) {
+      if (plan_.strategy != &strategies().front())
+        return Error{
+            Exit::kUsage,
+            fmt::format("--effort none tries the best of the prior alone; leave --strategy {} out", options_.strategy)};
+      // In the order of the closed form, which no result corrects.
+      ROOFGEN_TRY(plan_.strategy, find_strategy("exhaustive"));
+    }
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(reduced_scope_, problem_scope(context_.op, context_.op.reduced(problem_), limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
@@ -292,6 +302,7 @@ class Planner {
       const double share = std::max(plan_.reduced_flops / kDefaultBudgetFlops, reduced_bytes_ / kDefaultBudgetBytes);
       evals = std::clamp(static_cast<uint64_t>(1 / std::max(share, 1e-9)), kFewestEvals, context_.op.default_evals());
     }
+    if (options_.effort == Effort::kFull) evals *= kFullEffort;
     // The stage whose share is furthest below its due gets the next one.
     for (uint64_t given = plan_.stages.size(); given < evals; ++given) {
       StagePlan* neediest = nullptr;
@@ -304,6 +315,10 @@ class Planner {
     for (StagePlan& p : plan_.stages) {
       if (plan_.strategy->exhaustive) p.share = p.points.number;
       p.most = plan_.strategy->exhaustive ? p.share : kTriesEach * p.share;
+      if (options_.effort == Effort::kNone) {
+        const std::vector<double>& times = p.space.predicted;
+        p.share = p.most = times[*p.space.preset] > *std::ranges::min_element(times) ? 2 : 1;
+      }
     }
   }
 
@@ -337,6 +352,17 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
+}
+
+const char* to_string(Effort effort) {
+  return effort == Effort::kNone ? "none" : effort == Effort::kQuick ? "quick" : "full";
+}
+
+Result<Effort> parse_effort(const std::string& name) {
+  for (Effort e : {Effort::kNone, Effort::kQuick, Effort::kFull})
+    if (name == to_string(e)) return e;
+  return Error{Exit::kUsage,
+               fmt::format("unknown --effort \"{}\"{}", name, did_you_mean(name, {"none", "quick", "full"}))};
 }
 
 const char* to_string(Check check) {

@@ -141,10 +141,7 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
           fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
 }
 
-std::optional<Evaluation> Runner::recall(const Task& task, Place where) const {
-  if (!run_.context.store) return std::nullopt;  // the key costs more than the look-up
-  return roofgen::recall(run_.context.store, key_of(task, where));
-}
+std::optional<Evaluation> Runner::recall(const StoreKey& key) const { return roofgen::recall(run_.context.store, key); }
 
 // ---- Running -----------------------------------------------------------------------------------
 

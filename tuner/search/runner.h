@@ -49,8 +49,10 @@ class Runner {
   /// Both must outlive it.
   Runner(const SearchRun& run, const SearchPlan& plan);
 
+  /// Equal for candidates whose evaluations are equal.
+  StoreKey key_of(const Task& task, Place where) const;
   /// The evaluation in the store, if any.
-  std::optional<Evaluation> recall(const Task& task, Place where) const;
+  std::optional<Evaluation> recall(const StoreKey& key) const;
   /// Runs the candidate in the run's place and stores the evaluation, unless the GPU faulted. An Error: the candidate
   /// could not be run at all. Thread-safe.
   Result<Evaluation> evaluate(const Task& task);
@@ -78,7 +80,6 @@ class Runner {
   void lose_gpu(const Error& error);
 
  private:
-  StoreKey key_of(const Task& task, Place where) const;
   StoreKey key_of(const std::vector<const Task*>& chain, Place where) const;
   std::unique_ptr<Verifier> verifier(const Variant& variant, Executor& executor,
                                      std::shared_ptr<SharedInputs> inputs) const;

@@ -401,7 +401,7 @@ class GpuTiming {
   /// Runs a candidate in the simulator that has only run on the GPU. False when it fails there; it is then rejected.
   bool simulate(TimedTask& t) {
     const Schedule& schedule = t.task->candidate.schedule;
-    std::optional<Evaluation> e = runner_.recall(*t.task, Place::kSimulator);
+    std::optional<Evaluation> e = runner_.recall(runner_.key_of(*t.task, Place::kSimulator));
     const bool now = !e;
     if (now) {
       auto ran = runner_.simulate(*t.task);

@@ -4,59 +4,138 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <deque>
+#include <map>
 
 #include "base/pool.h"
 #include "tuner/search/timing.h"
+#include "tuner/search/warm_start.h"
 
 namespace roofgen {
 namespace {
 
+/// Candidates of a stage in one round where a search may end early: it ends between rounds.
+constexpr size_t kShortRound = 4;
+
 class TrialRun {
  public:
   TrialRun(const SearchRun& run, const SearchPlan& plan, Runner& runner)
-      : run_(run), plan_(plan), runner_(runner), untold_(plan.stages.size()) {
+      : run_(run),
+        plan_(plan),
+        runner_(runner),
+        next_(plan.stages.size()),
+        fastest_(plan.stages.size(), HUGE_VAL),
+        untold_(plan.stages.size()) {
     trials_.stages.resize(plan.stages.size());
-    for (const StagePlan& p : plan.stages) {
+    for (size_t s = 0; s < plan.stages.size(); ++s) {
+      const StagePlan& p = plan.stages[s];
       strategies_.push_back(plan.strategy->make(p.space, run.options.seed));
       shares_ += p.share;
+      warm_.push_back(warm_start(run, p));
+      for (const WarmPoint& w : warm_.back()) next_[s].push_back(w.point);
     }
   }
 
-  /// Default schedules first, because they feed the stages after them; then the strategies' choice; then replacements
-  /// for those that spilled or failed.
+  /// Default schedules first, because they feed the stages after them; then warm starts; then the strategies' choice;
+  /// then replacements for those that spilled or failed.
   Result<Trials> run() {
     Pool pool(run_.threads());
     std::vector<Task*> held;  // later stages without a feeder yet
-    for (bool defaults = true; !run_.trials_over(); defaults = false) {
+    for (bool defaults = true; !ended(defaults); defaults = false) {
       std::vector<Task*> round;
       for (size_t s = 0; s < plan_.stages.size(); ++s) {
-        const auto verified = static_cast<size_t>(std::count_if(trials_.stages[s].begin(), trials_.stages[s].end(),
-                                                                [](const Task& t) { return t.verified(); }));
-        const size_t share = plan_.stages[s].share;
         if (defaults) {
           ROOFGEN_CHECK(add_task(s, *plan_.stages[s].space.preset, round));
-        } else if (verified < share) {
-          ROOFGEN_CHECK(ask(s, share - verified, round));
+        } else if (const size_t missing = missing_of(s); missing > 0) {
+          ROOFGEN_CHECK(ask(s, missing, round));
         }
       }
-      if (round.empty()) break;
+      if (round.empty()) {
+        trials_.ended = missing() == 0 ? "all evaluations done" : "no candidate left";
+        break;
+      }
       ROOFGEN_CHECK(run_round(round, held, pool));
       if (!run_.context.gpu && run_.context.timer && run_.context.timer->unavailable().empty()) time(round);
       tell();
-      if (runner_.gpu_lost() && run_.place() == Place::kGpu) break;
     }
     for (Task* t : held) reject_unfed(*t);
+    settle_twins();
     count();
     if (trials_.tally.compiled == 0 && first_compile_error_ && !run_.trials_over()) return *first_compile_error_;
     return std::move(trials_);
   }
 
  private:
+  // ---- The end ---------------------------------------------------------------------------------
+
+  /// Verified candidates that a stage still lacks.
+  size_t missing_of(size_t stage) const {
+    const auto verified = static_cast<size_t>(std::ranges::count_if(trials_.stages[stage], &Task::verified));
+    return plan_.stages[stage].share - std::min(plan_.stages[stage].share, verified);
+  }
+  size_t missing() const {
+    size_t out = 0;
+    for (size_t s = 0; s < plan_.stages.size(); ++s) out += missing_of(s);
+    return out;
+  }
+
+  bool ended(bool begins) {
+    if (run_.interrupted())
+      trials_.ended = "interrupted";
+    else if (run_.trials_over())
+      trials_.ended = "--time is over";
+    else if (runner_.gpu_lost() && run_.place() == Place::kGpu)
+      trials_.ended = "the GPU is lost";
+    else if (!begins && is_good_enough())
+      trials_.ended = "the score has reached --until";
+    else if (!begins && cannot_pay())
+      trials_.ended = "the rest cannot pay within --launches";
+    return !trials_.ended.empty();
+  }
+
+  bool ends_early() const { return run_.options.until > 0 || run_.options.launches > 0; }
+
+  bool is_good_enough() const {
+    return run_.options.until > 0 && plan_.score.floor.seconds >= run_.options.until * fastest_variant();
+  }
+
+  /// Whether the candidates that are missing would take longer than all launches can save at most.
+  bool cannot_pay() const {
+    if (!(run_.options.launches > 0)) return false;
+    size_t fresh = 0;  // remembered ones take no time
+    for (const auto& tasks : trials_.stages)
+      fresh += static_cast<size_t>(
+          std::ranges::count_if(tasks, [](const Task& t) { return t.compiled_now || t.evaluated_now; }));
+    if (fresh == 0) return false;
+    const double each = (run_.elapsed_s() - begun_s_) / static_cast<double>(fresh);
+    return (fastest_variant() - plan_.score.floor.seconds) * run_.options.launches <
+           each * static_cast<double>(missing());
+  }
+
+  /// Seconds of the best variant, by the times that the strategies were told; infinite before one is whole.
+  double fastest_variant() const {
+    double out = HUGE_VAL;
+    for (const VariantReport& v : plan_.reports) {
+      const std::vector<size_t> stages = plan_.stages_of(v.name);
+      double sum = 0;
+      for (const size_t s : stages) sum += fastest_[s];
+      if (!stages.empty()) out = std::min(out, sum);
+    }
+    return out;
+  }
+
   // ---- Asking and telling ----------------------------------------------------------------------
 
   Result<void> ask(size_t stage, size_t wanted, std::vector<Task*>& round) {
     wanted = std::min(wanted, plan_.stages[stage].most - trials_.stages[stage].size());
-    for (size_t point : strategies_[stage]->ask(wanted)) ROOFGEN_CHECK(add_task(stage, point, round));
+    std::deque<size_t>& next = next_[stage];
+    if (next.empty()) std::ranges::copy(strategies_[stage]->ask(wanted), std::back_inserter(next));
+    wanted = std::min({wanted, next.size(), ends_early() ? kShortRound : next.size()});
+    for (; wanted > 0; --wanted) {
+      ROOFGEN_CHECK(add_task(stage, next.front(), round));
+      next.pop_front();
+    }
     return {};
   }
 
@@ -94,7 +173,9 @@ class TrialRun {
     for (size_t s = 0; s < plan_.stages.size(); ++s)
       std::erase_if(untold_[s], [&](const Task* t) {
         if (!t->rejected && !t->evaluation) return false;
-        strategies_[s]->tell(t->point, result_of(*t));
+        const TrialResult result = result_of(*t);
+        if (!result.failed && result.seconds > 0) fastest_[s] = std::min(fastest_[s], result.seconds);
+        strategies_[s]->tell(t->point, result);
         return true;
       });
   }
@@ -115,7 +196,7 @@ class TrialRun {
     std::optional<Error> failed;
     run_.context.compiler.compile_all(programs, [&](CompileOutcome outcome) {
       Task& task = *tasks[outcome.index];
-      if (accept(task, std::move(outcome)) && !recall(task)) {
+      if (accept(task, std::move(outcome)) && !has_twin(task) && !recall(task)) {
         const auto fed = runner_.is_fed(*task.candidate.variant, task.candidate.stage_index);
         if (!fed)
           failed = fed.error();
@@ -147,6 +228,7 @@ class TrialRun {
       held = std::move(waiting);
       pool.drain([&] { tick(); });
     }
+    settle_twins();
     return {};
   }
 
@@ -193,9 +275,27 @@ class TrialRun {
     return true;
   }
 
+  /// True when an earlier candidate runs the same binary in the same way: a parameter may change nothing.
+  bool has_twin(Task& task) {
+    const auto [first, is_new] = first_.try_emplace(runner_.key_of(task, run_.place()), &task);
+    if (!is_new) twins_.emplace_back(&task, first->second);
+    return !is_new;
+  }
+  /// Candidates take the results of their twins.
+  void settle_twins() {
+    std::erase_if(twins_, [&](const auto& pair) {
+      const auto& [task, first] = pair;
+      if (!first->evaluation && !first->rejected) return false;
+      ++finished_;
+      task->evaluation = first->evaluation;
+      if (first->rejected) reject(*task, first->rejected->stage, first->rejected->reason);
+      return true;
+    });
+  }
+
   /// True when the store knows this evaluation.
   bool recall(Task& task) {
-    task.evaluation = runner_.recall(task, run_.place());
+    task.evaluation = runner_.recall(runner_.key_of(task, run_.place()));
     if (!task.evaluation) return false;
     ++finished_;
     conclude(task);
@@ -260,12 +360,27 @@ class TrialRun {
         if (!t.evaluation || run_.place() == Place::kGpu) continue;
         tally.add_simulated(t.candidate.binary, *t.evaluation, t.evaluated_now);
       }
+    for (size_t s = 0; s < warm_.size(); ++s)
+      for (const WarmPoint& w : warm_[s]) {
+        if (std::ranges::find(trials_.stages[s], w.point, &Task::point) == trials_.stages[s].end()) continue;
+        std::vector<WarmStart>& all = trials_.warm_starts;
+        auto of = std::ranges::find_if(
+            all, [&](const WarmStart& x) { return x.problem == w.problem && x.device == w.device; });
+        if (of == all.end()) of = all.insert(all.end(), {w.problem, w.device});
+        ++of->candidates;
+      }
   }
 
   const SearchRun& run_;
   const SearchPlan& plan_;
   Runner& runner_;
+  const double begun_s_ = run_.elapsed_s();
   std::vector<std::unique_ptr<Strategy>> strategies_;
+  std::vector<std::vector<WarmPoint>> warm_;      ///< by stage, as the next two
+  std::vector<std::deque<size_t>> next_;          ///< points of warm starts or asked for, not tried yet
+  std::vector<double> fastest_;                   ///< seconds, of those told
+  std::map<StoreKey, Task*> first_;               ///< the first candidate of each key
+  std::vector<std::pair<Task*, Task*>> twins_;    ///< each with the first of its key, whose result it waits for
   std::vector<std::vector<const Task*>> untold_;  ///< by stage: tried, and the strategy does not know the result yet
   Trials trials_;
   std::optional<Error> first_compile_error_;

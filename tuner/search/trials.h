@@ -46,10 +46,12 @@ struct Tally {
 struct Trials {
   std::vector<std::deque<Task>> stages;  ///< as the plan's stages; the default schedule first, then in the order tried
   Tally tally;
+  std::vector<WarmStart> warm_starts;
+  std::string ended;  ///< why, as in TuneReport
 };
 
-/// Tries candidates of every stage until each stage has its share of verified ones, the time is over or the GPU is
-/// lost. An Error when nothing compiles, with the first compiler error.
+/// Tries candidates of every stage until each stage has its share of verified ones, the time is over, the GPU is lost,
+/// or --until or --launches ends the search. An Error when nothing compiles, with the first compiler error.
 Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner);
 
 /// The report of a verified candidate: arithmetic on its evaluation and on device data. Its time is `measured`, else

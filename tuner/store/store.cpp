@@ -124,12 +124,13 @@ class Store::Rows {
 
   Result<std::vector<StoredTrial>> trials(const TrialFilter& filter) {
     const std::lock_guard lock(mutex_);
-    const std::array<std::pair<const char*, const std::string*>, 6> exact = {{{"source", &filter.source},
+    const std::array<std::pair<const char*, const std::string*>, 7> exact = {{{"source", &filter.source},
                                                                               {"op", &filter.op},
                                                                               {"device", &filter.device},
                                                                               {"variant", &filter.variant},
                                                                               {"stage", &filter.stage},
-                                                                              {"origin", &filter.origin}}};
+                                                                              {"origin", &filter.origin},
+                                                                              {"outcome", &filter.outcome}}};
     std::string where = "instr(op || ' ' || problem, ?1) > 0";
     for (size_t i = 0; i < exact.size(); ++i)
       if (!exact[i].second->empty()) where += fmt::format(" AND {} = ?{}", exact[i].first, i + 2);

@@ -18,6 +18,7 @@ struct StoreKey {
   std::string slice;      ///< the problem, and the parts of it that were run and compared
   std::string simulator;  ///< executor and version of its rules
   std::string device;     ///< the device data that the payload depends on
+  auto operator<=>(const StoreKey&) const = default;
 };
 
 /// A candidate that was tried. Rows are equal where `source` to `time_model`, without `op`, are equal: a candidate that
@@ -46,7 +47,7 @@ struct StoredTrial {
 
 /// Empty members and absent ones exclude nothing.
 struct TrialFilter {
-  std::string source, op, device, variant, stage, origin;
+  std::string source, op, device, variant, stage, origin, outcome;
   std::string problem;  ///< a part of the text "<op> <problem>"
 };
 
@@ -65,6 +66,9 @@ class Evaluations {
   virtual void put(const StoreKey& key, const std::string& payload) = 0;
   /// Adds a trial, or replaces outcome and time of an equal one.
   virtual void note(const StoredTrial& trial) = 0;
+  /// In the order of problem, device, variant and stage; then the verified ones, the best model and the least time
+  /// first.
+  virtual Result<std::vector<StoredTrial>> trials(const TrialFilter& filter) = 0;
 };
 
 /// A database file shared by any number of threads and processes. After a failed write of put() or note() nothing more
@@ -87,12 +91,10 @@ class Store : public Evaluations {
   std::optional<std::string> lookup(const StoreKey& key) override;
   void put(const StoreKey& key, const std::string& payload) override;
   void note(const StoredTrial& trial) override;
+  Result<std::vector<StoredTrial>> trials(const TrialFilter& filter) override;
 
   // The rest is for `roofgen db`.
 
-  /// In the order of problem, device, variant and stage; then the verified ones, the best model and the least time
-  /// first.
-  Result<std::vector<StoredTrial>> trials(const TrialFilter& filter);
   Result<StoredRows> count();
   /// Adds all trials or none. Returns the number of new rows.
   Result<int64_t> add(const std::vector<StoredTrial>& trials);

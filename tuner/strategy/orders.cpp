@@ -10,18 +10,22 @@ namespace {
 
 class FixedOrder final : public Strategy {
  public:
-  FixedOrder(std::vector<size_t> order, std::optional<size_t> preset) : order_(std::move(order)) {
-    if (preset) std::erase(order_, *preset);
+  FixedOrder(std::vector<size_t> order, std::optional<size_t> preset)
+      : order_(std::move(order)), taken_(order_.size()) {
+    if (preset) taken_[*preset] = true;
   }
   std::vector<size_t> ask(size_t n) override {
-    const size_t begin = next_;
-    next_ = std::min(order_.size(), begin + n);
-    return {order_.begin() + static_cast<ptrdiff_t>(begin), order_.begin() + static_cast<ptrdiff_t>(next_)};
+    std::vector<size_t> out;
+    for (; next_ < order_.size() && out.size() < n; ++next_)
+      if (!taken_[order_[next_]]) out.push_back(order_[next_]);
+    for (const size_t point : out) taken_[point] = true;
+    return out;
   }
-  void tell(size_t, const TrialResult&) override {}
+  void tell(size_t point, const TrialResult&) override { taken_[point] = true; }
 
  private:
-  std::vector<size_t> order_;
+  std::vector<size_t> order_;  ///< all points
+  std::vector<bool> taken_;    ///< asked for or told
   size_t next_ = 0;
 };
 

@@ -32,7 +32,7 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   /// Up to `n` points; empty ends the search. Never one that was told or asked before: the first tell() is that of the
-  /// default schedule, if there is one.
+  /// default schedule, if there is one, and others may follow that the strategy did not ask for (warm starts).
   virtual std::vector<size_t> ask(size_t n) = 0;
   virtual void tell(size_t point, const TrialResult& result) = 0;
 };

@@ -38,6 +38,23 @@ StoredTrial trial_of(const Json& words) {
   return out;
 }
 
+/// The members of a filter.
+constexpr std::array kChoices = {&TrialFilter::source,  &TrialFilter::op,     &TrialFilter::device,
+                                 &TrialFilter::variant, &TrialFilter::stage,  &TrialFilter::origin,
+                                 &TrialFilter::outcome, &TrialFilter::problem};
+
+Json words_of(const TrialFilter& filter) {
+  Json out = Json::array();
+  for (const auto text : kChoices) out.push_back(filter.*text);
+  return out;
+}
+
+TrialFilter filter_of(const Json& words) {
+  TrialFilter out;
+  for (size_t i = 0; i < kChoices.size(); ++i) out.*kChoices[i] = words.at(i);
+  return out;
+}
+
 class RemoteStore : public Evaluations {
  public:
   explicit RemoteStore(Ranks& ranks) : ranks_(ranks) {}
@@ -50,6 +67,13 @@ class RemoteStore : public Evaluations {
     ranks_.ask(json_line(Json{{"put", words_of(key)}, {"payload", payload}}));
   }
   void note(const StoredTrial& trial) override { ranks_.ask(json_line(Json{{"note", words_of(trial)}})); }
+  Result<std::vector<StoredTrial>> trials(const TrialFilter& filter) override {
+    const Json answer = parse_json(ranks_.ask(json_line(Json{{"trials", words_of(filter)}})));
+    if (answer.is_string()) return Error{Exit::kFailed, answer};
+    std::vector<StoredTrial> out;
+    for (const Json& words : answer) out.push_back(trial_of(words));
+    return out;
+  }
 
  private:
   Ranks& ranks_;
@@ -109,6 +133,11 @@ std::string LocalDesk::answer(const std::string& question) {
     store_->put(key_of(asked["put"]), asked["payload"].get<std::string>());
   } else if (asked.contains("note")) {
     store_->note(trial_of(asked["note"]));
+  } else if (asked.contains("trials")) {
+    const auto trials = store_->trials(filter_of(asked["trials"]));
+    out = trials ? Json::array() : Json(trials.error().message);
+    if (trials)
+      for (const StoredTrial& t : *trials) out.push_back(words_of(t));
   } else {
     finish(asked.at("finish"), asked.at("result"));
   }

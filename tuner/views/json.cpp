@@ -133,11 +133,14 @@ std::string tune_json(const TuneReport& r) {
            {"arch", r.arch}}},
          {"compiler", r.compiler},
          {"strategy", {{"name", r.strategy}, {"seed", r.seed}}},
+         {"ended", r.ended},
          {"considered", r.considered},
          {"rejected", r.rejected},
          {"compiled", r.compiled},
          {"simulated", r.simulated_binaries},
-         {"fresh", {{"compiled", r.compiled_now}, {"simulated", r.simulated_now}}}};
+         {"fresh", {{"compiled", r.compiled_now}, {"simulated", r.simulated_now}, {"evaluated", r.evaluated_now}}}};
+  for (const WarmStart& w : r.warm_starts)
+    j["warm_starts"].push_back({{"problem", w.problem}, {"device", w.device}, {"candidates", w.candidates}});
   if (r.gpu) {
     j["gpu"] = gpu_json(*r.gpu);
     j["device"]["title"] = r.device.title;

@@ -65,6 +65,9 @@ std::string searched_line(const TuneReport& r) {
     out += " (all remembered: nothing compiled or simulated now)";
   else if (r.compiled_now < r.compiled)
     out += fmt::format(" ({} compiled and {} simulated now)", r.compiled_now, r.simulated_now);
+  out += "; " + r.ended;
+  for (const WarmStart& w : r.warm_starts)
+    out += fmt::format("\n          {} candidates were fast for {} on {}", w.candidates, w.problem, w.device);
   return out;
 }
 

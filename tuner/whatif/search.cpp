@@ -147,6 +147,7 @@ class Search {
   Result<std::optional<TuneResult>> run_tune(const Op& op, const Problem& problem, TuneOptions options,
                                              std::string& failed) {
     options.progress = nullptr;
+    options.cold = true;  // the parts are problems, too: a result must not depend on the order in which they were tuned
     if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
     auto result = tune({context_, op}, problem, options);
     if (!result) {

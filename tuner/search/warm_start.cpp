@@ -1,0 +1,135 @@
+#include "tuner/search/warm_start.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/json.h"
+
+namespace roofgen {
+namespace {
+
+/// Of the evaluations of a stage one in so many. With 4 the strategy learnt too little from a small share: two of three
+/// GEMM problems ended up to 5 % slower with 8 evaluations than without warm starts, with 8 none did (docs/search.md).
+constexpr size_t kFraction = 8;
+
+/// Takes `name=NUMBER` with a space before it from the front of the text.
+std::optional<double> take_number(std::string_view& text, const std::string& name) {
+  const std::string head = " " + name + "=";
+  if (!text.starts_with(head)) return std::nullopt;
+  double value = 0;
+  const char* const begin = text.data() + head.size();
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
+
+/// The point of a schedule as the store keeps it, if it is in the space.
+std::optional<size_t> find_point(const PointSpace& space, const std::string& params) {
+  const Json values = parse_json(params);
+  if (!values.is_object() || values.size() != space.axes().size()) return std::nullopt;
+  std::vector<uint16_t> row;
+  for (const Axis& axis : space.axes()) {
+    const auto value = values.find(axis.name);
+    if (value == values.end()) return std::nullopt;
+    const auto label = std::ranges::find(axis.labels, json_words(*value));
+    if (label == axis.labels.end()) return std::nullopt;
+    row.push_back(static_cast<uint16_t>(label - axis.labels.begin()));
+  }
+  return space.find(row);
+}
+
+}  // namespace
+
+std::optional<double> problem_distance(const Problem& problem, const std::string& stored) {
+  // The text is taken apart in the order in which to_string() writes it.
+  Problem rest = problem;
+  rest.dims.clear();
+  rest.flags.clear();
+  rest.reals.clear();
+  rest.texts.clear();
+  rest.dtypes.clear();
+  rest.args.clear();
+  const std::string head = to_string(rest);
+  std::string_view text = stored;
+  if (!text.starts_with(head)) return std::nullopt;
+  text.remove_prefix(head.size());
+  double distance = 0;
+  for (const auto& [name, size] : problem.dims) {
+    const auto other = take_number(text, name);
+    if (!other) return std::nullopt;
+    if (*other == static_cast<double>(size)) continue;
+    if (*other <= 0 || size <= 0) return std::nullopt;
+    distance += std::abs(std::log2(*other / static_cast<double>(size)));
+  }
+  const auto take = [&](const Problem& part) {
+    const std::string expected = to_string(part).substr(head.size());
+    if (!text.starts_with(expected)) return false;
+    text.remove_prefix(expected.size());
+    return true;
+  };
+  rest.flags = problem.flags;
+  if (!take(rest)) return std::nullopt;
+  for (const auto& [name, value] : problem.reals)
+    if (!take_number(text, name)) return std::nullopt;
+  rest.flags.clear();
+  rest.dtypes = problem.dtypes;
+  rest.texts = problem.texts;
+  rest.args = problem.args;
+  if (!take(rest) || !text.empty()) return std::nullopt;
+  return distance;
+}
+
+std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage) {
+  const size_t most = stage.share / kFraction;
+  if (most == 0 || run.options.cold || !run.context.store || stage.share == stage.points.number) return {};
+  TrialFilter filter;
+  filter.source = StoredTrial::kOwn;
+  filter.op = run.problem.op;
+  filter.variant = stage.variant->name;
+  filter.stage = stage.stage().name;
+  filter.outcome = StoredTrial::kVerified;
+  const auto trials = run.context.store->trials(filter);
+  if (!trials) return {};
+
+  struct Source {
+    bool other_arch, other_device;
+    double distance;
+    const StoredTrial* trial;
+    std::tuple<bool, double, bool> rank() const { return {other_arch, distance, other_device}; }
+  };
+  const std::string own = to_string(run.problem);
+  std::map<std::string, bool> other_arch;
+  std::vector<Source> sources;
+  for (const StoredTrial& t : *trials) {
+    if (!t.seconds || (t.problem == own && t.device == run.context.device.name) ||
+        run.options.siblings.contains(t.problem))
+      continue;
+    const auto distance = problem_distance(run.problem, t.problem);
+    if (!distance) continue;
+    const auto [arch, is_new] = other_arch.try_emplace(t.device, true);
+    if (is_new) {
+      const auto device = load_device(run.context.files, t.device);
+      arch->second = t.device != run.context.device.name && (!device || device->arch != run.context.device.arch);
+    }
+    sources.push_back({arch->second, t.device != run.context.device.name, *distance, &t});
+  }
+  // Equal ranks keep the order of the store: by problem and device, the best first.
+  std::ranges::stable_sort(sources, {}, &Source::rank);
+
+  std::vector<WarmPoint> out;
+  for (const Source& s : sources) {
+    const auto point = find_point(stage.space.points, s.trial->params);
+    if (!point || point == stage.space.preset ||
+        std::ranges::any_of(out, [&](const WarmPoint& w) { return w.point == *point; }))
+      continue;
+    out.push_back({*point, s.trial->problem, s.trial->device});
+    if (out.size() == most) break;
+  }
+  return out;
+}
+
+}  // namespace roofgen
