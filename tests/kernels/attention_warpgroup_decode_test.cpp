@@ -138,6 +138,58 @@ INSTANTIATE_TEST_SUITE_P(
         Even{"no_overlap", kUneven, "warpgroup_even3", 3, {{"overlap", false}, {"rescale", std::string("lazy")}}}),
     [](const auto& test) { return test.param.name; });
 
+// ---- Persistent CTAs -------------------------------------------------------------------------------
+
+Request of_few_ctas(const Even& c) {
+  Pins pins = c.pins;
+  pins["persistent"] = true;
+  pins.insert({{"groups", n(2)},
+               {"pingpong", true},
+               {"BN", n(64)},
+               {"k_stages", n(2)},
+               {"v_stages", n(2)},
+               {"pack_gqa", false}});
+  Request out = request_of(VariantCase{c.problem, "warpgroup"}, pins);
+  out.sms = c.sms;
+  return out;
+}
+/// 3 x 6 tiles of 128 rows for each of two sequences.
+const AttentionCase kTriangles{"", {{"L", 300}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}, {"batch", 2}}, kCausalLse};
+const AttentionCase kSquares{"", {{"L", 200}, {"kv_len", 333}, {"d", 128}, {"heads", 4}, {"batch", 2}}, kLse};
+/// A CTA has keys for the second half of the rows only.
+const AttentionCase kFewKeys{"", {{"L", 300}, {"kv_len", 77}, {"d", 64}, {"heads", 4}, {"batch", 2}}, kCausalLse};
+const AttentionCase kPackedLengths{
+    "", {{"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"lengths", "300,20,129,1,260"}}};
+const AttentionCase kCaches{
+    "", {{"L", 150}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, {{"kv_lengths", "600,160,333"}}};
+const AttentionCase kThreeHeads{
+    "", {{"L", 60}, {"kv_len", 421}, {"d", 64}, {"heads", 6}, {"kv_heads", 2}, {"batch", 2}}, kCausalLse};
+
+class Persistent : public testing::TestWithParam<Even> {};
+
+TEST_P(Persistent, IsRight) { expect_right(of_few_ctas(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(
+    AttentionWarpgroup, Persistent,
+    testing::Values(Even{"causal", kTriangles, "", 5}, Even{"one_cta", kTriangles, "", 1},
+                    Even{"whole_rounds", kTriangles, "", 9}, Even{"a_cta_for_each_tile", kTriangles, "", 132},
+                    Even{"all_keys", kSquares, "", 3}, Even{"rows_without_keys", kFewKeys, "", 4},
+                    Even{"no_overlap", kTriangles, "", 4, {{"overlap", false}}},
+                    Even{"three_groups", kTriangles, "", 5, {{"groups", n(3)}}},
+                    Even{"one_group", kTriangles, "", 7, {{"groups", n(1)}, {"pingpong", false}}},
+                    Even{"no_turns", kSquares, "", 3, {{"pingpong", false}, {"rescale", std::string("lazy")}}},
+                    Even{"one_place_for_queries", kSquares, "", 3, {{"BN", n(176)}}},
+                    Even{"one_stage", kSquares, "", 3, {{"k_stages", n(1)}, {"v_stages", n(1)}}},
+                    Even{"packed_lengths", kPackedLengths, "", 5}, Even{"caches", kCaches, "", 5},
+                    Even{"pages", in_pages(kCaches, 64), "", 5}, Even{"mask", in_windows(kCaches), "", 5},
+                    Even{"heads_as_rows", kThreeHeads, "", 3, {{"pack_gqa", true}}},
+                    Even{"two_ctas_on_an_sm",
+                         kEqual,
+                         "",
+                         1,
+                         {{"groups", n(1)}, {"pingpong", false}, {"pack_gqa", true}, {"ctas_per_sm", n(2)}}}),
+    [](const auto& test) { return test.param.name; });
+
 const std::string kAdd = "attention/add_parts.cuh.jinja", kEvenSplit = "attention/even_split.cuh.jinja";
 
 struct EvenMutant {
@@ -209,8 +261,70 @@ INSTANTIATE_TEST_SUITE_P(
                    CaughtBy::kFinding},
         EvenMutant{"last_values_not_released",
                    {"", kEqual, "warpgroup_even3", 1},
-                   {{kKernel, "{% if even %}\n    release_v();\n{% endif %}\n", ""}},
+                   {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
                    CaughtBy::kFinding}),
+    [](const auto& test) { return test.param.name; });
+
+const std::string kWalk = "attention/row_walk.cuh.jinja";
+
+class PersistentMutants : public testing::TestWithParam<EvenMutant> {};
+
+TEST_P(PersistentMutants, IsCaught) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  Request request = of_few_ctas(GetParam().run);
+  request.edits = GetParam().edits;
+  expect_caught(run(request), GetParam().by, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AttentionWarpgroup, PersistentMutants,
+    testing::Values(
+        EvenMutant{"last_round_left_out",
+                   {"", kTriangles, "", 5},
+                   {{kWalk, "if (tile >= row_tiles * columns) return false;",
+                     "if (begin + static_cast<int>(gridDim.x) > row_tiles * columns) return false;"}}},
+        EvenMutant{"tiles_behind_the_last",
+                   {"", kTriangles, "", 5},
+                   {{kWalk, "if (tile >= row_tiles", "if (begin >= row_tiles"}}},
+        EvenMutant{"round_begins_a_tile_late",
+                   {"", kTriangles, "", 5},
+                   {{kWalk, "begin += gridDim.x;", "begin += gridDim.x + 1;"}}},
+        EvenMutant{"rounds_turned_by_one",
+                   {"", kTriangles, "", 5},
+                   {{kWalk, "turn = gridDim.x - 1 - turn;", "turn = gridDim.x - turn;"}}},
+        EvenMutant{"head_of_the_first_sequence_only",
+                   {"", kTriangles, "", 5},
+                   {{kWalk, "    batch = __shfl_sync(kAllLanes, column / heads, 0);", "    batch = 0;"}}},
+        EvenMutant{"rows_and_heads_exchanged",
+                   {"", kTriangles, "", 5},
+                   {{kWalk, "tile / columns, 0), column = tile - behind * columns",
+                     "tile / row_tiles, 0), column = tile - behind * row_tiles"}}},
+        EvenMutant{
+            "queries_overwritten",
+            {"", kSquares, "", 3, {{"BN", n(176)}}},
+            {{kKernel, "      if (lane == 0) barrier_wait(q_empty + 8 * q_place.stage, q_place.parity ^ 1);\n", ""}},
+            CaughtBy::kFinding},
+        EvenMutant{"queries_of_the_tile_before",
+                   {"", kTriangles, "", 5},
+                   {{kKernel, "  barrier_wait(q_full + 8 * q_place.stage, q_place.parity);\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{"queries_never_released",
+                   {"", kTriangles, "", 5},
+                   {{kKernel, "  if (lane == 0) barrier_arrive(q_empty + 8 * q_place.stage);\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{"output_released_before_it_is_stored",
+                   {"", kSquares, "", 3, {{"BN", n(176)}}},
+                   {{kKernel, "    tensor_store_wait<0>();\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{"last_values_not_released",
+                   {"", kTriangles, "", 5},
+                   {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{
+            "turns_begun_once",
+            {"", kTriangles, "", 5},
+            {{kKernel, "      turns.begin();", "      if (walk.begin == static_cast<int>(gridDim.x)) turns.begin();"}},
+            CaughtBy::kFinding}),
     [](const auto& test) { return test.param.name; });
 
 struct Mutant {
