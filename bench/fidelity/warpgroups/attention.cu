@@ -1,6 +1,6 @@
-// Attention forward for sm_90a in the structure of FlashAttention-3 at d 128 (docs/fidelity.md): a warpgroup that loads,
-// two that multiply and take turns, the softmax of one tile of keys over the product with V of the tile before. The
-// structure is the published one, the code is ours. fp16, rows of 128.
+// Attention forward for sm_90a in the structure of FlashAttention-3 at d 128 (docs/fidelity-kernels.md): a warpgroup that
+// loads, two that multiply and take turns, the softmax of one tile of keys over the product with V of the tile before.
+// The structure is the published one, the code is ours. fp16, rows of 128.
 //
 // KEYS     of a tile: 176 without a mask, 128 with one
 // CAUSAL   1: rows see the keys up to their own
