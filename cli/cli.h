@@ -21,8 +21,9 @@ namespace roofgen::cli {
 struct Session {
   std::vector<std::string> data_dirs;  ///< `--data-dir`
   std::string color = "auto";
-  std::atomic<bool>* stop = nullptr;  ///< set by the first Ctrl-C
-  std::vector<std::string> program;   ///< for `run`, with its arguments
+  std::atomic<bool>* stop = nullptr;                   ///< set by the first Ctrl-C
+  std::vector<std::string> program;                    ///< for `run`, with its arguments
+  std::function<std::vector<CommandText>()> commands;  ///< of the command line
   bool use_color(int fd) const;
 };
 
@@ -53,6 +54,7 @@ Run declare_db(FlagSet app);
 Run declare_report(FlagSet app);
 Run declare_model(FlagSet app);
 Run declare_doctor(FlagSet app);
+Run declare_completion(FlagSet app);
 
 const char* version();  ///< "0.1.0"
 /// One line on standard error.

@@ -140,6 +140,32 @@ FlagSet CommandLine::add_command(const std::string& name, const std::string& sum
 void CommandLine::footer(const std::string& text) { app_->footer(text); }
 std::string CommandLine::help() const { return app_->help(); }
 
+std::vector<CommandText> CommandLine::commands() const {
+  std::vector<CommandText> out;
+  for (const CLI::App* app : app_->get_subcommands({})) {
+    CommandText command{app->get_name(), app->get_description(), app->get_footer(), {}};
+    for (const std::string& group : app->get_groups())
+      for (const CLI::Option* o :
+           app->get_options([&](const CLI::Option* option) { return option->get_group() == group; })) {
+        FlagText flag;
+        flag.positional = o->get_positional();
+        if (flag.positional) flag.names.push_back(o->get_name(true));
+        for (const std::string& name : o->get_snames()) flag.names.push_back("-" + name);
+        for (const std::string& name : o->get_lnames()) flag.names.push_back("--" + name);
+        // CLI11 shows the validators behind the type: "TEXT:{auto,always,never}", "TEXT:DIR".
+        const std::string type = o->get_items_expected_max() > 0 ? o->get_type_name() : "";
+        flag.value = type.substr(0, type.find(':'));
+        flag.directory = type.find(":DIR") != std::string::npos;
+        if (const size_t open = type.find('{'), close = type.find('}', open); close != std::string::npos)
+          flag.words = CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+        flag.help = o->get_description(), flag.group = group;
+        command.flags.push_back(std::move(flag));
+      }
+    out.push_back(std::move(command));
+  }
+  return out;
+}
+
 Result<bool> CommandLine::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);

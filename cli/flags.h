@@ -77,6 +77,20 @@ class FlagSet {
   CLI::App* app_;
 };
 
+/// A flag or argument as --help shows it, for the manual page and for completion.
+struct FlagText {
+  std::vector<std::string> names;  ///< "-o", "--output"; of an argument its name
+  std::string value;               ///< "TEXT", "INT"; empty: a switch
+  std::vector<std::string> words;  ///< the only values, of one_of(); empty: others
+  bool directory = false;          ///< the value is a folder
+  bool positional = false;
+  std::string help, group;
+};
+struct CommandText {
+  std::string name, summary, footer;
+  std::vector<FlagText> flags;  ///< of one group behind each other
+};
+
 /// The program's command line: subcommands and their flags.
 class CommandLine {
  public:
@@ -85,6 +99,7 @@ class CommandLine {
   FlagSet add_command(const std::string& name, const std::string& summary);
   void footer(const std::string& text);
   std::string help() const;
+  std::vector<CommandText> commands() const;
   /// False when nothing is left to do: --help and --version are printed here. An error is one line with a suggestion.
   Result<bool> parse(int argc, char** argv);
 

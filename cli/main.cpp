@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "cli/cli.h"
+#include "cli/manual.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "tuner/evidence/replay.h"
@@ -39,6 +40,7 @@ const std::vector<Subcommand>& subcommands() {
       {"db", "look into the store of evaluations; exchange it with other tools and other stores", declare_db},
       {"report", "print a saved result again, as text or page", declare_report},
       {"doctor", "list the components found: NVRTC, driver, GPU, directories", declare_doctor},
+      {"completion", "print the completion script of a shell", declare_completion},
   };
   return table;
 }
@@ -73,6 +75,11 @@ int run(int argc, char** argv) {
     runs.emplace_back(flags, s.declare(flags));
   }
   line.footer("Example: roofgen tune attention --L 2048 --d 64");
+  session.commands = [&] { return line.commands(); };
+  if (argc == 2 && std::strcmp(argv[1], "__manual") == 0) {
+    fmt::print("{}", manual_page(line.commands(), version()));
+    return static_cast<int>(Exit::kOk);
+  }
   if (argc == 1) {
     fmt::print("{}", line.help());
     return static_cast<int>(Exit::kUsage);

@@ -247,6 +247,7 @@ struct Verification {
   std::vector<Finding> findings;
   std::string failure;                                  ///< one line when not passed
   uint64_t launch_ctas_run = 0, launch_ctas_total = 0;  ///< of the real launch
+  bool launch_in_tiles = false;                         ///< they count tiles: the CTAs are persistent, one ran for each
   std::string inputs;                                   ///< the patterns, separated by commas
   /// Every CTA of the real grid ran with a shorter sum, "kv_len=64", or as it is, "": all outputs were written, each by
   /// one CTA. 0: it did not run.

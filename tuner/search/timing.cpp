@@ -44,6 +44,7 @@ Verification verify_winners(const SearchRun& run, const VariantTimes& variant, b
     each.ctas_total += v.ctas_total;
     each.launch_ctas_run += v.launch_ctas_run;
     each.launch_ctas_total += v.launch_ctas_total;
+    each.launch_in_tiles |= v.launch_in_tiles;
     each.inputs = v.inputs;
     each.add_checks(v);
   }

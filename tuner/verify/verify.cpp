@@ -335,8 +335,8 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   run.slices = std::move(*slices);
   if (numbers_tiles(run.launch) && executor_.runs_parts()) {
     ROOFGEN_TRY(const int64_t walkers, candidate.stage().persistent->eval_int(legal.scope));
-    if (walkers > 0)
-      run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), site.whole && only.empty());
+    run.in_tiles = walkers > 0 && !(site.whole && only.empty());
+    if (walkers > 0) run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), !run.in_tiles);
   }
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
@@ -473,6 +473,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     if (site.real) {
       v.launch_ctas_run = run.ctas;
       v.launch_ctas_total = run.launch.grid.count();
+      v.launch_in_tiles = run.in_tiles;
     }
     if (run.result.time_ns && site.real) out.measured_ns = run.result.time_ns;
     if (!run.result.findings.empty()) {
@@ -678,6 +679,7 @@ Result<Verification> Verifier::verify_chain_at(const Site& site, const std::vect
     if (site.real) {
       out.launch_ctas_run += run.ctas;
       out.launch_ctas_total += run.launch.grid.count();
+      out.launch_in_tiles |= run.in_tiles;
     }
     if (!run.result.findings.empty()) {
       out.findings = run.result.findings;
@@ -705,6 +707,7 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
     out.ctas_run += v.ctas_run;
     out.launch_ctas_run += v.launch_ctas_run;
     out.launch_ctas_total += v.launch_ctas_total;
+    out.launch_in_tiles |= v.launch_in_tiles;
     out.findings = std::move(v.findings);
     out.failure = std::move(v.failure);
     if (!out.failure.empty()) return out;

@@ -13,8 +13,8 @@ namespace {
 
 Json verification_json(const Verification& v) {
   Json j;
-  ROOFGEN_PUT(j, v, ctas_run, ctas_total, launch_ctas_run, launch_ctas_total, rows_checked, inputs, grid_ctas, grid,
-              error_over_tolerance)
+  ROOFGEN_PUT(j, v, ctas_run, ctas_total, launch_ctas_run, launch_ctas_total, launch_in_tiles, rows_checked, inputs,
+              grid_ctas, grid, error_over_tolerance)
   if (!v.not_run.empty()) j["not_run"] = v.not_run;
   if (!v.failure.empty()) j["failure"] = v.failure;
   return j;

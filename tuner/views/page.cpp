@@ -178,7 +178,9 @@ class TunePage : public ResultPage {
       if (!variant.at("available").get<bool>()) continue;
       const Json& v = variant.at("verification");
       const auto count = [&](const char* name) { return fmt::to_string(v.at(name).get<uint64_t>()); };
-      const auto of = [&](const char* run, const char* total) { return count(run) + " of " + count(total) + " CTAs"; };
+      const auto of = [&](const char* run, const char* total, bool tiles = false) {
+        return count(run) + " of " + count(total) + (tiles ? " tiles" : " CTAs");
+      };
       const std::string grid = text(v, "grid"), all = "all " + count("grid_ctas") + " CTAs";
       std::string not_run;
       for (size_t i = 0; v.contains("not_run") && i < v.at("not_run").size(); ++i)
@@ -188,7 +190,7 @@ class TunePage : public ResultPage {
                         : variant.value("partly_verified", false) ? "partly"
                                                                   : "no",
                         v.at("ctas_run") == 0 ? "slices only" : of("ctas_run", "ctas_total"),
-                        of("launch_ctas_run", "launch_ctas_total"),
+                        of("launch_ctas_run", "launch_ctas_total", v.at("launch_in_tiles").get<bool>()),
                         v.at("grid_ctas") == 0 ? ""
                         : grid.empty()         ? all
                                                : all + " with " + grid,

@@ -1,5 +1,5 @@
-// Kernels of sm_90a in the event model, for docs/fidelity-kernels.md: the GEMM ladder of fast.cu and FlashAttention-3 at
-// d 128, from kernels written after them (gemm_ladder.cu, attention.cu), beside published times; and schedules of
+// Kernels of sm_90a in the event model, for docs/fidelity-kernels.md: the GEMM ladder of fast.cu and FlashAttention-3
+// at d 128, from kernels written after them (gemm_ladder.cu, attention.cu), beside published times; and schedules of
 // roofgen's own templates beside the times that an H100 measured (results/). No GPU takes part. Prints three Markdown
 // tables.
 //

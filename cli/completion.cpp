@@ -1,0 +1,30 @@
+// roofgen completion SHELL: the script that completes roofgen's command line.
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/manual.h"
+#include "generator/ops/op.h"
+#include "roofline/work.h"
+
+namespace roofgen::cli {
+namespace {
+
+Result<Exit> run(const Session& session, const std::string& shell) {
+  const DataFiles files(session.data_dirs);
+  KnownValues values{{"op", {}}, {"explain op", WorkFormula::names(files)}, {"--device", device_names(files)}};
+  for (const Op* op : ops()) values["op"].push_back(op->name());
+  ROOFGEN_TRY(const std::string script, completion_script(session.commands(), values, shell));
+  fmt::print("{}", script);
+  return Exit::kOk;
+}
+
+}  // namespace
+
+Run declare_completion(FlagSet app) {
+  auto shell = std::make_shared<std::string>();
+  app.add("SHELL", *shell, "bash, zsh or fish").required();
+  app.footer("Example: source <(roofgen completion bash)");
+  return [shell](const Session& session) { return run(session, *shell); };
+}
+
+}  // namespace roofgen::cli

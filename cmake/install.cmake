@@ -1,0 +1,40 @@
+# `cmake --install` and CPack: the program, the libraries that it loads (the simulated driver of `roofgen run`, the MPI
+# ranks), the manual page, completions of shells, and the documentation. Libraries that were not built are left out.
+include(GNUInstallDirs)
+
+install(TARGETS roofgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The program looks in ../lib/roofgen, whatever the distribution calls its folder of libraries.
+set(loaded roofgen_cuda_shim roofgen_cudart_shim_12 roofgen_cudart_shim_13)
+if(TARGET roofgen_mpi)
+  list(APPEND loaded roofgen_mpi)
+endif()
+set_target_properties(${loaded} PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS ${loaded} LIBRARY DESTINATION lib/roofgen OPTIONAL)
+
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Installs what `roofgen ARGUMENTS` prints: the program knows its flags.
+function(roofgen_install_output folder name)
+  list(JOIN ARGN " " arguments)
+  install(CODE "set(output \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}/${name}\")
+    message(STATUS \"Installing: \${output}\")
+    file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}\")
+    execute_process(COMMAND \"$<TARGET_FILE:roofgen>\" ${arguments} OUTPUT_FILE \"\${output}\" COMMAND_ERROR_IS_FATAL ANY)")
+endfunction()
+roofgen_install_output(${CMAKE_INSTALL_MANDIR}/man1 roofgen.1 __manual)
+# The folders in which bash, zsh and fish look.
+roofgen_install_output(${CMAKE_INSTALL_DATADIR}/bash-completion/completions roofgen completion bash)
+roofgen_install_output(${CMAKE_INSTALL_DATADIR}/zsh/site-functions _roofgen completion zsh)
+roofgen_install_output(${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d roofgen.fish completion fish)
+
+# `cpack -G DEB` and `cpack -G TGZ`; the archive serves other machines with -DROOFGEN_PORTABLE=ON.
+set(CPACK_PACKAGE_VENDOR "The roofgen authors")
+set(CPACK_PACKAGE_CONTACT "The roofgen authors")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox")  # figures as SVG and PNG
+include(CPack)

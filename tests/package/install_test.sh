@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs the build tree and uses the result: install_test.sh BUILD
+set -euo pipefail
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+fail() { echo "install_test: $*"; exit 1; }
+cmake --install "$1" --prefix "$prefix" >"$prefix/log" || { cat "$prefix/log"; fail "cmake --install"; }
+export HOME=$prefix ROOFGEN_CACHE_DIR=$prefix/cache ROOFGEN_DATA_HOME=$prefix/data
+roofgen=$prefix/bin/roofgen
+
+"$roofgen" --version | grep -qx "roofgen [0-9.]*" || fail "--version"
+"$roofgen" generate rmsnorm --rows 64 --cols 256 | grep -q __global__ || fail "generate: the templates are in the program"
+# The installed simulated driver is the one that `run` loads, wherever the build tree is.
+"$roofgen" run --json -- sh -c 'true' >"$prefix/run.json" || [[ $? == 3 ]] || fail "run"
+grep -qF "$prefix/lib/roofgen/libcuda.so.1" "$prefix/run.json" || fail "run: $(cat "$prefix/run.json")"
+for library in "$prefix"/lib/roofgen/*; do
+  LD_LIBRARY_PATH=$prefix/lib/roofgen ldd "$library" | grep "not found" && fail "$library"
+done
+grep -q "^\.TH ROOFGEN 1" "$prefix/share/man/man1/roofgen.1" || fail "manual page"
+bash -n "$prefix/share/bash-completion/completions/roofgen" || fail "completion of bash"
+for file in share/zsh/site-functions/_roofgen share/fish/vendor_completions.d/roofgen.fish share/doc/roofgen/README.md; do
+  [[ -s $prefix/$file ]] || fail "$file"
+done
