@@ -42,8 +42,10 @@ class GaussianProcess {
 
  private:
   void tabulate(size_t axis);
-  float covariance(size_t a, size_t b) const;
-  void factor_last();
+  /// With points of which `others` has the values of each axis; `out` has as many.
+  void covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, std::vector<float>& out) const;
+  std::vector<double> factored(size_t point) const;  ///< factor^-1 times its covariance with the observations
+  void observe(size_t point);                        ///< adds it to the factor
   void reduce(size_t observation);
   void explain();
 
@@ -54,8 +56,9 @@ class GaussianProcess {
   double noise_;                            ///< variance, in units of the values' variance
   std::vector<std::vector<float>> tables_;  ///< of each axis: covariance of two values, row by row
   std::vector<size_t> points_;
-  std::vector<std::vector<double>> factor_;  ///< columns of the Cholesky factor of the observations' covariance
-  std::vector<double> ones_;                 ///< factor^-1 times ones
+  std::vector<std::vector<uint16_t>> observed_;  ///< of each axis: the points' values
+  std::vector<std::vector<double>> factor_;      ///< columns of the Cholesky factor of the observations' covariance
+  std::vector<double> ones_;                     ///< factor^-1 times ones
   std::vector<size_t> candidates_;
   std::vector<std::vector<uint16_t>> columns_;  ///< of each axis: the candidates' values
   std::vector<std::vector<float>> reduced_;     ///< of each observation: factor^-1 times covariance with the candidates
