@@ -168,12 +168,19 @@ void GaussianProcess::tabulate(size_t axis) {
     }
 }
 
-void GaussianProcess::covariances(size_t point, const std::vector<std::vector<uint16_t>>& others,
-                                  std::vector<float>& out) const {
+void GaussianProcess::covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, float* out, size_t n,
+                                  size_t without) const {
   const auto row = space_.row(point);
-  out.assign(out.size(), 1);
+  std::fill_n(out, n, 1.f);
   for (size_t axis = 0; axis < tables_.size(); ++axis)
-    multiply(&tables_[axis][row[axis] * sizes_[axis]], sizes_[axis], others[axis].data(), out.size(), out.data());
+    if (axis != without) multiply(&tables_[axis][row[axis] * sizes_[axis]], sizes_[axis], others[axis].data(), n, out);
+}
+
+std::vector<std::vector<uint16_t>> GaussianProcess::values_of(const std::vector<size_t>& points) const {
+  std::vector<std::vector<uint16_t>> out(tables_.size(), std::vector<uint16_t>(points.size()));
+  for (size_t i = 0; i < points.size(); ++i)
+    for (size_t axis = 0; axis < tables_.size(); ++axis) out[axis][i] = space_.row(points[i])[axis];
+  return out;
 }
 
 void GaussianProcess::add(size_t point) {
@@ -199,7 +206,7 @@ void GaussianProcess::observe(size_t point) {
 
 std::vector<double> GaussianProcess::factored(size_t point) const {
   std::vector<float> covariance(points_.size());
-  covariances(point, observed_, covariance);
+  covariances(point, observed_, covariance.data(), covariance.size());
   std::vector<double> out(covariance.begin(), covariance.end());
   solve_lower(factor_, out);
   return out;
@@ -210,7 +217,7 @@ void GaussianProcess::reduce(size_t observation) {
   if (reduced_.size() <= observation) reduced_.resize(observation + 1);
   std::vector<float>& out = reduced_[observation];
   out.resize(n);
-  covariances(points_[observation], columns_, out);
+  covariances(points_[observation], columns_, out.data(), n);
   std::vector<float> f;
   for (size_t k = 0; k < observation; ++k) f.push_back(static_cast<float>(factor_[k][observation - k]));
   subtract(f, reduced_, out);
@@ -236,9 +243,7 @@ void GaussianProcess::keep(size_t n) {
 
 void GaussianProcess::set_candidates(std::vector<size_t> candidates) {
   candidates_ = std::move(candidates);
-  columns_.assign(tables_.size(), std::vector<uint16_t>(candidates_.size()));
-  for (size_t c = 0; c < candidates_.size(); ++c)
-    for (size_t axis = 0; axis < tables_.size(); ++axis) columns_[axis][c] = space_.row(candidates_[c])[axis];
+  columns_ = values_of(candidates_);
   explained_.assign(candidates_.size(), 0);
   for (size_t i = 0; i < points_.size(); ++i) reduce(i);
 }
@@ -256,17 +261,21 @@ void GaussianProcess::replace_candidate(size_t slot, size_t point) {
 
 size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector<std::vector<double>>& alternatives) {
   const size_t n = points.size(), axes = tables_.size();
-  std::vector<double> others(n * n), matrix(n * n), ones, reduced;
+  std::vector<double> matrix(n * n), ones, reduced;
+  std::vector<float> others(n * n);  // the covariances without the factor of one axis
+  const std::vector<std::vector<uint16_t>> values = values_of(points);
   // Minus the logarithm of the likelihood, the values' mean and variance being the likeliest ones, and of the priors.
   size_t chosen = 0;
   const auto loss = [&](size_t axis, double noise) {
     for (size_t i = 0; i < n; ++i) {
-      const uint16_t* const row = space_.row(points[i]).data();
-      for (size_t j = i; j < n; ++j) {
-        double k = others[i * n + j];
-        if (axis < axes) k *= tables_[axis][row[axis] * sizes_[axis] + space_.row(points[j])[axis]];
-        matrix[i * n + j] = i == j ? 1 + noise : k;
+      double* const row = &matrix[i * n];
+      const float* const rest = &others[i * n];
+      std::copy(rest + i, rest + n, row + i);
+      if (axis < axes) {
+        const float* const table = &tables_[axis][values[axis][i] * sizes_[axis]];
+        for (size_t j = i; j < n; ++j) row[j] *= table[values[axis][j]];
       }
+      row[i] = 1 + noise;
     }
     factor_upper(matrix, n);
     ones.assign(n, 1);
@@ -286,14 +295,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
   double least = HUGE_VAL;
   for (size_t axis = 0; axis <= axes; ++axis) {  // the last one is the noise
     if (axis < axes && space_.axes()[axis].size() == 1) continue;
-    for (size_t i = 0; i < n; ++i)
-      for (size_t j = i + 1; j < n; ++j) {
-        const auto left = space_.row(points[i]), right = space_.row(points[j]);
-        float k = 1;
-        for (size_t other = 0; other < axes; ++other)
-          if (other != axis) k *= tables_[other][left[other] * sizes_[other] + right[other]];
-        others[i * n + j] = k;
-      }
+    for (size_t i = 0; i < n; ++i) covariances(points[i], values, &others[i * n], n, axis);
     double& parameter = axis < axes ? lengths_[axis] : noise_;
     const double low = axis < axes ? kShortest : kLeastNoise, high = axis < axes ? kLongest : kMostNoise;
     if (least == HUGE_VAL) {
@@ -324,7 +326,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
   const std::vector<size_t> observed = std::exchange(points_, {});
   factor_.clear();
   ones_.clear();
-  for (std::vector<uint16_t>& values : observed_) values.clear();
+  for (std::vector<uint16_t>& column : observed_) column.clear();
   for (const size_t point : observed) observe(point);
   set_candidates(std::move(candidates_));
   return chosen;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "tuner/strategy/point_space.h"
@@ -42,8 +43,10 @@ class GaussianProcess {
 
  private:
   void tabulate(size_t axis);
-  /// With points of which `others` has the values of each axis; `out` has as many.
-  void covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, std::vector<float>& out) const;
+  /// With n points of which `others` has the values of each axis; without the factor of one axis.
+  void covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, float* out, size_t n,
+                   size_t without = SIZE_MAX) const;
+  std::vector<std::vector<uint16_t>> values_of(const std::vector<size_t>& points) const;  ///< of each axis
   std::vector<double> factored(size_t point) const;  ///< factor^-1 times its covariance with the observations
   void observe(size_t point);                        ///< adds it to the factor
   void reduce(size_t observation);
