@@ -378,7 +378,7 @@ const char* to_string(Check check) {
 }
 
 Result<Check> parse_check(const std::string& name) {
-  return parse_choice(name, "check", {Check::kAll, Check::kFinalists, Check::kGpu});
+  return parse_choice(name, "--check", {Check::kAll, Check::kFinalists, Check::kGpu});
 }
 
 }  // namespace roofgen

@@ -1,7 +1,7 @@
 // A Gaussian process over the points of a search space: from the times measured so far, the expected time of every
 // candidate and its uncertainty.
 //
-// The covariance of two points is a product of one Matern-5/2 function for each axis. An axis of positive numbers is
+// The covariance of two points is a product of one Matern-3/2 function for each axis. An axis of positive numbers is
 // taken by logarithms: tile sizes and numbers of threads act by their ratios. Rasmussen, Williams: Gaussian Processes
 // for Machine Learning (2006), chapters 2, 4 and 5; Jones, Schonlau, Welch (1998) for the expected improvement.
 #pragma once
