@@ -6,8 +6,15 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <thread>
+#include <utility>
 
 namespace roofgen {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(10);  ///< between calls of a job that waits for another process
+
+}  // namespace
 
 struct Pool::Threads {
 #if LLVM_VERSION_MAJOR >= 19
@@ -22,10 +29,23 @@ Pool::~Pool() = default;
 
 void Pool::push(std::function<void()> job) { pending_.push_back(threads_->pool.async(std::move(job))); }
 
+void Pool::push_until(std::function<bool()> job) {
+  push([this, job = std::move(job)] {
+    if (job()) return;
+    const std::lock_guard lock(mutex_);
+    again_.push_back(job);
+  });
+}
+
 void Pool::drain(const std::function<void()>& tick) {
-  for (const std::shared_future<void>& job : pending_)
-    while (job.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) tick();
-  pending_.clear();
+  while (true) {
+    for (const std::shared_future<void>& job : pending_)
+      while (job.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) tick();
+    pending_.clear();
+    if (again_.empty()) return;
+    std::this_thread::sleep_for(kPause);
+    for (std::function<bool()>& job : std::exchange(again_, {})) push_until(std::move(job));
+  }
 }
 
 Result<void> for_each_index(int threads, size_t count, const std::function<Result<void>(size_t)>& body) {

@@ -1,6 +1,4 @@
 // roofgen replay: searches on recorded tuning spaces, without compiler and GPU.
-#include "tuner/replay/replay.h"
-
 #include <fmt/format.h>
 
 #include <charconv>
@@ -8,10 +6,12 @@
 #include <thread>
 
 #include "base/json.h"
+#include "base/output_file.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "tuner/recording/t1.h"
+#include "tuner/replay/page.h"
 
 namespace roofgen::cli {
 namespace {
@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kMostEvals = 1'000'000;
 
 struct ReplayFlags {
-  std::vector<std::string> files;
-  std::string strategy = "portfolio", evals = "10,25,50,100,200", space;
+  std::vector<std::string> files, strategies;
+  std::string evals = "10,25,50,100,200", space, html;
   int seeds = 100, jobs = 0;
   bool rounds = false, json = false;
 };
@@ -44,7 +44,6 @@ Result<std::vector<size_t>> parse_evals(const std::string& list) {
 struct Replayed {
   std::string file;
   RecordedSpace space;
-  SearchReplay replay;
   std::optional<SpaceComparison> described;
 };
 
@@ -60,9 +59,10 @@ std::string described_text(const SpaceComparison& c, const std::string& file) {
                      difference_text("legal points are not recorded", c.unrecorded, c.unrecorded_examples));
 }
 
-std::string replay_text(const std::vector<Replayed>& all, const ReplayFlags& flags) {
+std::string replay_text(const std::vector<Replayed>& spaces, const std::vector<SearchCurve>& curves,
+                        const ReplayFlags& flags) {
   std::string out;
-  for (const Replayed& r : all) {
+  for (const Replayed& r : spaces) {
     const RecordedSpace& space = r.space;
     out +=
         fmt::format("space     {}: {}{}{}, {} points of {} parameters, {} failed, best {}\n", r.file, space.format,
@@ -70,42 +70,35 @@ std::string replay_text(const std::vector<Replayed>& all, const ReplayFlags& fla
                     space.results.size(), space.space.points.axes().size(), space.failed, time_text(space.best));
     if (r.described) out += "          " + described_text(*r.described, flags.space);
   }
-  out += fmt::format("strategy  {}, seeds 1 to {}; fractions of the optimum, means over the seeds\n\n", flags.strategy,
-                     flags.seeds);
-  TextTable table({"space", "evaluations", "fraction", "+-", "random", "P_t"});
-  table.left(0);
-  for (const Replayed& r : all)
-    for (const ReplayPoint& p : r.replay.points)
-      table.row({std::filesystem::path(r.file).filename(), fmt::format("{}", p.evals),
-                 fmt::format("{:.3f}", p.fraction), fmt::format("{:.3f}", p.standard_error),
-                 fmt::format("{:.3f}", p.random), fmt::format("{:.3f}", p.score)});
-  if (all.size() > 1)
-    for (size_t k = 0; k < all[0].replay.points.size(); ++k) {
-      double fraction = 0, random = 0, score = 0;
-      for (const Replayed& r : all) {
-        const double share = 1 / static_cast<double>(all.size());
-        fraction += share * r.replay.points[k].fraction;
-        random += share * r.replay.points[k].random;
-        score += share * r.replay.points[k].score;
-      }
-      table.row({"mean", fmt::format("{}", all[0].replay.points[k].evals), fmt::format("{:.3f}", fraction), "",
-                 fmt::format("{:.3f}", random), fmt::format("{:.3f}", score)});
-    }
+  out += fmt::format("seeds     1 to {}; fractions of the optimum, means over the seeds\n\n", flags.seeds);
+  TextTable table({"space", "strategy", "evaluations", "fraction", "+-", "random", "P_t"});
+  table.left(0).left(1);
+  std::vector<SearchCurve> all = curves;
+  if (spaces.size() > 1) std::ranges::copy(mean_of_spaces(curves, flags.strategies.size()), std::back_inserter(all));
+  for (const SearchCurve& curve : all)
+    for (const ReplayPoint& p : curve.points)
+      table.row({curve.space, curve.strategy, fmt::format("{}", p.evals), fmt::format("{:.3f}", p.fraction),
+                 fmt::format("{:.3f}", p.standard_error), fmt::format("{:.3f}", p.random),
+                 fmt::format("{:.3f}", p.score)});
   return out + table.str();
 }
 
-std::string replay_json(const std::vector<Replayed>& all, const ReplayFlags& flags) {
-  Json spaces = Json::array(), mean = Json::object();
-  for (const Replayed& r : all) {
-    Json fraction, error, random, score;
-    for (const ReplayPoint& p : r.replay.points) {
-      const std::string evals = std::to_string(p.evals);
-      fraction[evals] = p.fraction;
-      error[evals] = p.standard_error;
-      random[evals] = p.random;
-      score[evals] = p.score;
-      mean[evals] = mean.value(evals, 0.0) + p.fraction / static_cast<double>(all.size());
-    }
+/// The value of each number of evaluations.
+template <class F>
+Json by_evals(const SearchCurve& curve, const F& value) {
+  Json out;
+  for (const ReplayPoint& p : curve.points) out[std::to_string(p.evals)] = value(p);
+  return out;
+}
+
+Json strategy_json(const std::vector<Replayed>& all, const std::vector<SearchCurve>& curves, const ReplayFlags& flags,
+                   size_t strategy) {
+  const size_t strategies = flags.strategies.size();
+  const auto fraction = [](const ReplayPoint& p) { return p.fraction; };
+  Json spaces = Json::array();
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Replayed& r = all[i];
+    const SearchCurve& curve = curves[i * strategies + strategy];
     spaces.push_back({{"file", r.file},
                       {"format", r.space.format},
                       {"device", r.space.device},
@@ -113,10 +106,12 @@ std::string replay_json(const std::vector<Replayed>& all, const ReplayFlags& fla
                       {"points", r.space.results.size()},
                       {"failed", r.space.failed},
                       {"best_seconds", r.space.best},
-                      {"mean_fraction_of_optimum", fraction},
-                      {"standard_error", error},
-                      {"random_fraction_of_optimum", random},
-                      {"score", score}});
+                      {"mean_fraction_of_optimum", by_evals(curve, fraction)},
+                      {"standard_error", by_evals(curve, [](const ReplayPoint& p) { return p.standard_error; })},
+                      {"percentile_10", by_evals(curve, [](const ReplayPoint& p) { return p.fractions.low; })},
+                      {"percentile_90", by_evals(curve, [](const ReplayPoint& p) { return p.fractions.high; })},
+                      {"random_fraction_of_optimum", by_evals(curve, [](const ReplayPoint& p) { return p.random; })},
+                      {"score", by_evals(curve, [](const ReplayPoint& p) { return p.score; })}});
     if (const auto& c = r.described)
       spaces.back()["described"] = {{"file", flags.space},
                                     {"combinations", c->combinations},
@@ -126,17 +121,39 @@ std::string replay_json(const std::vector<Replayed>& all, const ReplayFlags& fla
                                     {"unrecorded", c->unrecorded},
                                     {"unrecorded_examples", c->unrecorded_examples}};
   }
-  return json_document(Json{{"schema", "roofgen.search-replay.1"},
-                            {"strategy", flags.strategy},
-                            {"seeds", flags.seeds},
-                            {"mean_fraction_of_optimum", mean},
-                            {"spaces", spaces}});
+  return {{"strategy", flags.strategies[strategy]},
+          {"seeds", flags.seeds},
+          {"mean_fraction_of_optimum", by_evals(mean_of_spaces(curves, strategies)[strategy], fraction)},
+          {"spaces", spaces}};
 }
 
-Result<Exit> run_replay(const Session&, const ReplayFlags& flags) {
+std::string replay_json(const std::vector<Replayed>& all, const std::vector<SearchCurve>& curves,
+                        const ReplayFlags& flags) {
+  Json out = {{"schema", "roofgen.search-replay.1"}};
+  if (flags.strategies.size() == 1) {
+    out.update(strategy_json(all, curves, flags, 0));
+  } else {
+    for (size_t s = 0; s < flags.strategies.size(); ++s)
+      out["strategies"].push_back(strategy_json(all, curves, flags, s));
+  }
+  return json_document(out);
+}
+
+Result<Exit> run_replay(const Session& session, ReplayFlags flags) {
+  if (flags.strategies.empty()) flags.strategies = {"portfolio"};
+  std::vector<const StrategyKind*> strategies;
+  for (const std::string& name : flags.strategies) {
+    ROOFGEN_TRY(strategies.emplace_back(), find_strategy(name));
+  }
+  ROOFGEN_TRY(const std::vector<size_t> evals, parse_evals(flags.evals));
   ReplayOptions options;
-  ROOFGEN_TRY(options.strategy, find_strategy(flags.strategy));
-  ROOFGEN_TRY(options.evals, parse_evals(flags.evals));
+  options.evals = evals;
+  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
+  // A curve has more points, but for rounds: each of theirs is a search of its own.
+  if (!flags.html.empty() && !flags.rounds) {
+    options.evals.clear();
+    std::ranges::set_union(evals, curve_evals(evals.back()), std::back_inserter(options.evals));
+  }
   options.seeds = static_cast<size_t>(flags.seeds);
   options.rounds = flags.rounds;
   options.jobs = flags.jobs ? flags.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -145,7 +162,8 @@ Result<Exit> run_replay(const Session&, const ReplayFlags& flags) {
     ROOFGEN_TRY(std::string text, read_input(flags.space));
     ROOFGEN_TRY(described, read_t1(std::move(text), flags.space));
   }
-  std::vector<Replayed> all;
+  std::vector<Replayed> spaces;
+  std::vector<SearchCurve> curves;
   double overhead = 0;
   for (const std::string& file : flags.files) {
     ROOFGEN_TRY(std::string bytes, read_input(file));
@@ -157,13 +175,23 @@ Result<Exit> run_replay(const Session&, const ReplayFlags& flags) {
       compared = std::move(*result);
     }
     ROOFGEN_TRY(RecordedSpace space, read_recorded(std::move(bytes), file));
-    SearchReplay replayed = replay_search(space, options);
-    overhead = std::max(overhead, replayed.seconds_per_evaluation);
-    all.push_back({file, std::move(space), std::move(replayed), std::move(compared)});
+    for (const StrategyKind* strategy : strategies) {
+      options.strategy = strategy;
+      SearchReplay replay = replay_search(space, options);
+      overhead = std::max(overhead, replay.seconds_per_evaluation);
+      curves.push_back({std::filesystem::path(file).filename(), strategy->name, std::move(replay.points)});
+    }
+    spaces.push_back({file, std::move(space), std::move(compared)});
   }
-  fmt::print("{}", flags.json ? replay_json(all, flags) : replay_text(all, flags));
+  if (!flags.html.empty()) {
+    const plot::Page page = replay_page(curves, strategies.size(), evals, options.seeds);
+    ROOFGEN_CHECK(show_page(page, flags.html, DataFiles(session.data_dirs), session));
+    for (SearchCurve& curve : curves)
+      std::erase_if(curve.points, [&](const ReplayPoint& p) { return std::ranges::count(evals, p.evals) == 0; });
+  }
+  fmt::print("{}", flags.json ? replay_json(spaces, curves, flags) : replay_text(spaces, curves, flags));
   fmt::print(stderr, "roofgen: replay: the strategy took {} of processor time an evaluation{}\n", time_text(overhead),
-             all.size() > 1 ? ", in the slowest space" : "");
+             curves.size() > 1 ? ", at most" : "");
   return Exit::kOk;
 }
 
@@ -173,7 +201,8 @@ Run declare_replay(FlagSet app) {
   auto flags = std::make_shared<ReplayFlags>();
   app.add("FILE", flags->files, "recorded space: Kernel Tuner cachefile, T4 or output of KTT, also packed by gzip")
       .required();
-  app.add("--strategy", flags->strategy, fmt::format("{} [portfolio]", strategy_names()));
+  app.add("--strategy", flags->strategies, fmt::format("{} [portfolio]; several with commas", strategy_names()))
+      .split(',');
   app.add("--evals", flags->evals, "numbers of evaluations at which the best time is compared [10,25,50,100,200]");
   app.add("--seeds", flags->seeds, "searches, each with a seed of its own [100]").range(1, 100000);
   app.add("--jobs", flags->jobs, "searches that run at a time; the result is the same [cores]").range(1, 256);
@@ -182,6 +211,7 @@ Run declare_replay(FlagSet app) {
   app.add_switch("--rounds", flags->rounds,
                  "each number of evaluations is a search of its own, which asks for all of its points, as in tune");
   app.add_switch("--json", flags->json, "as JSON");
+  app.add("--html", flags->html, "also write a self-contained page here: curves with bands, a line for each strategy");
   app.footer(
       "Example: roofgen replay gemm_RTX_3090.json.gz --strategy portfolio --evals 50,100\ndocs/search.md "
       "explains the strategies and the numbers.");

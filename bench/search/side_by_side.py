@@ -59,7 +59,7 @@ class Space:
             self.cache[key] = result
         self.kernel = recorded["kernel_name"]
         self.params = recorded["tune_params"]
-        self.space = Searchspace(None, None, None, from_cache={"tune_params": self.params, "cache": recorded["cache"]})
+        self.recorded = recorded["cache"]
         self.best = min(r["time"] for r in self.cache.values() if is_time(r["time"]))
 
     def run(self, strategy, seed):
@@ -76,11 +76,13 @@ class Space:
             options["budget"] = util.TuningBudget(None, BUDGETS[-1])
         else:  # 1.3
             options.update(objective="time", objective_higher_is_better=False, unique_results={})
+        # A search space of its own for each run: it keeps the neighbours that earlier runs have used up.
+        space = Searchspace(None, None, None, from_cache={"tune_params": self.params, "cache": self.recorded})
         runner = SimulationRunner(None, Options(kernel_name=self.kernel), Options(quiet=True), 7, None)
         self.cache.start()
         begun = time.process_time()
         try:
-            strategy_map[strategy].tune(self.space, runner, options)
+            strategy_map[strategy].tune(space, runner, options)
         except util.StopCriterionReached:
             pass
         seconds = time.process_time() - begun
@@ -119,28 +121,32 @@ def main():
     version = importlib.metadata.version("kernel_tuner")
     print(f"{len(spaces)} spaces, seeds 1 to {args.seeds}, Kernel Tuner {version}, numpy {np.__version__}")
     print(f"{'strategy':40}" + "".join(f"{b:>8}" for b in BUDGETS) + f"{'us/eval':>10}")
-    rows = list(roofgen_rows(args.roofgen, args.files, args.seeds))
+
+    def show(name, means, overhead):
+        print(f"{name:40}" + "".join(f"{m:8.3f}" for m in means) + (f"{overhead:10.0f}" if overhead else ""), flush=True)
+
+    for row in roofgen_rows(args.roofgen, args.files, args.seeds):
+        show(*row)
     for strategy in args.strategies.split(","):
         if strategy not in strategy_map:
             continue
         sums, seconds, evaluations = np.zeros(len(BUDGETS)), 0.0, 0
-        failure = None
+        failure, failures = None, 0
         for space in spaces:
             for seed in range(1, args.seeds + 1):
                 try:
                     fractions, spent, used = space.run(strategy, seed)
                 except Exception as error:  # a strategy that does not survive a failed point
                     failure = failure or f"{type(error).__name__}: {error}"
+                    failures += 1
                     continue
                 sums += fractions
                 seconds += spent
                 evaluations += used
         means = list(sums / (len(spaces) * args.seeds))
-        rows.append((f"Kernel Tuner {strategy}", means, 1e6 * seconds / max(evaluations, 1)))
+        show(f"Kernel Tuner {strategy}", means, 1e6 * seconds / max(evaluations, 1))
         if failure:
-            print(f"{strategy}: runs that failed count as 0: {failure}", file=sys.stderr)
-    for name, means, overhead in rows:
-        print(f"{name:40}" + "".join(f"{m:8.3f}" for m in means) + (f"{overhead:10.0f}" if overhead else ""))
+            print(f"{strategy}: {failures} runs that failed count as 0: {failure}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ struct Lines {
   struct Series {
     std::string name = {};
     std::vector<std::pair<double, double>> points = {};
+    std::vector<std::pair<double, double>> band = {};  ///< low and high end at each point; empty: none
   };
   std::vector<Series> series = {};
   std::vector<std::pair<std::string, double>> marks = {};  ///< horizontal lines, such as a ridge

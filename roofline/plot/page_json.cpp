@@ -21,8 +21,15 @@ ROOFGEN_TO_JSON(Kernel, letter, name, points, note)
 ROOFGEN_TO_JSON(Bars::Series, name, values)
 ROOFGEN_FROM_JSON(Bars::Series, name, values)
 ROOFGEN_FROM_JSON(Bars, title, y_title, log_y, labels, series)
-ROOFGEN_TO_JSON(Lines::Series, name, points)
-ROOFGEN_FROM_JSON(Lines::Series, name, points)
+inline void to_json(Json& json, const Lines::Series& series) {
+  json = Json::object();
+  ROOFGEN_PUT(json, series, name, points)
+  if (!series.band.empty()) json["band"] = series.band;
+}
+inline void from_json(const Json& json, Lines::Series& series) {
+  ROOFGEN_GET(json, series, name, points)
+  if (json.contains("band")) json["band"].get_to(series.band);
+}
 ROOFGEN_FROM_JSON(Lines, title, x_title, y_title, log_x, log_y, series)
 ROOFGEN_FROM_JSON(Heatmap, title, x_title, y_title, value_title, x_labels, y_labels, values, threshold, below, above)
 ROOFGEN_FROM_JSON(TableBlock, title, head, rows)
@@ -107,6 +114,12 @@ void check(const Bars& bars) {
       throw std::invalid_argument("a series of bars without a value for each label");
 }
 
+void check(const Lines& lines) {
+  for (const Lines::Series& series : lines.series)
+    if (!series.band.empty() && series.band.size() != series.points.size())
+      throw std::invalid_argument("a band that does not have both ends at each point");
+}
+
 void check(const Heatmap& map) {
   if (map.values.size() != map.y_labels.size()) throw std::invalid_argument("a heatmap without a row for each label");
   for (const auto& row : map.values)
@@ -133,7 +146,7 @@ Block block_of(const Json& j) {
   if (kind == "heatmap") return checked<Heatmap>(j);
   if (kind == "table") return checked<TableBlock>(j);
   if (kind != "lines") throw std::invalid_argument(fmt::format("unknown kind of figure \"{}\"", kind));
-  Lines lines = j.get<Lines>();
+  Lines lines = checked<Lines>(j);
   for (const Json& m : j.at("marks"))
     lines.marks.emplace_back(m.at("name").get<std::string>(), m.at("y").get<double>());
   return lines;

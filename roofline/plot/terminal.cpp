@@ -342,7 +342,12 @@ std::string terminal_text(const Lines& lines, int width) {
     for (const Lines::Series& series : lines.series) {
       const auto point =
           std::find_if(series.points.begin(), series.points.end(), [&](const auto& p) { return p.first == x; });
-      rows.back().push_back(point == series.points.end() ? "" : number_text(point->second));
+      std::string& cell = rows.back().emplace_back();
+      if (point == series.points.end()) continue;
+      cell = number_text(point->second);
+      if (series.band.empty()) continue;
+      const auto& [low, high] = series.band[static_cast<size_t>(point - series.points.begin())];
+      cell += fmt::format(" ({} to {})", number_text(low), number_text(high));
     }
   }
   std::string out = heading(lines.title + (lines.y_title.empty() ? "" : " [" + lines.y_title + "]"), width) +

@@ -100,33 +100,62 @@ const lineMarks = (marks) => ({
   },
 });
 
+/// Points of a line beyond which none has a mark of its own.
+const kMostMarks = 40;
+
+/// Behind the lines, from the low to the high end of each series.
+const lineBands = (series) => ({
+  id: "bands",
+  beforeDatasetsDraw: (chart) => {
+    const { x, y } = chart.scales, { left, right, top, bottom } = chart.chartArea;
+    chart.ctx.save();
+    chart.ctx.beginPath();
+    chart.ctx.rect(left, top, right - left, bottom - top);
+    chart.ctx.clip();
+    series.forEach(({ points, band }, i) => {
+      if (!band || !chart.isDatasetVisible(i)) return;
+      const end = (side) => points.map((point, k) => [x.getPixelForValue(point[0]), y.getPixelForValue(band[k][side])]);
+      chart.ctx.beginPath();
+      [...end(0), ...end(1).reverse()].forEach(([px, py], k) => (k ? chart.ctx.lineTo(px, py) : chart.ctx.moveTo(px, py)));
+      chart.ctx.globalAlpha = 0.1;
+      chart.ctx.fillStyle = seriesColour(i);
+      chart.ctx.fill();
+    });
+    chart.ctx.restore();
+  },
+});
+
 const linesConfig = (data) => {
   const axis = (title, log) => (log ? logAxis(title) : { ...linearAxis(title), beginAtZero: false });
   const scales = { x: axis(data.x_title, data.log_x), y: axis(data.y_title, data.log_y) };
-  const values = [...data.series.flatMap((series) => series.points.map((point) => point[1])), ...data.marks.map((mark) => mark.y)]
+  const values = [...data.series.flatMap((series) => [...series.points.map((point) => point[1]), ...(series.band || []).flat()]), ...data.marks.map((mark) => mark.y)]
     .filter((value) => Number.isFinite(value) && (!data.log_y || value > 0));
   if (values.length) {
     const low = Math.min(...values), high = Math.max(...values);
     scales.y.suggestedMin = data.log_y ? low / 1.5 : Math.min(0, low);
-    scales.y.suggestedMax = data.log_y ? high * 1.5 : high + 0.08 * (high - Math.min(0, low));
+    // Above the highest value, room for the name of a mark.
+    scales.y.suggestedMax = data.log_y ? high * 1.5 : high + (data.marks.length ? 0.08 : 0) * (high - Math.min(0, low));
   }
   const options = baseOptions(scales);
   options.plugins.legend.labels.usePointStyle = true;
   options.interaction = { mode: "nearest", intersect: false };
   options.plugins.tooltip.callbacks = {
     title: (items) => data.x_title + " " + number(items[0].raw.x),
-    label: (item) => " " + item.dataset.label + ": " + number(item.raw.y),
+    label: (item) => {
+      const band = (data.series[item.datasetIndex].band || [])[item.dataIndex];
+      return " " + item.dataset.label + ": " + number(item.raw.y) + (band ? " (" + number(band[0]) + " to " + number(band[1]) + ")" : "");
+    },
   };
   return {
     type: "scatter",
     data: {
       datasets: data.series.map((series, i) => ({
         label: series.name, data: series.points.map(([x, y]) => ({ x, y })), showLine: true, borderWidth: 2, borderColor: seriesColour(i),
-        backgroundColor: seriesColour(i), pointRadius: 3, pointStyle: ["circle", "rect", "triangle", "rectRot"][i % 4],
+        backgroundColor: seriesColour(i), borderDash: i < 7 ? [] : [6, 4], pointRadius: series.points.length > kMostMarks ? 0 : 3, pointStyle: ["circle", "rect", "triangle", "rectRot"][i % 4],
       })),
     },
     options,
-    plugins: [lineMarks(data.marks)],
+    plugins: [lineBands(data.series), lineMarks(data.marks)],
   };
 };
 

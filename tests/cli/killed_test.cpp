@@ -36,6 +36,35 @@ TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
   EXPECT_EQ(rows(home), rows(alone));
 }
 
+// Of two processes each evaluation runs in one, also after one of them was killed in the middle.
+TEST(Killed, TwoProcessesSplitTheEvaluations) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  const std::string job = "tune rmsnorm --rows 64 --cols 256 --executor sim --evals 12 --jobs 1 --json";
+  const Home alone;
+  const Outcome expected = alone.run(job);
+  ASSERT_EQ(expected.exit, 0) << expected.err;
+  const int simulated = Json::parse(expected.out)["fresh"]["simulated"];
+  for (const bool kills : {false, true}) {
+    const Home home;
+    const CountedStore store(home);
+    fs::copy(alone.dir() / "cache", home.dir() / "cache", fs::copy_options::recursive);  // compiled: both begin at once
+    const std::string command = "cd '" + home.dir().string() +
+                                "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; "
+                                "for i in 1 2; do " ROOFGEN_PROGRAM " " +
+                                job + " >out$i.txt 2>err$i.txt </dev/null & done; " +
+                                (kills ? "sleep 0.3; kill -9 %1; " : "") + "wait";
+    (void)std::system(command.c_str());
+    EXPECT_EQ(without_fresh(home.read("out2.txt")), without_fresh(expected.out)) << home.read("err2.txt");
+    EXPECT_EQ(store.written(), store.different()) << "an evaluation ran twice";
+    if (kills) continue;
+    EXPECT_EQ(without_fresh(home.read("out1.txt")), without_fresh(expected.out)) << home.read("err1.txt");
+    int sum = 0;
+    for (const char* name : {"out1.txt", "out2.txt"})
+      sum += Json::parse(home.read(name))["fresh"]["simulated"].get<int>();
+    EXPECT_EQ(sum, simulated);
+  }
+}
+
 TEST(Killed, ADamagedStoreIsRebuiltAndTheResultIsTheSame) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
   const Home home;

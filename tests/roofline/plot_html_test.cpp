@@ -90,6 +90,20 @@ TEST(Html, AnyBytesGiveValidJson) {
   EXPECT_NE(data["blocks"][0]["points"][1]["missing"], "");
 }
 
+TEST(Html, BandsAreReadAgainAndPagesWithoutOnesToo) {
+  json data = json::parse(page_json(sample_page()));
+  json& series = data["blocks"][2]["series"];
+  EXPECT_FALSE(series[0].contains("band"));
+  ASSERT_EQ(series[1]["band"].size(), series[1]["points"].size());
+  const auto page = read_page(data.dump(), "p.json");
+  ASSERT_TRUE(page) << to_string(page.error());
+  EXPECT_EQ(json::parse(page_json(*page)), data);
+  series[1]["band"].erase(0);
+  const auto shorter = read_page(data.dump(), "p.json");
+  ASSERT_FALSE(shorter);
+  EXPECT_THAT(shorter.error().message, HasSubstr("a band that does not have both ends at each point"));
+}
+
 TEST(Html, ArrowsToNowhereAreLeftOut) {
   Page page;
   Roofline r = sample_roofline();

@@ -62,6 +62,7 @@ inline Page sample_page() {
   for (double length = 128; length <= 16384; length *= 2) {
     lines.series[0].points.push_back({length, 4 * length * 64 / (8 * length + 8 * 64)});
     lines.series[1].points.push_back({length, length / 2});
+    lines.series[1].band.push_back({length / 3, length});
   }
   lines.marks = {{"ridge BF16", 153}};
   page.blocks.push_back(lines);

@@ -187,6 +187,13 @@ TEST(Terminal, HeatmapSaysMemOrCompInEachCell) {
                                                        "      COMP COMP\n"));
 }
 
+TEST(Terminal, ABandStandsBehindItsValue) {
+  const Lines lines{"t", "x", "y", true, false, {{"a", {{1, 0.5}, {2, 0.7}}, {{0.4, 0.6}, {0.5, 0.9}}}}, {}};
+  const std::string text = terminal_text(lines, 80);
+  EXPECT_NE(text.find("0.5 (0.4 to 0.6)"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.7 (0.5 to 0.9)"), std::string::npos) << text;
+}
+
 TEST(Scene, CeilingsBeginAtTheElbowOfTheirOwnSlope) {
   Roofline r;
   r.slopes = {{"DRAM", 2000, Origin::kDatasheet}, {"DRAM", 1600, Origin::kMeasured}, {"L2", 8000, Origin::kDatasheet}};

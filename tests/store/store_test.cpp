@@ -436,5 +436,45 @@ TEST_F(StoreTest, AnImportToAFullDiskAddsNothing) {
   EXPECT_EQ(open("evaluations.sqlite").count()->trials, 1);
 }
 
+TEST_F(StoreTest, AClaimExcludesOtherStoresUntilItEnds) {
+  Store one = open(), other = open();
+  std::unique_ptr<EvaluationClaim> mine = one.claim(key(1));
+  ASSERT_TRUE(mine);
+  EXPECT_FALSE(other.claim(key(1)));
+  EXPECT_TRUE(other.claim(key(2)));
+  mine.reset();
+  EXPECT_TRUE(other.claim(key(1)));
+}
+
+// Without any word from the dead process, and at once.
+TEST_F(StoreTest, TheClaimsOfAKilledProcessEndWithIt) {
+  Store store = open();
+  int claimed[2];
+  ASSERT_EQ(pipe(claimed), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto own = Store::open(dir / "sub/dir/evaluations.sqlite");
+    const std::unique_ptr<EvaluationClaim> claim = own ? own->claim(key(1)) : nullptr;
+    const char got = claim ? 'y' : 'n';
+    if (write(claimed[1], &got, 1) == 1) pause();
+    _exit(0);
+  }
+  char got = 'n';
+  ASSERT_EQ(read(claimed[0], &got, 1), 1);
+  ASSERT_EQ(got, 'y');
+  EXPECT_FALSE(store.claim(key(1)));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(store.claim(key(1)));
+}
+
+TEST_F(StoreTest, WithoutAFileForThemNoClaimExcludesAnother) {
+  Store one = open(), other = open();
+  fs::create_directory(dir / "sub/dir/evaluations.sqlite-claims");
+  const std::unique_ptr<EvaluationClaim> mine = one.claim(key(1));
+  EXPECT_TRUE(mine);
+  EXPECT_TRUE(other.claim(key(1)));
+}
+
 }  // namespace
 }  // namespace roofgen::store_test

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "base/suggest.h"
@@ -46,6 +47,110 @@ std::string with_float_division(const std::string& python) {
   return out;
 }
 
+/// `[ELEMENT for NAME in LIST if CONDITION]`: where its words and its end are in a text. npos: it has no such word.
+struct Comprehension {
+  size_t begin, for_word = std::string::npos, in_word = std::string::npos, if_word = std::string::npos,
+                end = std::string::npos;
+};
+
+/// The bracket at `begin`; only words that are in no inner bracket and no string count.
+Comprehension bracket(const std::string& text, size_t begin) {
+  Comprehension out{begin};
+  const auto in_name = [&](size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+  };
+  const auto is_word = [&](size_t i, std::string_view word) {
+    return !in_name(i - 1) && text.compare(i, word.size(), word) == 0 && !in_name(i + word.size());
+  };
+  int depth = 0;
+  char quote = 0;
+  for (size_t i = begin; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '[' || c == '(') {
+      ++depth;
+    } else if ((c == ']' || c == ')') && --depth == 0) {
+      out.end = i;
+      return out;
+    } else if (depth == 1 && out.for_word == std::string::npos) {
+      if (is_word(i, "for")) out.for_word = i;
+    } else if (depth == 1 && out.in_word == std::string::npos) {
+      if (is_word(i, "in")) out.in_word = i;
+    } else if (depth == 1 && out.if_word == std::string::npos && is_word(i, "if")) {
+      out.if_word = i;
+    }
+  }
+  return out;
+}
+
+/// The value of an expression with list comprehensions, each of one `for` and at most one `if`, and none in another.
+class ListReader {
+ public:
+  ListReader(const std::string& text, Where at) : text_(text), at_(std::move(at)) {}
+
+  Result<expr::Value> read() {
+    std::string plain = text_;  // with a name of the same length instead of each comprehension
+    expr::Map lists;
+    for (size_t i = text_.find('['); i != std::string::npos; i = text_.find('[', i + 1)) {
+      const Comprehension c = bracket(text_, i);
+      if (c.end == std::string::npos || c.in_word == std::string::npos) continue;
+      const size_t length = c.end + 1 - i;
+      const std::string name = fmt::format("{:_<{}}", fmt::format("_{}", lists.size()), length);
+      ROOFGEN_TRY(lists[name], values(c));
+      plain.replace(i, length, name);
+      i = c.end;
+    }
+    ROOFGEN_TRY(const expr::Expr whole, expr::Expr::parse(plain, at_));
+    return whole.eval(lists);
+  }
+
+ private:
+  Result<expr::Value> values(const Comprehension& c) const {
+    const auto [element_at, element] = part(c.begin + 1, c.for_word);
+    const auto [name_at, name] = part(c.for_word + 3, c.in_word);
+    const auto [list_at, list] = part(c.in_word + 2, std::min(c.if_word, c.end));
+    ROOFGEN_TRY(const expr::Expr each, expr::Expr::parse(element, element_at));
+    ROOFGEN_TRY(const expr::Expr variable, expr::Expr::parse(name, name_at));
+    if (variable.names() != std::vector<std::string>{name})
+      return Error{Exit::kUsage, fmt::format("expected a name between \"for\" and \"in\", found \"{}\"", name),
+                   name_at};
+    ROOFGEN_TRY(const expr::Expr items, expr::Expr::parse(list, list_at));
+    ROOFGEN_TRY(const expr::Value all, items.eval({}));
+    if (!all.list()) return Error{Exit::kUsage, fmt::format("expected a list, found {}", all.type_name()), list_at};
+    std::optional<expr::Expr> filter;
+    if (c.if_word != std::string::npos) {
+      const auto [filter_at, condition] = part(c.if_word + 2, c.end);
+      ROOFGEN_TRY(filter, expr::Expr::parse(condition, filter_at));
+    }
+    expr::List out;
+    for (const expr::Value& item : *all.list()) {
+      const expr::Map scope = {{name, item}};
+      if (filter) {
+        ROOFGEN_TRY(const bool wanted, filter->check(scope));
+        if (!wanted) continue;
+      }
+      ROOFGEN_TRY(out.emplace_back(), each.eval(scope));
+    }
+    return expr::Value(std::move(out));
+  }
+
+  /// A part of the text without the spaces around it, and where it begins.
+  std::pair<Where, std::string> part(size_t begin, size_t end) const {
+    while (begin < end && text_[begin] == ' ') ++begin;
+    while (end > begin && text_[end - 1] == ' ') --end;
+    Where at = at_;
+    if (at.line > 0) at.col += static_cast<int>(begin);
+    return {at, text_.substr(begin, end - begin)};
+  }
+
+  const std::string& text_;
+  const Where at_;
+};
+
 class T1Reader : JsonReader {
  public:
   using JsonReader::JsonReader;
@@ -87,9 +192,13 @@ class T1Reader : JsonReader {
     const std::vector<std::string> types = {"int", "uint", "float", "bool", "string"};
     if (std::ranges::count(types, type) == 0)
       return bad_at(json, fmt::format("unknown type \"{}\"{}", type, did_you_mean(type, types)), "Type");
-    ROOFGEN_TRY(const expr::Expr values, expr::Expr::parse(text, inside(json, "Values")));
-    ROOFGEN_TRY(const expr::Value value, values.eval({}));
-    const expr::List* list = value.list();
+    const Result<expr::Value> value = ListReader(text, inside(json, "Values")).read();
+    if (!value) {
+      Error error = value.error();
+      error.notes.clear();  // the line of the file is shown, not a part of the text
+      return error;
+    }
+    const expr::List* list = value->list();
     if (!list || list->empty()) return bad_at(json, "expected a list of values, such as \"[16, 32]\"", "Values");
     Combinations::Param out{std::move(name), {}};
     for (const expr::Value& v : *list) {

@@ -53,15 +53,12 @@ Curve search(const RecordedSpace& space, const ReplayOptions& options, uint64_t 
   return out;
 }
 
-/// The mean of f(best time) of `evals` points drawn without replacement: the i-th fastest one is the best of them with
-/// probability C(n - i - 1, evals - 1) / C(n, evals). Where all drawn points failed, f counts as `otherwise`.
+/// The mean of f(best time) of `evals` of n points drawn without replacement: of `times`, ascending, the i-th is the
+/// best of them with probability C(n - i - 1, evals - 1) / C(n, evals). Where all drawn points failed, f counts as
+/// `otherwise`.
 template <class F>
-double mean_of_random(const RecordedSpace& space, size_t evals, const F& f, double otherwise) {
-  std::vector<double> times;
-  for (const TrialResult& result : space.results)
-    if (!result.failed) times.push_back(result.seconds);
-  std::ranges::sort(times);
-  const double n = static_cast<double>(space.results.size()), m = std::min(static_cast<double>(evals), n);
+double mean_of_random(const std::vector<double>& times, double n, size_t evals, const F& f, double otherwise) {
+  const double m = std::min(static_cast<double>(evals), n);
   double none_before = 1, sum = 0;  // probability that none of the faster points was drawn
   for (size_t i = 0; i < times.size() && none_before > 0; ++i) {
     const double left = n - static_cast<double>(i);
@@ -70,6 +67,12 @@ double mean_of_random(const RecordedSpace& space, size_t evals, const F& f, doub
     none_before *= 1 - drawn;
   }
   return sum + none_before * otherwise;
+}
+
+Band band(std::vector<double>& values) {
+  std::ranges::sort(values);
+  const auto at = [&](size_t tenths) { return values[(tenths * values.size() + 9) / 10 - 1]; };
+  return {at(1), at(9)};
 }
 
 }  // namespace
@@ -82,26 +85,34 @@ SearchReplay replay_search(const RecordedSpace& space, const ReplayOptions& opti
     return {};
   });
   SearchReplay out;
+  std::vector<double> times;
+  for (const TrialResult& result : space.results)
+    if (!result.failed) times.push_back(result.seconds);
+  std::ranges::sort(times);
   // Before a search has found anything its time counts as the slowest one recorded.
-  double slowest = space.best;
-  for (const TrialResult& result : space.results) slowest = std::max(slowest, result.seconds);
+  const double slowest = times.back(), number = static_cast<double>(space.results.size());
   const double seeds = static_cast<double>(options.seeds);
   for (size_t k = 0; k < options.evals.size(); ++k) {
     ReplayPoint point;
     point.evals = options.evals[k];
     double squares = 0, time = 0;
+    std::vector<double> fractions, found;
     for (const Curve& curve : curves) {
-      const double fraction = curve.best[k] > 0 ? space.best / curve.best[k] : 0;
+      const double fraction = fractions.emplace_back(curve.best[k] > 0 ? space.best / curve.best[k] : 0);
       point.fraction += fraction / seeds;
       squares += fraction * fraction / seeds;
-      time += (curve.best[k] > 0 ? curve.best[k] : slowest) / seeds;
+      time += found.emplace_back(curve.best[k] > 0 ? curve.best[k] : slowest) / seeds;
     }
     point.standard_error = std::sqrt(std::max(0.0, squares - point.fraction * point.fraction) / seeds);
     point.random = mean_of_random(
-        space, point.evals, [&](double t) { return space.best / t; }, 0);
+        times, number, point.evals, [&](double t) { return space.best / t; }, 0);
     const double baseline = mean_of_random(
-        space, point.evals, [](double t) { return t; }, slowest);
-    point.score = baseline > space.best ? (baseline - time) / (baseline - space.best) : 1;
+        times, number, point.evals, [](double t) { return t; }, slowest);
+    const auto score = [&](double t) { return baseline > space.best ? (baseline - t) / (baseline - space.best) : 1; };
+    point.score = score(time);
+    point.fractions = band(fractions);
+    const Band middle = band(found);
+    point.scores = {score(middle.high), score(middle.low)};
     out.points.push_back(point);
   }
   double total = 0, evaluations = 0;
@@ -110,6 +121,34 @@ SearchReplay replay_search(const RecordedSpace& space, const ReplayOptions& opti
     evaluations += static_cast<double>(curve.evaluations);
   }
   out.seconds_per_evaluation = evaluations > 0 ? total / evaluations : 0;
+  return out;
+}
+
+std::vector<SearchCurve> mean_of_spaces(const std::vector<SearchCurve>& curves, size_t strategies) {
+  std::vector<SearchCurve> out(curves.begin(), curves.begin() + static_cast<ptrdiff_t>(strategies));
+  const size_t spaces = curves.size() / strategies;
+  for (size_t s = 0; s < strategies; ++s) {
+    out[s].space = "mean";
+    for (size_t k = 0; k < out[s].points.size(); ++k) {
+      const auto mean = [&](const auto& member) {
+        double sum = 0;
+        for (size_t i = s; i < curves.size(); i += strategies) sum += member(curves[i].points[k]);
+        return sum / static_cast<double>(spaces);
+      };
+      out[s].points[k] = {
+          curves[s].points[k].evals,
+          mean([](const ReplayPoint& p) { return p.fraction; }),
+          std::sqrt(mean([](const ReplayPoint& p) { return p.standard_error * p.standard_error; }) /
+                    static_cast<double>(spaces)),
+          {mean([](const ReplayPoint& p) { return p.fractions.low; }),
+           mean([](const ReplayPoint& p) { return p.fractions.high; })},
+          mean([](const ReplayPoint& p) { return p.random; }),
+          mean([](const ReplayPoint& p) { return p.score; }),
+          {mean([](const ReplayPoint& p) { return p.scores.low; }),
+           mean([](const ReplayPoint& p) { return p.scores.high; })},
+      };
+    }
+  }
   return out;
 }
 

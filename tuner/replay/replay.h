@@ -17,16 +17,23 @@ struct ReplayOptions {
   int jobs = 1;  ///< searches that run at a time; the result is the same
 };
 
+/// 10th and 90th percentile of the seeds: nearest rank.
+struct Band {
+  double low = 0, high = 0;
+};
+
 /// After a number of evaluations. A failed point takes one. A search that has found nothing yet counts as a fraction
 /// of 0.
 struct ReplayPoint {
   size_t evals = 0;
   double fraction = 0;        ///< of the optimum, best time recorded / best time found: mean over the seeds
   double standard_error = 0;  ///< of that mean
+  Band fractions;             ///< of the seeds
   double random = 0;          ///< the mean of random sampling without replacement, exact
   /// P_t of Willemsen et al. 2025 ("A methodology for comparing optimization algorithms for auto-tuning"): 0 as random
   /// sampling, 1 at the optimum, by mean times.
   double score = 0;
+  Band scores;  ///< of the seeds
 };
 
 struct SearchReplay {
@@ -35,5 +42,14 @@ struct SearchReplay {
 };
 
 SearchReplay replay_search(const RecordedSpace& space, const ReplayOptions& options);
+
+/// One strategy on one space, or its mean over spaces.
+struct SearchCurve {
+  std::string space, strategy;
+  std::vector<ReplayPoint> points;
+};
+/// Of each of the first `strategies` curves the mean with those of the same strategy on the other spaces; bands have
+/// the means of their ends. `curves`: space by space, each with the same strategies and numbers of evaluations.
+std::vector<SearchCurve> mean_of_spaces(const std::vector<SearchCurve>& curves, size_t strategies);
 
 }  // namespace roofgen

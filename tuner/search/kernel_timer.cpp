@@ -87,6 +87,10 @@ std::optional<CodeTime> KernelTimer::recall(const KernelLaunch& kernel, TimeMode
   return payload ? time_in(*payload) : std::nullopt;
 }
 
+std::unique_ptr<EvaluationClaim> KernelTimer::claim(const KernelLaunch& kernel, TimeModel model) {
+  return store_ ? store_->claim(key_of(kernel, model)) : std::make_unique<EvaluationClaim>();
+}
+
 void KernelTimer::read(const std::vector<const Binary*>& binaries) {
   if (!unavailable_.empty()) return;
   std::vector<sass::CodeRequest> requests;

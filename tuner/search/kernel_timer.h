@@ -43,6 +43,8 @@ class KernelTimer {
   const std::string& unavailable() const { return unavailable_; }
   /// The stored time.
   std::optional<CodeTime> recall(const KernelLaunch& kernel, TimeModel model);
+  /// nullptr: another process computes it now.
+  std::unique_ptr<EvaluationClaim> claim(const KernelLaunch& kernel, TimeModel model);
   /// Disassembles kernels, all in one process. Later calls of time() are then fast.
   void read(const std::vector<const Binary*>& binaries);
   /// Forgets the machine code that it has read.

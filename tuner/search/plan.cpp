@@ -354,15 +354,23 @@ std::string utc_now() {
   return text;
 }
 
+/// The choice of this name, by to_string().
+template <class Choice>
+static Result<Choice> parse_choice(const std::string& name, const char* what, std::initializer_list<Choice> choices) {
+  std::vector<std::string> names;
+  for (const Choice choice : choices) {
+    names.emplace_back(to_string(choice));
+    if (name == names.back()) return choice;
+  }
+  return Error{Exit::kUsage, fmt::format("unknown {} \"{}\"{}", what, name, did_you_mean(name, names))};
+}
+
 const char* to_string(Effort effort) {
   return effort == Effort::kNone ? "none" : effort == Effort::kQuick ? "quick" : "full";
 }
 
 Result<Effort> parse_effort(const std::string& name) {
-  for (Effort e : {Effort::kNone, Effort::kQuick, Effort::kFull})
-    if (name == to_string(e)) return e;
-  return Error{Exit::kUsage,
-               fmt::format("unknown --effort \"{}\"{}", name, did_you_mean(name, {"none", "quick", "full"}))};
+  return parse_choice(name, "--effort", {Effort::kNone, Effort::kQuick, Effort::kFull});
 }
 
 const char* to_string(Check check) {
@@ -370,10 +378,7 @@ const char* to_string(Check check) {
 }
 
 Result<Check> parse_check(const std::string& name) {
-  for (Check c : {Check::kAll, Check::kFinalists, Check::kGpu})
-    if (name == to_string(c)) return c;
-  return Error{Exit::kUsage,
-               fmt::format("unknown check \"{}\"{}", name, did_you_mean(name, {"all", "finalists", "gpu"}))};
+  return parse_choice(name, "--check", {Check::kAll, Check::kFinalists, Check::kGpu});
 }
 
 }  // namespace roofgen

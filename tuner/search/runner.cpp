@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "tuner/search/kernel_timer.h"
 #include "tuner/verify/verify.h"
@@ -143,6 +145,16 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
 
 std::optional<Evaluation> Runner::recall(const StoreKey& key) const { return roofgen::recall(run_.context.store, key); }
 
+std::unique_ptr<EvaluationClaim> Runner::claim(const StoreKey& key) const {
+  return roofgen::claim(run_.context.store, key);
+}
+
+std::unique_ptr<EvaluationClaim> Runner::wait_for_claim(const StoreKey& key) const {
+  std::unique_ptr<EvaluationClaim> out;
+  while (!(out = claim(key)) && !run_.interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return out;
+}
+
 // ---- Running -----------------------------------------------------------------------------------
 
 Result<Evaluation> Runner::evaluate(const Task& task) {
@@ -231,7 +243,8 @@ Verification Runner::verify_chain(const std::vector<const Task*>& chain,
                                   const std::optional<Verification>& instead_of_simulator) {
   const bool on_gpu = run_.place() == Place::kGpu && !gpu_lost_;
   const StoreKey key = key_of(chain, on_gpu ? Place::kGpu : run_.place());
-  if (const auto known = roofgen::recall(run_.context.store, key)) return known->verification;
+  const std::unique_ptr<EvaluationClaim> claim = wait_for_claim(key);
+  if (const auto known = recall(key)) return known->verification;
   if (!on_gpu && instead_of_simulator) return *instead_of_simulator;
   const std::lock_guard lock(gpu_mutex_);
   auto verifier = (on_gpu ? gpu_ : simulator_).of(*chain[0]->candidate.variant);
@@ -252,7 +265,8 @@ Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {
   StoreKey key = key_of(chain, Place::kSimulator);
   key.slice += " grid";
   key.device.clear();  // no count is taken
-  if (const auto known = roofgen::recall(run_.context.store, key)) {
+  const std::unique_ptr<EvaluationClaim> claim = wait_for_claim(key);
+  if (const auto known = recall(key)) {
     const Verification& v = known->verification;
     return {v, 0, v.not_run.empty() ? "" : v.not_run[0]};
   }

@@ -53,6 +53,8 @@ class Runner {
   StoreKey key_of(const Task& task, Place where) const;
   /// The evaluation in the store, if any.
   std::optional<Evaluation> recall(const StoreKey& key) const;
+  /// nullptr: another process runs it now.
+  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) const;
   /// Runs the candidate in the run's place and stores the evaluation, unless the GPU faulted. An Error: the candidate
   /// could not be run at all. Thread-safe.
   Result<Evaluation> evaluate(const Task& task);
@@ -81,6 +83,8 @@ class Runner {
 
  private:
   StoreKey key_of(const std::vector<const Task*>& chain, Place where) const;
+  /// Waits until no other process runs it.
+  std::unique_ptr<EvaluationClaim> wait_for_claim(const StoreKey& key) const;
   std::unique_ptr<Verifier> verifier(const Variant& variant, Executor& executor,
                                      std::shared_ptr<SharedInputs> inputs) const;
   Result<Evaluation> run_in_simulator(const Task& task);

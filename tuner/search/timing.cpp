@@ -573,17 +573,21 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
   Pool pool(run.threads());
   std::atomic<size_t> done{0};
   for (size_t i = 0; i < open.size(); ++i)
-    pool.push([&, i] {
+    pool.push_until([&, i] {
       if (run.trials_over()) {
         failures[i] = run.interrupted() ? "interrupted" : "the time was over";
-        return;
+        return true;
       }
-      auto timed = timer.time(launch_of(run, plan, *open[i]), model);
+      const KernelLaunch launch = launch_of(run, plan, *open[i]);
+      const std::unique_ptr<EvaluationClaim> claim = timer.claim(launch, model);
+      if (!claim) return false;
+      auto timed = timer.time(launch, model);
       if (timed)
         open[i]->code = std::move(*timed);
       else
         failures[i] = timed.error().message;
       ++done;
+      return true;
     });
   pool.drain([&] {
     if (run.options.progress) run.options.progress("timing the machine code", done, open.size());

@@ -304,8 +304,11 @@ class TrialRun {
 
   /// Runs the candidate on a thread of the pool, which alone changes `task` until the pool is drained.
   void dispatch(Task& task, Pool& pool) {
-    pool.push([this, &task] {
-      if (run_.trials_over()) return;
+    pool.push_until([this, &task] {
+      if (run_.trials_over()) return true;
+      const std::unique_ptr<EvaluationClaim> claim = runner_.claim(runner_.key_of(task, run_.place()));
+      if (!claim) return false;
+      if (recall(task)) return true;
       const double begun = run_.elapsed_s();
       auto evaluated = runner_.evaluate(task);
       task.check_s = run_.elapsed_s() - begun;
@@ -317,6 +320,7 @@ class TrialRun {
       } else if (!runner_.gpu_lost()) {
         reject(task, "run", to_string(evaluated.error()));
       }
+      return true;
     });
   }
 

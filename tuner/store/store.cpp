@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "tuner/store/claims.h"
 #include "tuner/store/schema.h"
 
 namespace roofgen {
@@ -75,7 +76,9 @@ StoredTrial trial_in(const Statement& s) {
 class Store::Rows {
  public:
   Rows(std::string path, std::function<void(const std::string&)> warn, Damage damage)
-      : path_(std::move(path)), warn_(std::move(warn)), damage_(damage) {}
+      : path_(std::move(path)), warn_(std::move(warn)), damage_(damage), claims_(path_ + "-claims") {}
+
+  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) { return claims_.claim(key); }
 
   /// `*version`: of the file where it is newer, else ours.
   Result<void> open(int* version) {
@@ -329,6 +332,7 @@ class Store::Rows {
   const std::string path_;
   const std::function<void(const std::string&)> warn_;
   const Damage damage_;
+  store::Claims claims_;
   std::mutex mutex_;
   Database database_;
   store::FileIdentity identity_;
@@ -357,6 +361,7 @@ Result<Store> Store::open(const std::string& path, std::function<void(const std:
   return Store(std::move(rows));
 }
 
+std::unique_ptr<EvaluationClaim> Store::claim(const StoreKey& key) { return rows_->claim(key); }
 std::optional<std::string> Store::lookup(const StoreKey& key) { return rows_->lookup(key); }
 void Store::put(const StoreKey& key, const std::string& payload) { rows_->put(key, payload); }
 void Store::note(const StoredTrial& trial) { rows_->note(trial); }

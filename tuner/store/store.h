@@ -56,10 +56,18 @@ struct StoredRows {
   int64_t evaluations = 0, trials = 0;
 };
 
+/// The right to run an evaluation, which no other process has meanwhile; it ends with this object or the process.
+class EvaluationClaim {
+ public:
+  virtual ~EvaluationClaim() = default;
+};
+
 /// What a run remembers. Thread-safe; failures fail no run.
 class Evaluations {
  public:
   virtual ~Evaluations() = default;
+  /// nullptr: another process runs the evaluation now. Look it up after a claim: one may just have ended.
+  virtual std::unique_ptr<EvaluationClaim> claim(const StoreKey&) { return std::make_unique<EvaluationClaim>(); }
   /// The last payload of this key.
   virtual std::optional<std::string> lookup(const StoreKey& key) = 0;
   /// After the return, the row survives any end of the process.
@@ -88,6 +96,7 @@ class Store : public Evaluations {
   Store& operator=(Store&&) noexcept;
   ~Store() override;
 
+  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) override;
   std::optional<std::string> lookup(const StoreKey& key) override;
   void put(const StoreKey& key, const std::string& payload) override;
   void note(const StoredTrial& trial) override;

@@ -1,12 +1,13 @@
 // A Gaussian process over the points of a search space: from the times measured so far, the expected time of every
 // candidate and its uncertainty.
 //
-// The covariance of two points is a product of one Matern-5/2 function for each axis. An axis of positive numbers is
+// The covariance of two points is a product of one Matern-3/2 function for each axis. An axis of positive numbers is
 // taken by logarithms: tile sizes and numbers of threads act by their ratios. Rasmussen, Williams: Gaussian Processes
 // for Machine Learning (2006), chapters 2, 4 and 5; Jones, Schonlau, Welch (1998) for the expected improvement.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "tuner/strategy/point_space.h"
@@ -42,8 +43,12 @@ class GaussianProcess {
 
  private:
   void tabulate(size_t axis);
-  float covariance(size_t a, size_t b) const;
-  void factor_last();
+  /// With n points of which `others` has the values of each axis; without the factor of one axis.
+  void covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, float* out, size_t n,
+                   size_t without = SIZE_MAX) const;
+  std::vector<std::vector<uint16_t>> values_of(const std::vector<size_t>& points) const;  ///< of each axis
+  std::vector<double> factored(size_t point) const;  ///< factor^-1 times its covariance with the observations
+  void observe(size_t point);                        ///< adds it to the factor
   void reduce(size_t observation);
   void explain();
 
@@ -54,8 +59,9 @@ class GaussianProcess {
   double noise_;                            ///< variance, in units of the values' variance
   std::vector<std::vector<float>> tables_;  ///< of each axis: covariance of two values, row by row
   std::vector<size_t> points_;
-  std::vector<std::vector<double>> factor_;  ///< columns of the Cholesky factor of the observations' covariance
-  std::vector<double> ones_;                 ///< factor^-1 times ones
+  std::vector<std::vector<uint16_t>> observed_;  ///< of each axis: the points' values
+  std::vector<std::vector<double>> factor_;      ///< columns of the Cholesky factor of the observations' covariance
+  std::vector<double> ones_;                     ///< factor^-1 times ones
   std::vector<size_t> candidates_;
   std::vector<std::vector<uint16_t>> columns_;  ///< of each axis: the candidates' values
   std::vector<std::vector<float>> reduced_;     ///< of each observation: factor^-1 times covariance with the candidates

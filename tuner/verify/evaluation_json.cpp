@@ -72,6 +72,10 @@ std::optional<Evaluation> recall(Evaluations* store, const StoreKey& key) {
   return payload ? from_payload(*payload) : std::nullopt;
 }
 
+std::unique_ptr<EvaluationClaim> claim(Evaluations* store, const StoreKey& key) {
+  return store ? store->claim(key) : std::make_unique<EvaluationClaim>();
+}
+
 void remember(Evaluations* store, const StoreKey& key, const Evaluation& evaluation) {
   if (store) store->put(key, to_payload(evaluation));
 }

@@ -175,6 +175,7 @@ std::optional<Evaluation> from_payload(const std::string& text);
 
 /// The stored evaluation. nullopt without a store.
 std::optional<Evaluation> recall(Evaluations* store, const StoreKey& key);
+std::unique_ptr<EvaluationClaim> claim(Evaluations* store, const StoreKey& key);
 void remember(Evaluations* store, const StoreKey& key, const Evaluation& evaluation);
 
 }  // namespace roofgen
