@@ -100,8 +100,9 @@ Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::str
     if (begin == end || bad != std::errc() || rest != text.data() + end) {
       if (text.find(',') == std::string::npos)
         return Error{Exit::kUsage, fmt::format("Could not convert: {} = {}; a number was expected", flag, text)};
-      return Error{Exit::kUsage, fmt::format("{} {}: \"{}\" is no size; numbers with commas were expected, as in 512,1024",
-                                             flag, text, text.substr(begin, end - begin))};
+      return Error{Exit::kUsage,
+                   fmt::format("{} {}: \"{}\" is no size; numbers with commas were expected, as in 512,1024", flag,
+                               text, text.substr(begin, end - begin))};
     }
     if (std::ranges::count(out, size) > 0)
       return Error{Exit::kUsage, fmt::format("{} {}: {} occurs twice", flag, text, size)};
@@ -156,8 +157,9 @@ Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype
   if (all.size() == 1) return std::move(all.front());
   for (const auto& d : kDims)
     if (const auto size = sizes_.find(d.name); size != sizes_.end() && size->second.find(',') != std::string::npos)
-      return Error{Exit::kUsage, fmt::format("{} {}: one size was expected; only `roofgen tune OP` takes a list of sizes",
-                                             d.flag, size->second)};
+      return Error{Exit::kUsage,
+                   fmt::format("{} {}: one size was expected; only `roofgen tune OP` takes a list of sizes", d.flag,
+                               size->second)};
   return Error{Exit::kUsage, "one problem was expected"};
 }
 

@@ -14,8 +14,8 @@ namespace roofgen::cli {
 class OpFlags {
  public:
   void declare(FlagSet app);
-  /// What was given. A flag of another op is an error that says which flags `op` has, a list of sizes one that names the
-  /// flag.
+  /// What was given. A flag of another op is an error that says which flags `op` has, a list of sizes one that names
+  /// the flag.
   Result<Problem> problem(const std::string& op, const std::string& dtype) const;
   /// The same where a size may be a list: a problem for each combination, that of the last flag changing fastest. At
   /// most kMostShapes.

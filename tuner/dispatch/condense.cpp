@@ -131,7 +131,8 @@ class CoverSearch {
       if (those.empty()) return;
       if (ways.empty() || those.size() < ways.size()) ways = std::move(those);
     }
-    std::ranges::stable_sort(ways, std::greater(), [&](size_t k) { return std::popcount(kernels_[k].covers & ~covered); });
+    std::ranges::stable_sort(ways, std::greater(),
+                             [&](size_t k) { return std::popcount(kernels_[k].covers & ~covered); });
     for (const size_t k : ways) {
       set.push_back(k);
       tried[k] = true;
@@ -155,9 +156,8 @@ Cover condense(const TimeMatrix& seconds, double within) {
   Cover out = CoverSearch(seconds, within).run();
   const size_t shapes = seconds.empty() ? 0 : seconds[0].size();
   for (size_t s = 0; s < shapes; ++s)
-    out.chosen.push_back(*std::ranges::min_element(out.kernels, {}, [&](size_t k) {
-      return seconds[k][s].value_or(std::numeric_limits<double>::infinity());
-    }));
+    out.chosen.push_back(*std::ranges::min_element(
+        out.kernels, {}, [&](size_t k) { return seconds[k][s].value_or(std::numeric_limits<double>::infinity()); }));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// The cross evaluation: kernels that were tuned for one problem are verified and timed at another one. The same binaries
-// run in other launches.
+// The cross evaluation: kernels that were tuned for one problem are verified and timed at another one. The same
+// binaries run in other launches.
 #pragma once
 
 #include <deque>

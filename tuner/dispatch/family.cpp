@@ -13,8 +13,8 @@
 namespace roofgen {
 namespace {
 
-/// Of each variant, the schedules that are tried at the other shapes. The winner alone would be too few: the second best
-/// of one shape is often as good there, and better elsewhere. Assumption: the fourth rarely is.
+/// Of each variant, the schedules that are tried at the other shapes. The winner alone would be too few: the second
+/// best of one shape is often as good there, and better elsewhere. Assumption: the fourth rarely is.
 constexpr size_t kFinalists = 3;
 /// Variants that take this many times as long as the best one of their shape have no finalists. Assumption.
 constexpr double kHopelessVariant = 1.25;
@@ -44,8 +44,8 @@ class Family {
  private:
   bool stopped() const { return options_.stop && options_.stop->load(); }
   Error interrupted(size_t tuned) const {
-    return {Exit::kInterrupted, fmt::format("stopped after {} of {} shapes; the same command goes on", tuned,
-                                            problems_.size())};
+    return {Exit::kInterrupted,
+            fmt::format("stopped after {} of {} shapes; the same command goes on", tuned, problems_.size())};
   }
   std::string name(size_t shape) const { return to_string(problems_[shape]); }
   TuneOptions options_at(const std::string& place) const {
@@ -93,8 +93,8 @@ class Family {
       std::string key = report.name;
       for (size_t s = 0; s < rankings.size(); ++s) {
         const Stage& stage = variant.stages[s];
-        auto checked = check_schedule(variant, stage, rankings[s][std::min(i, rankings[s].size() - 1)],
-                                      variants_[shape].scope);
+        auto checked =
+            check_schedule(variant, stage, rankings[s][std::min(i, rankings[s].size() - 1)], variants_[shape].scope);
         if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
         if (const auto* rejected = std::get_if<Rejected>(&checked))
           return Error{Exit::kFailed, to_string(rejected->schedule) + ": " + rejected->reason};
@@ -173,8 +173,8 @@ class Family {
           all = false;
           seconds_[k][shape].reset();
           if (options_.warn)
-            options_.warn(fmt::format("{} fails at {}: {}", to_string(all_[k].kernels[0].program.schedule),
-                                      name(shape), why));
+            options_.warn(
+                fmt::format("{} fails at {}: {}", to_string(all_[k].kernels[0].program.schedule), name(shape), why));
           if (fastest(shape) == all_.size())
             return Error{Exit::kFailed, fmt::format("{}: no finalist passes all checks: {}", name(shape), why)};
         }

@@ -40,13 +40,13 @@ class DispatchReader : JsonReader {
     ROOFGEN_TRY(out.executor, string(root, "executor"));
     ROOFGEN_TRY(out.arch, string(root, "arch"));
     ROOFGEN_TRY(out.compiler, string(root, "compiler"));
-    ROOFGEN_TRY(const Json * times, member(root, "times", &Json::is_object, "an object"));
+    ROOFGEN_TRY(const Json* times, member(root, "times", &Json::is_object, "an object"));
     ROOFGEN_CHECK(read_origin(*times, out));
     ROOFGEN_TRY(out.within, number(root, "within", 0, 1));
-    ROOFGEN_TRY(const Json * exact, member(root, "exact", &Json::is_boolean, "true or false"));
+    ROOFGEN_TRY(const Json* exact, member(root, "exact", &Json::is_boolean, "true or false"));
     out.exact = *exact;
-    ROOFGEN_TRY(const Json * shapes, items(root, "shapes"));
-    ROOFGEN_TRY(const Json * kernels, items(root, "kernels"));
+    ROOFGEN_TRY(const Json* shapes, items(root, "shapes"));
+    ROOFGEN_TRY(const Json* kernels, items(root, "kernels"));
     for (const Json& j : *kernels) {
       ROOFGEN_TRY(out.kernels.emplace_back(), kernel(j, shapes->size()));
     }
@@ -70,14 +70,14 @@ class DispatchReader : JsonReader {
     return &object[key];
   }
   Result<double> number(const Json& object, const char* key, double least, double most) const {
-    ROOFGEN_TRY(const Json * value, member(object, key, &Json::is_number, "a number"));
+    ROOFGEN_TRY(const Json* value, member(object, key, &Json::is_number, "a number"));
     const double out = value->get<double>();
     if (!(out >= least && out <= most))
       return bad_at(object, fmt::format("\"{}\": a number from {:g} to {:g} was expected", key, least, most), key);
     return out;
   }
   Result<int64_t> integer(const Json& object, const char* key, int64_t most) const {
-    ROOFGEN_TRY(const Json * value, member(object, key, &Json::is_number_integer, "an integer"));
+    ROOFGEN_TRY(const Json* value, member(object, key, &Json::is_number_integer, "an integer"));
     ROOFGEN_CHECK(number(object, key, 0, static_cast<double>(most)));
     return value->get<int64_t>();
   }
@@ -87,7 +87,7 @@ class DispatchReader : JsonReader {
   }
   /// A list of 1 to kMostShapes items: a kernel that no shape has is not in a table.
   Result<const Json*> items(const Json& object, const char* key) const {
-    ROOFGEN_TRY(const Json * out, member(object, key, &Json::is_array, "a list"));
+    ROOFGEN_TRY(const Json* out, member(object, key, &Json::is_array, "a list"));
     if (out->empty() || out->size() > kMostShapes)
       return bad_at(object, fmt::format("\"{}\" has {} items; 1 to {} were expected", key, out->size(), kMostShapes),
                     key);
@@ -112,7 +112,7 @@ class DispatchReader : JsonReader {
     DispatchKernel out;
     ROOFGEN_TRY(out.variant, string(j, "variant"));
     ROOFGEN_TRY(out.tuned_for, index(j, "tuned_for", shapes));
-    ROOFGEN_TRY(const Json * stages, items(j, "stages"));
+    ROOFGEN_TRY(const Json* stages, items(j, "stages"));
     for (const Json& s : *stages) {
       ROOFGEN_CHECK(only(s, {"name", "params", "digest", "registers", "smem_bytes", "requires"}));
       DispatchKernel::Stage& stage = out.stages.emplace_back();
@@ -122,7 +122,7 @@ class DispatchReader : JsonReader {
       stage.registers = static_cast<int>(registers);
       ROOFGEN_TRY(stage.smem_bytes, integer(s, "smem_bytes", kMostSize));
       ROOFGEN_TRY(stage.requirements, strings(s, "requires"));
-      ROOFGEN_TRY(const Json * params, member(s, "params", &Json::is_object, "an object"));
+      ROOFGEN_TRY(const Json* params, member(s, "params", &Json::is_object, "an object"));
       for (const auto& [name, value] : params->items()) {
         if (value.is_boolean())
           stage.params.emplace_back(name, value.get<bool>());
@@ -140,7 +140,7 @@ class DispatchReader : JsonReader {
   Result<DispatchShape> shape(const Json& j, size_t kernels) const {
     ROOFGEN_CHECK(only(j, {"problem", "best_us", "kernel", "time_us", "ratio"}));
     DispatchShape out;
-    ROOFGEN_TRY(const Json * p, member(j, "problem", &Json::is_object, "an object"));
+    ROOFGEN_TRY(const Json* p, member(j, "problem", &Json::is_object, "an object"));
     ROOFGEN_TRY(out.problem, problem(*p));
     ROOFGEN_TRY(const double best, number(j, "best_us", 1e-9, 1e18));
     ROOFGEN_TRY(out.kernel, index(j, "kernel", kernels));

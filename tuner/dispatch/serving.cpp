@@ -61,8 +61,8 @@ class Conditions {
 /// The schedule of a table's kernel for a problem, without the rules of what is worth trying.
 std::variant<Legal, Rejected, Error> legal_of(const ProblemVariants& at, const Variant& variant, size_t i,
                                               const DispatchKernel& kernel) {
-  return check_schedule(variant, variant.stages[i],
-                        {variant.name, kernel.stages[i].name, kernel.stages[i].params}, at.scope, false);
+  return check_schedule(variant, variant.stages[i], {variant.name, kernel.stages[i].name, kernel.stages[i].params},
+                        at.scope, false);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct CompiledStage {
 };
 
 /// Why the compiled stage gives no correct result for another problem, of which `legal` is the same schedule. Empty: it
-/// does. It does where the schedule has the same source there; or where only sizes differ that kernels take at run time,
-/// and all that the source relies on holds.
+/// does. It does where the schedule has the same source there; or where only sizes differ that kernels take at run
+/// time, and all that the source relies on holds.
 Result<std::string> why_not_served(const DataFiles& files, const CompiledStage& compiled, const Problem& problem,
                                    const Stage& stage, const Legal& legal);
 

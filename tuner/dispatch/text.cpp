@@ -30,8 +30,7 @@ std::string dispatch_text(const DispatchTable& table) {
       for (const auto& [name, value] : s.params) out += fmt::format(" {}={}", name, to_string(value));
       out += fmt::format("\n          {}: {} registers, {} of shared memory", s.name, s.registers,
                          bytes_text(static_cast<double>(s.smem_bytes)));
-      for (size_t i = 0; i < s.requirements.size(); ++i)
-        out += (i == 0 ? "; requires " : ", ") + s.requirements[i];
+      for (size_t i = 0; i < s.requirements.size(); ++i) out += (i == 0 ? "; requires " : ", ") + s.requirements[i];
       out += "\n";
     }
   }
@@ -39,8 +38,8 @@ std::string dispatch_text(const DispatchTable& table) {
                      counted(static_cast<double>(table.kernels.size()), "kernel"), table.shapes.size(),
                      table.kernels.size() == 1 ? "is" : "are", 100 * table.within,
                      table.exact ? "" : "; a smaller set may exist: the search was cut off");
-  out += fmt::format("origins   time: {}\n", table.time_model.empty() ? to_string(table.origin)
-                                                                      : table.time_model + ", nothing was measured");
+  out += fmt::format("origins   time: {}\n",
+                     table.time_model.empty() ? to_string(table.origin) : table.time_model + ", nothing was measured");
   return out;
 }
 
