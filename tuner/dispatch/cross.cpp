@@ -21,8 +21,7 @@ Result<std::unique_ptr<CrossRun>> CrossRun::make(const TuneContext& context, con
   return out;
 }
 
-std::optional<TimeModel> CrossRun::time_model() const {
-  if (run_.context.gpu) return std::nullopt;
+TimeModel CrossRun::time_model() const {
   const KernelTimer* timer = run_.context.timer;
   return timer && timer->unavailable().empty() ? TimeModel::kEvent : TimeModel::kClosedForm;
 }

@@ -35,13 +35,12 @@ class CrossRun {
     std::optional<double> seconds;
     std::string why_not;  ///< if there is no time: not legal here, not verified, ...
   };
-  /// Verifies and times all of them; by the model that `time_model` then names, or side by side on the GPU.
+  /// Verifies all of them in the simulator and times them by time_model().
   Result<std::vector<Outcome>> time(const std::vector<const Implementation*>& all);
   /// The checks of a winner: its kernels in a row, and on the whole grid. Why it failed; empty: it passed.
   Result<std::string> verify(const Implementation& one);
 
-  /// Of the times; nullopt: they are measured.
-  std::optional<TimeModel> time_model() const;
+  TimeModel time_model() const;
 
  private:
   struct Chain {

@@ -141,8 +141,7 @@ class Family {
       ROOFGEN_TRY(const auto run, CrossRun::make(context_, problems_[shape], options));
       ROOFGEN_TRY(const auto outcomes, run->time(each));
       for (size_t k = 0; k < all_.size(); ++k) seconds_[k][shape] = outcomes[k].seconds;
-      const std::optional<TimeModel> model = run->time_model();
-      out_.table.time_model = model ? to_string(*model) : "";
+      out_.table.time_model = to_string(run->time_model());
       if (fastest(shape) == all_.size() && !stopped())
         return Error{Exit::kFailed, fmt::format("{}: no finalist has a time: {}", name(shape), outcomes[0].why_not)};
     }
@@ -188,7 +187,7 @@ class Family {
     DispatchTable& t = out_.table;
     t.device = context_.device.name;
     t.release = ROOFGEN_VERSION;
-    t.origin = context_.gpu ? context_.gpu->origin() : Origin::kModel;
+    t.origin = Origin::kModel;
     t.within = within_;
     t.exact = cover.exact;
     for (size_t shape = 0; shape < problems_.size(); ++shape) {
@@ -254,6 +253,9 @@ std::vector<size_t> tuning_order(const std::vector<Problem>& problems) {
 
 Result<FamilyResult> tune_family(const TuneContext& context, const std::vector<Problem>& problems,
                                  const TuneOptions& options, double within) {
+  if (context.gpu)
+    return Error{Exit::kUnavailable,
+                 "a list of sizes has modelled times only: add --executor sim where a GPU is found"};
   return Family(context, problems, options, within).run();
 }
 
