@@ -10,7 +10,9 @@ class Serving : public ::testing::Test {
  protected:
   Problem problem(const std::string& op_name, std::map<std::string, int64_t> sizes) {
     op = *find_op(op_name);
-    Problem p{.op = op_name, .dims = std::move(sizes)};
+    Problem p;
+    p.op = op_name;
+    p.dims = std::move(sizes);
     return *op->complete(p);
   }
   /// A table of one kernel: the default schedule with `changed` parameters.
@@ -90,10 +92,10 @@ TEST_F(Serving, RequirementsAreConditionsOverTheSizesThatVary) {
   ASSERT_TRUE(std::holds_alternative<Legal>(checked));
   const auto of_rows = requirements_of(v.stages[0], std::get<Legal>(checked), {"M"});
   ASSERT_TRUE(of_rows) << to_string(of_rows.error());
-  EXPECT_EQ(std::ranges::count(*of_rows, "M % 64 == 0"), 1);
+  EXPECT_EQ(std::ranges::count(*of_rows, "(M % 64) == 0"), 1);
   EXPECT_EQ(std::ranges::count_if(*of_rows, [](const std::string& c) { return c.find("N %") != c.npos; }), 0);
   const auto of_both = requirements_of(v.stages[0], std::get<Legal>(checked), {"M", "N"});
-  EXPECT_EQ(std::ranges::count(*of_both, "N % 64 == 0"), 1);
+  EXPECT_EQ(std::ranges::count(*of_both, "(N % 64) == 0"), 1);
 }
 
 }  // namespace roofgen::test::serving_test

@@ -13,11 +13,11 @@
 namespace roofgen {
 namespace {
 
-/// Of each variant, the schedules that are tried at the other shapes. The winner alone would be too few: the second
-/// best of one shape is often as good there, and better elsewhere. Assumption: the fourth rarely is.
+/// Schedules of a shape's best variant that are tried at the other shapes: the second best of one shape may be the best
+/// of another. Assumption: the fourth rarely is.
 constexpr size_t kFinalists = 3;
-/// Variants that take this many times as long as the best one of their shape have no finalists. Assumption.
-constexpr double kHopelessVariant = 1.25;
+/// Other variants give their winner, if it takes at most this many times as long as the best. Assumption.
+constexpr double kHopelessVariant = 1.1;
 
 class Family {
  public:
@@ -73,12 +73,13 @@ class Family {
     out_.evaluated_now += r.evaluated_now;
     const double best = r.find(r.best_variant)->seconds;
     for (const VariantReport& v : r.variants)
-      if (v.verified && v.seconds <= kHopelessVariant * best) ROOFGEN_CHECK(add_finalists(shape, v, *result));
+      if (v.verified && v.seconds <= kHopelessVariant * best)
+        ROOFGEN_CHECK(add_finalists(shape, v, *result, v.name == r.best_variant ? kFinalists : 1));
     return {};
   }
 
   /// Of a variant with several kernels the i-th finalist has the i-th best schedule of each, or its last one.
-  Result<void> add_finalists(size_t shape, const VariantReport& report, const TuneResult& result) {
+  Result<void> add_finalists(size_t shape, const VariantReport& report, const TuneResult& result, size_t most) {
     const Variant& variant = *variants_[shape].find(report.name);
     // The winner need not be the first of a ranking: of equally fast schedules it is the one with fewer registers.
     std::vector<std::vector<Schedule>> rankings = result.rankings.at(report.name);
@@ -88,7 +89,7 @@ class Family {
       rankings[s].insert(rankings[s].begin(), report.kernels[s].schedule);
       longest = std::max(longest, rankings[s].size());
     }
-    for (size_t i = 0; i < std::min(longest, kFinalists); ++i) {
+    for (size_t i = 0; i < std::min(longest, most); ++i) {
       Implementation own{&variants_[shape], report.name, {}};
       std::string key = report.name;
       for (size_t s = 0; s < rankings.size(); ++s) {
