@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/suggest.h"
 #include "generator/pointwise/formula.h"
+#include "tuner/dispatch/dispatch.h"
 
 namespace roofgen::cli {
 namespace {
@@ -87,6 +91,27 @@ constexpr struct {
     {"--expr", "expr", " map ", "output of each element: an expression over x (docs/epilogues.md)"},
 };
 
+Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::string& text) {
+  std::vector<int64_t> out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    int64_t size = 0;
+    const auto [rest, bad] = std::from_chars(text.data() + begin, text.data() + end, size);
+    if (begin == end || bad != std::errc() || rest != text.data() + end) {
+      if (text.find(',') == std::string::npos)
+        return Error{Exit::kUsage, fmt::format("Could not convert: {} = {}; a number was expected", flag, text)};
+      return Error{Exit::kUsage,
+                   fmt::format("{} {}: \"{}\" is no size; numbers with commas were expected, as in 512,1024", flag,
+                               text, text.substr(begin, end - begin))};
+    }
+    if (std::ranges::count(out, size) > 0)
+      return Error{Exit::kUsage, fmt::format("{} {}: {} occurs twice", flag, text, size)};
+    out.push_back(size);
+    begin = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 void OpFlags::own(Flag flag, const char* ops, const char* group) { given_.push_back({flag.group(group), ops}); }
@@ -99,8 +124,8 @@ void OpFlags::declare(FlagSet app) {
                                                                                       : "Problem";
   };
   for (const auto& d : kDims)
-    own(app.add_each<int64_t>(
-            d.flag, [this, name = d.name](int64_t v) { dims_[name] = v; }, d.help),
+    own(app.add_each<std::string>(
+            d.flag, [this, name = d.name](const std::string& v) { sizes_[name] = v; }, d.help),
         d.ops, group(d.ops));
   for (const auto& f : kFlags)
     own(app.add_switch(
@@ -128,6 +153,38 @@ void OpFlags::declare(FlagSet app) {
 }
 
 Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {
+  ROOFGEN_TRY(std::vector<Problem> all, problems(op, dtype));
+  if (all.size() == 1) return std::move(all.front());
+  for (const auto& d : kDims)
+    if (const auto size = sizes_.find(d.name); size != sizes_.end() && size->second.find(',') != std::string::npos)
+      return Error{Exit::kUsage,
+                   fmt::format("{} {}: one size was expected; only `roofgen tune OP` takes a list of sizes", d.flag,
+                               size->second)};
+  return Error{Exit::kUsage, "one problem was expected"};
+}
+
+Result<std::vector<Problem>> OpFlags::problems(const std::string& op, const std::string& dtype) const {
+  ROOFGEN_TRY(Problem first, without_sizes(op, dtype));
+  std::vector<Problem> out{std::move(first)};
+  std::string lists;
+  size_t shapes = 1;
+  for (const auto& d : kDims) {
+    const auto text = sizes_.find(d.name);
+    if (text == sizes_.end()) continue;
+    ROOFGEN_TRY(const std::vector<int64_t> sizes, parse_sizes(d.flag, text->second));
+    if (sizes.size() > 1) lists += fmt::format("{}{} {}", lists.empty() ? "" : " ", d.flag, text->second);
+    shapes *= sizes.size();
+    if (shapes > kMostShapes)
+      return Error{Exit::kUsage, fmt::format("{}: {} shapes; {} at most were expected", lists, shapes, kMostShapes)};
+    std::vector<Problem> product;
+    for (const Problem& p : out)
+      for (const int64_t size : sizes) product.emplace_back(p).dims[d.name] = size;
+    out = std::move(product);
+  }
+  return out;
+}
+
+Result<Problem> OpFlags::without_sizes(const std::string& op, const std::string& dtype) const {
   std::vector<std::string> has;
   for (const Given& g : given_)
     if (g.ops.find(" " + op + " ") != std::string::npos) has.push_back(g.flag.name());
@@ -147,7 +204,6 @@ Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype
                              did_you_mean(name, {"bf16", "fp16", "fp32", "tf32", "fp8", "int8", "int32"}))};
   };
   ROOFGEN_TRY(p.dtype, format("dtype", dtype));
-  p.dims = dims_;
   p.flags = flags_;
   p.reals = reals_;
   p.texts = texts_;

@@ -14,8 +14,12 @@ namespace roofgen::cli {
 class OpFlags {
  public:
   void declare(FlagSet app);
-  /// What was given. A flag of another op is an error that says which flags `op` has.
+  /// What was given. A flag of another op is an error that says which flags `op` has, a list of sizes one that names
+  /// the flag.
   Result<Problem> problem(const std::string& op, const std::string& dtype) const;
+  /// The same where a size may be a list: a problem for each combination, that of the last flag changing fastest. At
+  /// most kMostShapes.
+  Result<std::vector<Problem>> problems(const std::string& op, const std::string& dtype) const;
 
  private:
   struct Given {
@@ -23,9 +27,10 @@ class OpFlags {
     std::string ops;  ///< " attention gemm ": those it belongs to
   };
   void own(Flag flag, const char* ops, const char* group);
+  Result<Problem> without_sizes(const std::string& op, const std::string& dtype) const;
 
   std::vector<Given> given_;
-  std::map<std::string, int64_t> dims_;
+  std::map<std::string, std::string> sizes_;  ///< as written: one, or several with commas
   std::map<std::string, bool> flags_;
   std::map<std::string, double> reals_;
   std::map<std::string, std::string> texts_, dtypes_;

@@ -27,6 +27,7 @@ struct ProblemFlags {
 
   void declare(FlagSet app);
   Result<Problem> problem() const { return given.problem(op, dtype); }
+  Result<std::vector<Problem>> problems() const { return given.problems(op, dtype); }
   Result<std::map<std::string, ParamValue>> pins() const;
 };
 

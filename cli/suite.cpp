@@ -122,7 +122,8 @@ void SuiteFlags::declare(FlagSet app) {
       .needs(suite)
       .group("Suite");
   app.find("op").required(false);
-  for (const char* other : {"op", "--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record"})
+  for (const char* other :
+       {"op", "--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--table", "--within"})
     suite.excludes(app.find(other));
 }
 

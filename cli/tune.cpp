@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/output_file.h"
+#include "cli/family.h"
 #include "cli/problem_flags.h"
 #include "cli/suite.h"
 #include "profile/profile.h"
@@ -19,6 +20,7 @@ namespace {
 struct TuneFlags {
   ProblemFlags problem;
   RunFlags run;
+  FamilyFlags family;
   SuiteFlags suite;
   bool json = false, explain = false, counters = false, sanitize = false;
   std::string html;
@@ -189,12 +191,17 @@ Run declare_tune(FlagSet app) {
   app.add_switch("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
       .group("Measurement");
   app.add_switch("--sanitize", flags->sanitize, "run the winner under compute-sanitizer").group("Measurement");
+  flags->family.declare(app);
   flags->suite.declare(app);
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags, app](const Session& session) -> Result<Exit> {
     if (!flags->suite.file.empty())
       return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
     if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
+    ROOFGEN_TRY(std::vector<Problem> problems, flags->problem.problems());
+    if (problems.size() > 1)
+      return tune_family(session, flags->problem, flags->run, flags->family, std::move(problems), flags->json);
+    ROOFGEN_CHECK(check_no_family(flags->family));
     return run(session, *flags);
   };
 }

@@ -44,8 +44,30 @@ class Planner {
       // In the order of the closed form, which no result corrects.
       ROOFGEN_TRY(plan_.strategy, find_strategy("exhaustive"));
     }
-    ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
+    ROOFGEN_CHECK(describe());
     ROOFGEN_TRY(reduced_scope_, problem_scope(context_.op, context_.op.reduced(problem_), limits(context_.device)));
+    ROOFGEN_CHECK(choose_variants());
+    ROOFGEN_CHECK(check_pins());
+    for (const Variant& v : plan_.variants) ROOFGEN_CHECK(plan_variant(v));
+    if (plan_.stages.empty()) return nothing_legal();
+    share_evaluations();
+    return std::move(plan_);
+  }
+
+  /// The plan without search spaces.
+  Result<SearchPlan> run_without_spaces() {
+    ROOFGEN_CHECK(describe());
+    for (const Variant& v : plan_.variants) {
+      ROOFGEN_TRY(VariantReport report, report_of(v));
+      plan_.reports.push_back(std::move(report));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  /// The problem's own part of the plan.
+  Result<void> describe() {
+    ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
     conditions_ = conditions_of(plan_.variants);
     ROOFGEN_TRY(plan_.variants, expand(std::move(plan_.variants), plan_.scope));
@@ -60,17 +82,11 @@ class Planner {
     for (const Variant& v : plan_.variants)
       for (const Stage& s : v.stages)
         ROOFGEN_CHECK(known_rates(context_.device, matrix_instruction(s), problem_.dtype, plan_.required.mma_flops));
-    ROOFGEN_CHECK(choose_variants());
-    ROOFGEN_CHECK(check_pins());
-    for (const Variant& v : plan_.variants) ROOFGEN_CHECK(plan_variant(v));
-    if (plan_.stages.empty()) return nothing_legal();
     plan_.score.floor = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kSustained);
     plan_.score.floor_datasheet = problem_floor(context_.device, plan_.required, problem_.dtype, RoofSet::kDatasheet);
-    share_evaluations();
-    return std::move(plan_);
+    return {};
   }
 
- private:
   Result<void> choose_variants() {
     if (options_.variants.empty()) return {};
     const std::vector<std::string> names = names_of(plan_.variants);
@@ -128,18 +144,11 @@ class Planner {
     return {};
   }
 
-  Result<void> plan_variant(const Variant& v) {
+  /// Without results; says why where the tensors do not fit the device.
+  Result<VariantReport> report_of(const Variant& v) {
     VariantReport report;
     static_cast<VariantInfo&>(report) = v;
     report.default_ctas = ctas(v);
-    ROOFGEN_TRY(const bool pinned, pins_exclude_default(v));
-    if (pinned) plan_.untried.push_back({v.name, v.fused, report.default_ctas, "not tried (--set)"});
-    const auto unavailable = [&](const char* stage, std::string reason) {
-      plan_.rejections.push_back({Schedule{v.name, "", {}}, stage, reason});
-      report.available = false;
-      report.rejected_because = std::move(reason);
-      plan_.reports.push_back(report);
-    };
     ROOFGEN_TRY(plan_.temporaries[&v], temporaries(v, plan_.scope));
     double total = 0, temporary = 0;
     for (const Buffer& b : context_.op.buffers(problem_)) total += static_cast<double>(b.bytes);
@@ -148,12 +157,27 @@ class Planner {
       temporary += static_cast<double>(b.bytes);
       names.push_back(b.name);
     }
-    if (total + temporary > context_.device.at("memory_bytes")) {
-      unavailable("memory", fmt::format("{} need {} of device memory, {} has {}",
-                                        temporary > 0 ? fmt::format("its tensors with {}", fmt::join(names, " and "))
-                                                      : "its tensors",
-                                        bytes_text(total + temporary), context_.device.name,
-                                        bytes_text(context_.device.at("memory_bytes"))));
+    if (total + temporary <= context_.device.at("memory_bytes")) return report;
+    report.available = false;
+    report.rejected_because = fmt::format(
+        "{} need {} of device memory, {} has {}",
+        temporary > 0 ? fmt::format("its tensors with {}", fmt::join(names, " and ")) : "its tensors",
+        bytes_text(total + temporary), context_.device.name, bytes_text(context_.device.at("memory_bytes")));
+    return report;
+  }
+
+  Result<void> plan_variant(const Variant& v) {
+    ROOFGEN_TRY(VariantReport report, report_of(v));
+    ROOFGEN_TRY(const bool pinned, pins_exclude_default(v));
+    if (pinned) plan_.untried.push_back({v.name, v.fused, report.default_ctas, "not tried (--set)"});
+    const auto unavailable = [&](const char* stage, std::string reason) {
+      plan_.rejections.push_back({Schedule{v.name, "", {}}, stage, reason});
+      report.available = false;
+      report.rejected_because = std::move(reason);
+      plan_.reports.push_back(report);
+    };
+    if (!report.available) {
+      unavailable("memory", report.rejected_because);
       return {};
     }
     std::vector<StagePlan> plans;
@@ -344,6 +368,7 @@ std::vector<size_t> SearchPlan::stages_of(const std::string& name) const {
 }
 
 Result<SearchPlan> plan_search(const SearchRun& run) { return Planner(run).run(); }
+Result<SearchPlan> plan_without_spaces(const SearchRun& run) { return Planner(run).run_without_spaces(); }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);

@@ -47,5 +47,7 @@ struct SearchPlan {
 /// Exit::kUsage for an unknown variant, strategy or parameter; Exit::kUnavailable when no point of any variant is
 /// legal, with the reasons.
 Result<SearchPlan> plan_search(const SearchRun& run);
+/// The plan of all variants without stages, for kernels that are known.
+Result<SearchPlan> plan_without_spaces(const SearchRun& run);
 
 }  // namespace roofgen

@@ -603,6 +603,11 @@ std::vector<const Task*> VariantTimes::winners() const {
   return out;
 }
 
+bool verify_together(const SearchRun& run, Runner& runner, VariantTimes& winners, Tally& tally) {
+  winners.verification = verify_winners(run, winners, true, runner, tally);
+  return winners.verification.passed && !verify_grid(run, runner, winners, tally);
+}
+
 Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner) {
   return GpuTiming(run, plan, trials, runner).time();
 }

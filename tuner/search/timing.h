@@ -56,6 +56,9 @@ struct Timings {
 Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
 Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner);
 
+/// Verifies winners in a row, and on the whole grid. False: the tally says why.
+bool verify_together(const SearchRun& run, Runner& runner, VariantTimes& winners, Tally& tally);
+
 /// Notes the final times in the store: of the finalists by the better model, or measured.
 void note_times(const SearchRun& run, const SearchPlan& plan, const Timings& timings);
 

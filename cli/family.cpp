@@ -1,0 +1,78 @@
+#include "cli/family.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/output_file.h"
+#include "base/scratch.h"
+#include "tuner/dispatch/family.h"
+
+namespace roofgen::cli {
+namespace {
+
+/// "2%" -> 0.02
+Result<double> parse_within(const std::string& text) {
+  double percent = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, bad] = std::from_chars(text.data(), end, percent);
+  if (bad == std::errc() && (rest == end || std::string_view(rest, end) == "%") && percent >= 0 && percent <= 100)
+    return percent / 100;
+  return Error{Exit::kUsage, fmt::format("--within {}: a percentage from 0 to 100 was expected, as in 2%", text)};
+}
+
+}  // namespace
+
+void FamilyFlags::declare(FlagSet app) {
+  own.push_back(
+      app.add("--table", table,
+              "with a list of sizes, as in --L 512,1024: also write the dispatch table here (docs/dispatch.md)")
+          .group("Family of sizes"));
+  own.push_back(app.add("--within", within,
+                        "with a list of sizes: as few kernels as keep each shape this close to its own best [2%]")
+                    .group("Family of sizes"));
+  for (const char* other :
+       {"--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--min-score"})
+    alien.push_back(app.find(other));
+}
+
+Result<void> check_no_family(const FamilyFlags& family) {
+  for (const Flag& flag : family.own)
+    if (flag.given())
+      return Error{Exit::kUsage, fmt::format("{} needs a list of sizes, as in --L 512,1024", flag.name())};
+  return {};
+}
+
+Result<Exit> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
+                         const FamilyFlags& family, std::vector<Problem> problems, bool json) {
+  for (const Flag& flag : family.alien)
+    if (flag.given())
+      return Error{Exit::kUsage, fmt::format("{} is for a single problem, not for a list of sizes", flag.name())};
+  ROOFGEN_TRY(const double within, parse_within(family.within));
+  ROOFGEN_TRY(const Op* op, find_op(flags.op));
+  for (Problem& p : problems) {
+    ROOFGEN_TRY(p, op->complete(std::move(p)));
+  }
+  if (!family.table.empty()) ROOFGEN_CHECK(can_write(family.table));
+  // Shapes start from each other's results by way of a store, if not of this machine's, then of one for this run.
+  std::optional<ScratchDirectory> scratch;
+  RunFlags stored = run;
+  if (run.no_store) {
+    scratch.emplace("roofgen-store");
+    stored.no_store = false;
+    stored.open_store = [&]() -> std::unique_ptr<Evaluations> {
+      auto store = Store::open(scratch->path() + "/evaluations.sqlite", warn);
+      return store ? std::make_unique<Store>(std::move(*store)) : nullptr;
+    };
+  }
+  ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, stored));
+  ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, stored));
+  Progress progress;
+  options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
+  ROOFGEN_TRY(const FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));
+  if (!family.table.empty()) ROOFGEN_CHECK(write_output(family.table, dispatch_json(result.table)));
+  fmt::print("{}", json ? dispatch_json(result.table) : dispatch_text(result.table));
+  return Exit::kOk;
+}
+
+}  // namespace roofgen::cli
