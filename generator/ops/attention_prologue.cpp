@@ -94,8 +94,7 @@ Result<void> complete_append(const Problem& p) {
 Result<void> check_fp8_products(const Problem& p) {
   for (const auto& [given, flag, why] : {std::tuple{has_fp8_cache(p), "--kv-dtype", "K and V are e4m3 already"},
                                          {has_text(p, "rotary"), "--rotary", "rotated elements are not e4m3"},
-                                         {appends(p), "--append", "Q, K and V of one call have the same format"},
-                                         {p.dims.count("page") > 0, "--page", "no kernel for e4m3 reads pages yet"}})
+                                         {appends(p), "--append", "Q, K and V of one call have the same format"}})
     if (given)
       return usage(fmt::format("--dtype fp8 and {}: {}; leave it out{}", flag, why,
                                flag == std::string("--kv-dtype") ? "" : ", or use --kv-dtype fp8 with a 16-bit dtype"));

@@ -1,5 +1,5 @@
-// Attention by warpgroups as it is served: the heads of a group as rows of a tile, split keys, pages, a prologue. Whole
-// grids at small and odd sizes, and mutants of each protocol.
+// Attention by warpgroups as it is served: the heads of a group as rows of a tile, split keys, pages, a prologue, in 16
+// bits and in e4m3. Whole grids at small and odd sizes, and mutants of each protocol.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +13,12 @@ namespace {
 
 ParamValue n(int64_t x) { return x; }
 const std::string kKernel = "attention/warpgroup.cu.jinja";
+/// Q, K and V in e4m3, with a scale for each K/V head.
+AttentionCase fp8(AttentionCase c) {
+  c.dtype = DType::kFp8;
+  c.texts["kv_scales"] = "head";
+  return c;
+}
 bool is_split(const std::string& variant) { return variant.find("split") != std::string::npos; }
 Request request_of(const VariantCase& c, const Pins& pins) {
   Request out;
@@ -22,7 +28,8 @@ Request request_of(const VariantCase& c, const Pins& pins) {
   return out;
 }
 
-/// A random problem and schedule.
+/// A random problem and schedule; from this seed on in e4m3.
+constexpr uint32_t kFirstOfFp8 = 41;
 VariantCase random_case(uint32_t seed, Pins* pins) {
   std::mt19937 random(seed);
   const auto one_of = [&](auto... values) {
@@ -31,7 +38,8 @@ VariantCase random_case(uint32_t seed, Pins* pins) {
   };
   const int64_t group = one_of(1, 2, 3, 4, 6, 8, 16, 64), queries = one_of(1, 2, 5, 9, 70),
                 page = one_of(0, 16, 64, 128);
-  const bool causal = random() % 2, ragged = random() % 2, rotates = random() % 4 == 0, append = random() % 4 == 0;
+  const bool e4m3 = seed >= kFirstOfFp8, causal = random() % 2, ragged = random() % 2;
+  const bool rotates = random() % 4 == 0 && !e4m3, append = random() % 4 == 0 && !e4m3;
   AttentionCase c{fmt::format("random{}", seed), {{"L", queries}, {"d", one_of(64, 80, 96, 128)}}, {{"lse", true}}};
   c.flags["causal"] = causal;
   c.dims["kv_heads"] = group > 8 ? 1 : 2;
@@ -46,13 +54,14 @@ VariantCase random_case(uint32_t seed, Pins* pins) {
   if (rotates) c.texts["rotary"] = "half";
   if (append) c.flags["append"] = true;
   if (random() % 4 == 0) c.texts["mask"] = "q - k < 90 + 20 * h";
+  if (e4m3) c = fp8(c), c.dims["d"] = c.dims["d"] / 32 * 32;
   const int64_t splits = one_of(0, 2, 3, 5);
   const bool prologue = rotates || append;
   std::string variant = prologue ? "prologue_warpgroup" : "warpgroup";
   if (splits > 0) variant += fmt::format("_{}{}", prologue || random() % 2 ? "split" : "merged", splits);
   const bool packed = group > 1 && random() % 3;
   const int64_t groups = (packed ? queries * group : queries) > 64 ? one_of(1, 2) : 1;
-  const int64_t tile = page > 0 ? one_of(64, 128) : one_of(64, 80, 128);
+  const int64_t tile = page > 0 ? one_of(64, 128) : one_of(64, e4m3 ? 96 : 80, 128);
   *pins = {{"groups", n(groups)},         {"BN", n(tile)},
            {"k_stages", n(one_of(1, 2))}, {"v_stages", n(one_of(1, 2))},
            {"overlap", random() % 3 > 0}, {"pingpong", groups > 1 && random() % 2},
@@ -69,7 +78,8 @@ TEST_P(DecodeRandom, IsRight) {
   expect_right(request);
 }
 
-INSTANTIATE_TEST_SUITE_P(AttentionWarpgroup, DecodeRandom, testing::Range<uint32_t>(1, 41));
+INSTANTIATE_TEST_SUITE_P(AttentionWarpgroup, DecodeRandom, testing::Range<uint32_t>(1, kFirstOfFp8));
+INSTANTIATE_TEST_SUITE_P(AttentionWarpgroupFp8, DecodeRandom, testing::Range(kFirstOfFp8, kFirstOfFp8 + 24));
 
 // ---- The even split --------------------------------------------------------------------------------
 
@@ -135,7 +145,15 @@ INSTANTIATE_TEST_SUITE_P(
         Even{"mask", in_windows(kUneven), "warpgroup_even5", 5},
         Even{"two_ctas_on_an_sm", kEqual, "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
         Even{"heads_apart", kUneven, "warpgroup_even5", 3, {{"pack_gqa", false}}},
-        Even{"no_overlap", kUneven, "warpgroup_even3", 3, {{"overlap", false}, {"rescale", std::string("lazy")}}}),
+        Even{"no_overlap", kUneven, "warpgroup_even3", 3, {{"overlap", false}, {"rescale", std::string("lazy")}}},
+        Even{"fp8", fp8(kSixty)}, Even{"fp8_many_parts", fp8(kEqual), "warpgroup_even9"},
+        Even{"fp8_one_cta", fp8(kEqual), "warpgroup_even3", 1},
+        Even{"fp8_uneven_many_parts", fp8(kUneven), "warpgroup_even20"},
+        Even{"fp8_pages", fp8(in_pages(kUneven, 64)), "warpgroup_even5"},
+        Even{"fp8_small_pages", fp8(in_pages(kEqual, 16)), "warpgroup_even3", 4},
+        Even{"fp8_mask", fp8(in_windows(kUneven)), "warpgroup_even5", 5},
+        Even{"fp8_two_ctas_on_an_sm", fp8(kEqual), "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
+        Even{"fp8_heads_apart", fp8(kUneven), "warpgroup_even5", 3, {{"pack_gqa", false}}}),
     [](const auto& test) { return test.param.name; });
 
 // ---- Persistent CTAs -------------------------------------------------------------------------------
@@ -183,6 +201,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Even{"packed_lengths", kPackedLengths, "", 5}, Even{"caches", kCaches, "", 5},
                     Even{"pages", in_pages(kCaches, 64), "", 5}, Even{"mask", in_windows(kCaches), "", 5},
                     Even{"heads_as_rows", kThreeHeads, "", 3, {{"pack_gqa", true}}},
+                    Even{"fp8_causal", fp8(kTriangles), "", 5}, Even{"fp8_one_cta", fp8(kTriangles), "", 1},
+                    Even{"fp8_all_keys", fp8(kSquares), "", 3}, Even{"fp8_rows_without_keys", fp8(kFewKeys), "", 4},
+                    Even{"fp8_one_group", fp8(kTriangles), "", 7, {{"groups", n(1)}, {"pingpong", false}}},
+                    Even{"fp8_three_groups", fp8(kTriangles), "", 5, {{"groups", n(3)}}},
+                    Even{"fp8_one_place_for_queries", fp8(kSquares), "", 3, {{"BN", n(192)}, {"v_stages", n(3)}}},
+                    Even{"fp8_packed_lengths", fp8(kPackedLengths), "", 5},
+                    Even{"fp8_pages", fp8(in_pages(kCaches, 64)), "", 5},
+                    Even{"fp8_mask", fp8(in_windows(kCaches)), "", 5},
                     Even{"two_ctas_on_an_sm",
                          kEqual,
                          "",
@@ -248,7 +274,8 @@ INSTANTIATE_TEST_SUITE_P(
                    CaughtBy::kComparison},
         EvenMutant{"own_part_not_rescaled",
                    {"", kSixty},
-                   {{kAdd, "o[n][2 * h] * own + x.x", "o[n][2 * h] + x.x"}},
+                   {{kAdd, "o[n][2 * h] * own + x.x * weight;\n          o[n][2",
+                     "o[n][2 * h] + x.x * weight;\n          o[n][2"}},
                    CaughtBy::kComparison},
         EvenMutant{
             "queries_overwritten",
@@ -262,6 +289,25 @@ INSTANTIATE_TEST_SUITE_P(
         EvenMutant{"last_values_not_released",
                    {"", kEqual, "warpgroup_even3", 1},
                    {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
+                   CaughtBy::kFinding},
+        EvenMutant{"fp8_parts_times_the_scale_of_v",
+                   {"", fp8(kSixty)},
+                   {{kKernel, "(split > 0 ? 1.0f : v_scale[kv_scale])", "v_scale[kv_scale]"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"fp8_parts_with_lse_of_the_true_p",
+                   {"", fp8(kSixty)},
+                   {{kKernel, "if fp8 and not even else", "if fp8 else"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"fp8_columns_of_parts_in_the_order_of_registers",
+                   {"", fp8(kSixty)},
+                   {{kAdd, "o[n + 1][2 * h] * own + x.y", "o[n + 1][2 * h] * own + x.z"}},
+                   CaughtBy::kComparison},
+        EvenMutant{"fp8_turned_ring_begun_again",
+                   {"", fp8(kEqual), "warpgroup_even3", 1},
+                   {{kKernel, "      RingPlace<kVStages> v_place;\n{% if several %}\n      {{ walk }}",
+                     "      RingPlace<kVStages> v_place, start;\n{% if several %}\n      {{ walk }}"},
+                    {kKernel, "      Tiles tiles{{ tiles }};\n#pragma unroll 1\n",
+                     "      v_place = start;\n      Tiles tiles{{ tiles }};\n#pragma unroll 1\n"}},
                    CaughtBy::kFinding}),
     [](const auto& test) { return test.param.name; });
 
@@ -324,7 +370,15 @@ INSTANTIATE_TEST_SUITE_P(
             "turns_begun_once",
             {"", kTriangles, "", 5},
             {{kKernel, "      turns.begin();", "      if (walk.begin == static_cast<int>(gridDim.x)) turns.begin();"}},
-            CaughtBy::kFinding}),
+            CaughtBy::kFinding},
+        EvenMutant{"fp8_output_in_the_place_of_queries_only",
+                   {"", fp8(kSquares), "", 3},
+                   {{kKernel, "kQPlaceBytes = 2 * BM * D;", "kQPlaceBytes = kQBytes;"}},
+                   CaughtBy::kFinding},
+        EvenMutant{"fp8_scale_of_the_first_head",
+                   {"", fp8(kTriangles), "", 5},
+                   {{kKernel, "\"head / group\") if kv_scale_per_head", "\"0\") if kv_scale_per_head"}},
+                   CaughtBy::kComparison}),
     [](const auto& test) { return test.param.name; });
 
 struct Mutant {
@@ -368,11 +422,23 @@ AttentionCase ends_with_a_tile(AttentionCase c) {
   c.texts.erase("kv_lengths");
   return c;
 }
+AttentionCase of_equal_lengths(AttentionCase c) {
+  c.dims["batch"] = 2;
+  c.dims["kv_len"] = 421;
+  c.texts.erase("kv_lengths");
+  return c;
+}
+AttentionCase wide(AttentionCase c) {
+  c.dims["d"] = 256;
+  return c;
+}
 const VariantCase kPacked{kThree, "warpgroup"}, kMasked{masked(kThree), "warpgroup"},
     kScored{scored(kThree), "warpgroup"}, kSplit{kShort, "warpgroup_split3"},
     kMaskedSplit{masked(kShort), "warpgroup_split3"}, kMerged{kThree, "warpgroup_merged3"}, kPages{kPaged, "warpgroup"},
     kParts{kLargePages, "warpgroup_split2"}, kWhole{ends_with_a_tile(kPaged), "warpgroup"},
-    kPrologue{rotated(kThree), "prologue_warpgroup"};
+    kPrologue{rotated(kThree), "prologue_warpgroup"}, kPagesFp8{fp8(kPaged), "warpgroup"},
+    kPartsFp8{fp8(kLargePages), "warpgroup_merged2"}, kEqualFp8{fp8(of_equal_lengths(kPaged)), "warpgroup"},
+    kWideFp8{fp8(wide(kPaged)), "warpgroup"};
 
 class DecodeMutants : public testing::TestWithParam<Mutant> {};
 
@@ -576,7 +642,43 @@ const Mutant kMutants[] = {
      CaughtBy::kFinding},
     {"tail_of_v_not_cleared",
      kPages,
-     {{kKernel, "{% set has_tail = (varlen or ragged or paged) and not fp8 %}", "{% set has_tail = false %}"}},
+     {{kKernel, "{% set clears_tail = has_tail and not fp8 %}", "{% set clears_tail = false %}"}},
+     CaughtBy::kComparison},
+    // Pages in e4m3.
+    {"fp8_page_of_the_next_tile",
+     kPagesFp8,
+     {{kBoxes, "min(j * BN / kPage + lane, last)", "min((j + 1) * BN / kPage + lane, last)"}},
+     CaughtBy::kComparison},
+    {"fp8_pages_in_order",
+     kPagesFp8,
+     {{kKernel, "pages.load(to, {{ t }}_map, barrier, j, page);",
+       "pages.load(to, {{ t }}_map, barrier, j, j * kBoxes + lane);"}}},
+    {"fp8_keys_of_the_page_s_start",
+     kPartsFp8,
+     {{kBoxes, "j * BN % kPage, head", "0, head"}},
+     CaughtBy::kComparison,
+     {{"BN", n(64)}}},
+    {"fp8_columns_of_16_bits", kWideFp8, {{kBoxes, "slab * kSlabColumns,", "slab * Slab::kColumns,"}}},
+    {"fp8_last_page_not_cleared",
+     kEqualFp8,
+     {{kKernel, "{% set has_tail = varlen or ragged or paged %}", "{% set has_tail = varlen or ragged %}"}},
+     CaughtBy::kComparison},
+    {"fp8_stage_not_waited_for",
+     kPagesFp8,
+     {{kKernel, "{{ ring }}_place.parity ^ 1);", "{{ ring }}_place.parity);"}},
+     CaughtBy::kFinding},
+    {"fp8_turned_without_proxy_fence",
+     kPagesFp8,
+     {{kKernel, "        async_proxy_fence();\n        __syncwarp();\n        if (lane == 0) barrier_arrive(v_full",
+       "        __syncwarp();\n        if (lane == 0) barrier_arrive(v_full"}},
+     CaughtBy::kFinding},
+    {"fp8_scale_of_the_first_head",
+     kPagesFp8,
+     {{kKernel, "(\"kv_head\" if pack_gqa", "(\"0\" if pack_gqa"}},
+     CaughtBy::kComparison},
+    {"fp8_scale_of_k_missing",
+     kPartsFp8,
+     {{kKernel, "unit_scale * q_scale[kv_scale] * k_scale[kv_scale]", "unit_scale * q_scale[kv_scale]"}},
      CaughtBy::kComparison},
     // Two CTAs share the registers of an SM.
     {"registers_of_a_cta_alone",
