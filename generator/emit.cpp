@@ -85,6 +85,12 @@ std::string words(const std::string& bytes) {
   return out + "  " + line + "\n";
 }
 
+/// A number of the user as a float of C.
+std::string real(double value) {
+  const std::string digits = fmt::format("{}", static_cast<float>(value));
+  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
+}
+
 std::string literal(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -404,6 +410,88 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
   return out;
 }
 
+/// Why the self test has no reference of the problem; "" if it has.
+std::string without_reference(const Problem& problem, const expr::Map& scope) {
+  const auto is = [&](const char* name) { return scope.count(name) && scope.at(name).truthy(); };
+  if (problem.op == "grouped_gemm") return "grouped products";
+  if (problem.dtype == DType::kFp8) return "fp8 operands";
+  if (is("scaled")) return "scales of blocks";
+  if (is("modified")) return "a score or mask expression";
+  if (is("varlen")) return "packed sequences";
+  if (is("ragged") || is("paged")) return "caches with lengths or pages";
+  if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
+  return "";
+}
+
+Json self_test_json(const EmitRequest& request, const Interface& interface, const Json& description) {
+  const Problem& problem = *request.problem;
+  const EmittedPipeline& pipeline = request.pipelines[0];
+  // Pipelines of other architectures may round more, and never less.
+  const bool unfused = std::any_of(request.pipelines.begin(), request.pipelines.end(), [](const EmittedPipeline& p) {
+    return p.variant->name.find("unfused") != std::string::npos;
+  });
+  Json out{{"reference", "none"}, {"missing", without_reference(problem, pipeline.scope)}};
+  if (out["missing"] != "") return out;
+  out["dtype"] = to_string(problem.dtype);
+  for (const auto& [name, size] : problem.dims) out[name] = size;
+  if (problem.op == "attention") {
+    out["reference"] = "attention";
+    out["causal"] = problem.flags.at("causal");
+    out["lse"] = problem.flags.at("lse");
+    out["group"] = problem.dims.at("heads") / problem.dims.at("kv_heads");
+    out["scale"] = real(problem.reals.at("scale"));
+    out["rounds_scores"] = unfused;
+    return out;
+  }
+  std::vector<std::string> names{problem.op == "gemm" ? "epilogue" : "fused"};
+  if (problem.op == "gemm") {
+    out["reference"] = "gemm";
+    for (const char* text : {"gated", "a_layout", "b_layout"}) out[text] = problem.texts.at(text);
+    const DType c = problem.dtypes.at("out");
+    out["out"] = to_string(c);
+    out["full"] = size_of(c) > 2;
+    const std::string stored = pipeline.scope.at("stored_dtype").str();
+    out["stored"] = unfused && stored != "fp32" ? stored : "";
+    out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();
+  } else {
+    out["reference"] = "rows";
+    if (unfused) {
+      names.clear();
+      for (const EmittedKernel& k : pipeline.kernels) names.push_back(k.stage->formula);
+    }
+  }
+  const expr::Map& formulas = *pipeline.scope.at("formulas").map();
+  out["formulas"] = out["tensors"] = out["scalars"] = out["outputs"] = Json::array();
+  for (const std::string& name : names) {
+    const expr::Map& formula = *formulas.at(name).map();
+    Json f{{"name", name}, {"c", formula.at("c").str()}, {"outputs", Json::array()}};
+    for (const expr::Value& v : *formula.at("outputs").list()) {
+      const expr::Map& o = *v.map();
+      Json output{{"buffer", o.at("buffer").str()}, {"dtype", o.at("dtype").str()}, {"per_row", o.at("per_row").truthy()}};
+      output["kept"] = interface.has_tensor(o.at("buffer").str());
+      if (output["kept"] == true) {
+        out["outputs"].push_back(output);
+        out["outputs"].back()["name"] = output["buffer"];
+      }
+      f["outputs"].push_back(std::move(output));
+    }
+    out["formulas"].push_back(std::move(f));
+  }
+  for (const Json& p : description["parameters"]) {
+    if (p["kind"] == "real") out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
+    // Those of the formula: A, B, x and outputs have declarations of their own.
+    if (p["kind"] != "tensor" || p["writes"] == true || p["key"] == "A" || p["key"] == "B" || p["key"] == "x") continue;
+    std::string count;
+    for (const Json& side : p["shape"]) {
+      std::string text = side.get<std::string>();
+      while (text.find("a->") != std::string::npos) text.replace(text.find("a->"), 3, "");
+      count += (count.empty() ? "" : " * ") + bracketed(text);
+    }
+    out["tensors"].push_back({{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string bare_ptx(const std::string& ptx) {
@@ -426,6 +514,7 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
                                                    carried_names(request)));
   ROOFGEN_TRY(Json description, Describer(request, interface).describe());
   for (size_t i = 0; i < request.pipelines.size(); ++i) description["pipelines"][i]["ptx"] = has_ptx(request, i);
+  description["self_test"] = self_test_json(request, interface, description);
   const expr::Map scope = *to_value(description).map();
   std::map<std::string, std::string> files;
   const auto load = [&](std::string_view name) { return request.files->read("templates/" + std::string(name)); };
@@ -433,7 +522,8 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
                                      {request.name + ".c", "bundle.c.jinja"},
                                      {request.name + ".pc", "bundle.pc.jinja"},
                                      {std::string("CMakeLists.txt"), "CMakeLists.txt.jinja"},
-                                     {std::string("README.md"), "README.md.jinja"}}) {
+                                     {std::string("README.md"), "README.md.jinja"},
+                                     {std::string("self_test.c"), "self_test.c.jinja"}}) {
     ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(load, std::string("bundle/") + source, scope));
     files[file] = std::move(rendered.text);
   }

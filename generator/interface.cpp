@@ -79,6 +79,7 @@ Result<void> Interface::read(const DataFiles& files) {
     if (known) {
       ROOFGEN_TRY(tensor.shape, reader.expressions(t, "shape"));
     }
+    for (const expr::Expr& e : tensor.strides) stride_order_.push_back(e.text());
     tensor.aligned_strides = t.value("aligned_strides", false);
     tensors_[key] = std::move(tensor);
   }
@@ -114,6 +115,11 @@ std::string Interface::add(Parameter::Kind kind, const std::string& key) {
   while ((!number && varying_.count(name)) || !taken_.insert(name).second) name += "_";
   parameters_.push_back({kind, name, key});
   return name;
+}
+
+bool Interface::has_tensor(const std::string& buffer) const {
+  return std::any_of(parameters_.begin(), parameters_.end(),
+                     [&](const Parameter& p) { return p.kind == Parameter::Kind::kTensor && p.key == buffer; });
 }
 
 bool Interface::is_free(const std::string& name) const {
@@ -188,7 +194,9 @@ std::string Interface::note(const std::string& key) const {
 std::vector<Parameter> Interface::parameters(const std::vector<Buffer>& buffers) const {
   const auto rank = [&](const Parameter& p) {
     if (p.kind == Parameter::Kind::kReal) return 10;
-    if (p.kind == Parameter::Kind::kStride) return 1000;
+    if (p.kind == Parameter::Kind::kStride)
+      return 1000 +
+             static_cast<int>(std::find(stride_order_.begin(), stride_order_.end(), p.key) - stride_order_.begin());
     if (p.kind == Parameter::Kind::kSize)
       return 20 + static_cast<int>(std::find(sizes_.begin(), sizes_.end(), p.key) - sizes_.begin());
     const auto b = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& x) { return x.name == p.key; });

@@ -39,6 +39,7 @@ class Interface {
 
   /// The C name of a parameter, which is added at its first use.
   std::string add(Parameter::Kind kind, const std::string& key);
+  bool has_tensor(const std::string& buffer) const;
   /// Whether a local variable may have the name.
   bool is_free(const std::string& name) const;
   /// The numbers among the parameters that are words of `code`.
@@ -65,7 +66,7 @@ class Interface {
 
   const Problem* problem_ = nullptr;
   expr::Map scope_;
-  std::vector<std::string> sizes_;  ///< of the file, in order
+  std::vector<std::string> sizes_, stride_order_;  ///< of the file, in order
   std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
   std::map<std::string, Tensor> tensors_;
   std::vector<expr::Expr> rules_;
