@@ -274,12 +274,9 @@ class Describer {
              {"variant", p.variant->name},
              {"temporaries", Json::array()},
              {"kernels", Json::array()}};
-    std::string sizes;
-    for (size_t i = 0; i < p.variant->temporaries.size(); ++i) {
-      const Variant::Temporary& t = p.variant->temporaries[i];
+    for (const Variant::Temporary& t : p.variant->temporaries) {
       ROOFGEN_TRY(const std::string bytes, bytes_code(interface_, p, t));
-      Json temporary{{"name", t.name}, {"bytes", members(bytes)}, {"dtype", to_string(p.temporaries[i].dtype)}};
-      if (t.zeroed) temporary["zeroed"] = true;
+      Json temporary{{"name", t.name}, {"bytes", members(bytes)}, {"zeroed", t.zeroed}};
       out["temporaries"].push_back(std::move(temporary));
     }
     for (const EmittedKernel& k : p.kernels) {
@@ -388,7 +385,11 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
            {"licence", kLicence},
            {"compiler", request.compiler},
            {"parameters", Json::array()},
+           {"workspace_parameters", description["workspace_parameters"]},
            {"requires", Json::array()},
+           {"self_test", description["self_test"]["reference"] == "none"
+                             ? "loading alone: no reference of " + description["self_test"]["missing"].get<std::string>()
+                             : "every element at small sizes"},
            {"pipelines", Json::array()}};
   for (const Json& p : description["parameters"])
     out["parameters"].push_back({{"name", p["name"]}, {"type", p["type"]}, {"note", p["note"]}});

@@ -146,7 +146,9 @@ class Writer {
     if (request_.problem->reals.count(name)) return interface_.variable(name);
     for (size_t i = position; i-- > 0;)
       if (definitions_[i].name == name) return define(i);
-    return of_stage(*k_.stage, name) ? std::string() : interface_.variable(name);
+    const auto& params = k_.stage->params;
+    const bool chosen = std::any_of(params.begin(), params.end(), [&](const Param& p) { return p.name == name; });
+    return chosen ? std::string() : interface_.variable(name);
   }
 
   Result<std::string> define(size_t i) {
