@@ -49,8 +49,8 @@ struct Tuned {
   EmittedPipeline pipeline;
 };
 
-/// The flags of a run for "90a" or "90" of --archs: on the chosen device if that is one of the architecture, else on the
-/// first of the catalogue.
+/// The flags of a run for "90a" or "90" of --archs: on the chosen device if that is one of the architecture, else on
+/// the first of the catalogue.
 Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const std::string& asked) {
   const std::string digits = asked.starts_with("sm_") ? asked.substr(3) : asked;
   const bool specific = digits.ends_with('a');
@@ -73,8 +73,8 @@ Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const s
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  return Error{Exit::kUsage, fmt::format("--archs: no device of the catalogue is {}; {} was expected", arch,
-                                         fmt::join(known, ", "))};
+  return Error{Exit::kUsage,
+               fmt::format("--archs: no device of the catalogue is {}; {} was expected", arch, fmt::join(known, ", "))};
 }
 
 /// The binaries of the winner without line numbers, which are most of their bytes. They are those that were verified:
@@ -132,8 +132,8 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags&
   for (size_t i = 0; i < out->variant->stages.size(); ++i) {
     const TunedKernel& k = winners[i];
     auto checked = check_schedule(*out->variant, out->variant->stages[i], k.program.schedule, scope);
-    out->pipeline.kernels.push_back({&out->variant->stages[i], &k.program, &out->binaries[i], &k.launch,
-                                     std::get<Legal>(checked).scope});
+    out->pipeline.kernels.push_back(
+        {&out->variant->stages[i], &k.program, &out->binaries[i], &k.launch, std::get<Legal>(checked).scope});
     if (k.binary.arch.ends_with('a')) out->pipeline.arch = k.binary.arch;
   }
   return out;
@@ -173,7 +173,8 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   ROOFGEN_TRY(const auto texts, emit(request));
   for (const auto& [name, text] : texts) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
   if (flags.replay) {
-    ROOFGEN_TRY(const CounterRequest replay, counter_request(files, *first.bench.op, first.result, first.variant->name));
+    ROOFGEN_TRY(const CounterRequest replay,
+                counter_request(files, *first.bench.op, first.result, first.variant->name));
     ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   }
   for (const auto& t : all)
@@ -195,7 +196,8 @@ Run declare_emit(FlagSet app) {
   flags->run.declare(app);
   app.add("-o,--output", flags->directory, "directory to write to").required();
   app.add("--name", flags->name, "prefix of the files and C functions [the op's name]");
-  app.add("--archs", flags->archs, "kernels for these architectures, each tuned on a device of it: 80,90a [the device's]")
+  app.add("--archs", flags->archs,
+          "kernels for these architectures, each tuned on a device of it: 80,90a [the device's]")
       .split(',');
   app.add_switch("--replay", flags->replay, "also write replay/, the launch of the tuned problem for profilers");
   app.footer("Example: roofgen emit attention --L 2048 --d 64 -o third_party/attn");

@@ -60,9 +60,7 @@ const char* map_type(DType dtype) {
   }
 }
 
-std::string bracketed(const std::string& code) {
-  return code.find(' ') == std::string::npos ? code : "(" + code + ")";
-}
+std::string bracketed(const std::string& code) { return code.find(' ') == std::string::npos ? code : "(" + code + ")"; }
 
 /// CUDA's version of a PTX ISA version, 10 major + minor: 8.x came with CUDA 12, 9.x with CUDA 13 (PTX ISA, "Release
 /// Notes").
@@ -76,13 +74,12 @@ std::string words(const std::string& bytes) {
   std::string out, line;
   for (size_t at = 0; at < bytes.size(); at += 8) {
     uint64_t word = 0;
-    for (size_t i = std::min(at + 8, bytes.size()); i-- > at;)
-      word = word << 8 | static_cast<unsigned char>(bytes[i]);
+    for (size_t i = std::min(at + 8, bytes.size()); i-- > at;) word = word << 8 | static_cast<unsigned char>(bytes[i]);
     const std::string text = word < 10 ? fmt::format("{},", word) : fmt::format("0x{:x},", word);
     if (line.size() + text.size() > 118) out += "  " + std::exchange(line, "") + "\n";
     line += text;
   }
-  return out + "  " + line + "\n";
+  return out + "  " + (line.empty() ? "0" : line) + "\n";
 }
 
 /// A number of the user as a float of C.
@@ -96,11 +93,12 @@ std::string literal(const std::string& text) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
     std::string line;
-    for (const char c : text.substr(at, end - at)) line += c == '"' || c == '\\' ? std::string("\\") + c : c == '\t' ? " " : std::string(1, c);
+    for (const char c : text.substr(at, end - at))
+      line += c == '"' || c == '\\' ? std::string("\\") + c : c == '\t' ? " " : std::string(1, c);
     out += "  \"" + line + "\\n\"\n";
     at = end + 1;
   }
-  return out;
+  return out.empty() ? "  \"\"" : out;
 }
 
 /// Makes the description of a bundle, from which the templates and the manifest are written.
@@ -190,7 +188,8 @@ class Describer {
     for (const char* what : {"zeroed", "dependent"})
       out[what] = text.find(fmt::format("\"{}\":true", what)) != std::string::npos;
     out["functions"] = Json::array();
-    for (const auto& [function, code] : {std::pair{"ceil_div", "(a + b - 1) / b"}, {"min", "a < b ? a : b"}, {"max", "a > b ? a : b"}})
+    for (const auto& [function, code] :
+         {std::pair{"ceil_div", "(a + b - 1) / b"}, {"min", "a < b ? a : b"}, {"max", "a > b ? a : b"}})
       if (text.find(fmt::format("roofgen_{}(", function)) != std::string::npos)
         out["functions"].push_back({{"name", function}, {"code", code}});
     return out;
@@ -232,7 +231,7 @@ class Describer {
       const bool real = p.kind == Parameter::Kind::kReal;
       out["type"] = real ? "float" : "int64_t";
       const expr::Map& scope = request_.pipelines[0].scope;
-      const std::string tuned = real                ? fmt::format("{}", request_.problem->reals.at(p.key))
+      const std::string tuned = real                 ? fmt::format("{}", request_.problem->reals.at(p.key))
                                 : scope.count(p.key) ? scope.at(p.key).str()
                                                      : "";
       if (p.kind == Parameter::Kind::kStride && note.empty()) note = "in elements";
@@ -253,7 +252,10 @@ class Describer {
     out["strides"] = Json::array();
     for (const std::string& side : l.shape) out["shape"].push_back(members(side));
     for (const std::string& stride : l.strides) out["strides"].push_back(members(stride));
-    note = fmt::format("{}, {}", b.role == Buffer::Role::kUpdated ? "updated" : writes ? "output" : "input",
+    note = fmt::format("{}, {}",
+                       b.role == Buffer::Role::kUpdated ? "updated"
+                       : writes                         ? "output"
+                                                        : "input",
                        to_string(b.dtype));
     if (!l.shape.empty()) note += fmt::format(" [{}]", fmt::join(l.shape, ", "));
     bool own = false;
@@ -266,14 +268,9 @@ class Describer {
   Result<Json> pipeline_json(const EmittedPipeline& p) {
     const bool specific = p.arch.ends_with('a');
     const int number = std::atoi(p.arch.c_str() + 3);
-    Json out{{"arch", p.arch},
-             {"major", number / 10},
-             {"minor", number % 10},
-             {"specific", specific},
-             {"id", pipelines_++},
-             {"variant", p.variant->name},
-             {"temporaries", Json::array()},
-             {"kernels", Json::array()}};
+    Json out{
+        {"arch", p.arch},     {"major", number / 10},       {"minor", number % 10},         {"specific", specific},
+        {"id", pipelines_++}, {"variant", p.variant->name}, {"temporaries", Json::array()}, {"kernels", Json::array()}};
     for (const Variant::Temporary& t : p.variant->temporaries) {
       ROOFGEN_TRY(const std::string bytes, bytes_code(interface_, p, t));
       Json temporary{{"name", t.name}, {"bytes", members(bytes)}, {"zeroed", t.zeroed}};
@@ -332,14 +329,15 @@ class Describer {
       out["code"] = fmt::format("({}){}", out["ctype"].get<std::string>(), bracketed(a.code));
     }
     if (a.map)
-      out["map"] = {{"type", map_type(a.map->dtype)},
-                    {"rank", a.map->dims.size()},
-                    {"dims", a.dims},
-                    {"stride_bytes", a.stride_bytes},
-                    {"box", a.map->box},
-                    {"swizzle", a.map->swizzle_bytes ? fmt::format("{}B", a.map->swizzle_bytes) : "NONE"},
-                    {"promotion", a.map->l2_promotion_bytes ? fmt::format("L2_{}B", a.map->l2_promotion_bytes) : "NONE"},
-                    {"fill", a.map->nan_fill ? "NAN_REQUEST_ZERO_FMA" : "NONE"}};
+      out["map"] = {
+          {"type", map_type(a.map->dtype)},
+          {"rank", a.map->dims.size()},
+          {"dims", a.dims},
+          {"stride_bytes", a.stride_bytes},
+          {"box", a.map->box},
+          {"swizzle", a.map->swizzle_bytes ? fmt::format("{}B", a.map->swizzle_bytes) : "NONE"},
+          {"promotion", a.map->l2_promotion_bytes ? fmt::format("L2_{}B", a.map->l2_promotion_bytes) : "NONE"},
+          {"fill", a.map->nan_fill ? "NAN_REQUEST_ZERO_FMA" : "NONE"}};
     if (a.map) out["parameter"] = a.code.starts_with("a->") ? a.code.substr(3) : "";
     for (const KernelArgument& f : a.fields) out["fields"].push_back(argument_json(f, fits));
     return out;
@@ -366,12 +364,14 @@ bool has_ptx(const EmitRequest& request, size_t index) {
 }
 
 std::string images_text(const EmitRequest& request) {
-  std::string out = fmt::format("/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n", request.name, kLicence);
+  std::string out =
+      fmt::format("/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n",
+                  request.name, kLicence);
   for (size_t p = 0; p < request.pipelines.size(); ++p)
     for (size_t k = 0; k < request.pipelines[p].kernels.size(); ++k) {
       const Binary& binary = *request.pipelines[p].kernels[k].binary;
-      out += fmt::format("\n/* {}, {} */\nstatic const uint64_t cubin_{}_{}[] = {{\n{}}};\n", binary.entry, binary.arch, p, k,
-                         words(binary.cubin));
+      out += fmt::format("\n/* {}, {} */\nstatic const uint64_t cubin_{}_{}[] = {{\n{}}};\n", binary.entry, binary.arch,
+                         p, k, words(binary.cubin));
       if (has_ptx(request, p))
         out += fmt::format("\nstatic const char ptx_{}_{}[] =\n{};\n", p, k, literal(bare_ptx(binary.ptx)));
     }
@@ -379,27 +379,30 @@ std::string images_text(const EmitRequest& request) {
 }
 
 Json manifest_json(const EmitRequest& request, const Json& description) {
-  Json out{{"schema", "roofgen.manifest.2"},
-           {"name", request.name},
-           {"problem", problem_json(*request.problem)},
-           {"licence", kLicence},
-           {"compiler", request.compiler},
-           {"parameters", Json::array()},
-           {"workspace_parameters", description["workspace_parameters"]},
-           {"requires", Json::array()},
-           {"self_test", description["self_test"]["reference"] == "none"
-                             ? "loading alone: no reference of " + description["self_test"]["missing"].get<std::string>()
-                             : "every element at small sizes"},
-           {"pipelines", Json::array()}};
+  Json out{
+      {"schema", "roofgen.manifest.2"},
+      {"name", request.name},
+      {"problem", problem_json(*request.problem)},
+      {"licence", kLicence},
+      {"compiler", request.compiler},
+      {"parameters", Json::array()},
+      {"workspace_parameters", description["workspace_parameters"]},
+      {"requires", Json::array()},
+      {"self_test", description["self_test"]["reference"] == "none"
+                        ? "loading alone: no reference of " + description["self_test"]["missing"].get<std::string>()
+                        : "every element at small sizes"},
+      {"pipelines", Json::array()}};
   for (const Json& p : description["parameters"])
     out["parameters"].push_back({{"name", p["name"]}, {"type", p["type"]}, {"note", p["note"]}});
   for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
   for (size_t i = 0; i < request.pipelines.size(); ++i) {
     const Json& p = description["pipelines"][i];
-    Json pipeline{{"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", has_ptx(request, i)}, {"kernels", Json::array()}};
+    Json pipeline{
+        {"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", has_ptx(request, i)}, {"kernels", Json::array()}};
     for (const Json& k : p["kernels"]) {
       Json kernel;
-      for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes", "threads", "cluster", "dependent", "source"})
+      for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes",
+                                 "threads", "cluster", "dependent", "source"})
         kernel[member] = k[member];
       pipeline["kernels"].push_back(std::move(kernel));
     }
@@ -468,7 +471,8 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     Json f{{"name", name}, {"c", formula.at("c").str()}, {"outputs", Json::array()}};
     for (const expr::Value& v : *formula.at("outputs").list()) {
       const expr::Map& o = *v.map();
-      Json output{{"buffer", o.at("buffer").str()}, {"dtype", o.at("dtype").str()}, {"per_row", o.at("per_row").truthy()}};
+      Json output{
+          {"buffer", o.at("buffer").str()}, {"dtype", o.at("dtype").str()}, {"per_row", o.at("per_row").truthy()}};
       output["kept"] = interface.has_tensor(o.at("buffer").str());
       if (output["kept"] == true) {
         out["outputs"].push_back(output);
@@ -479,7 +483,8 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["formulas"].push_back(std::move(f));
   }
   for (const Json& p : description["parameters"]) {
-    if (p["kind"] == "real") out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
+    if (p["kind"] == "real")
+      out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
     // Those of the formula: A, B, x and outputs have declarations of their own.
     if (p["kind"] != "tensor" || p["writes"] == true || p["key"] == "A" || p["key"] == "B" || p["key"] == "x") continue;
     std::string count;
@@ -502,7 +507,8 @@ std::string bare_ptx(const std::string& ptx) {
     const std::string line = ptx.substr(at, end - at);
     at = end + 1;
     const size_t first = line.find_first_not_of(" \t");
-    if (first == std::string::npos || line.compare(first, 2, "//") == 0 || line.compare(first, 4, ".loc") == 0) continue;
+    if (first == std::string::npos || line.compare(first, 2, "//") == 0 || line.compare(first, 4, ".loc") == 0)
+      continue;
     if (line.compare(first, 5, ".file") == 0) continue;
     if (line.compare(first, 8, ".section") == 0) break;  // of debuggers; the last part
     out += line.substr(first) + "\n";
@@ -511,8 +517,8 @@ std::string bare_ptx(const std::string& ptx) {
 }
 
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
-  ROOFGEN_TRY(Interface interface, Interface::load(*request.files, *request.problem, request.pipelines[0].scope,
-                                                   carried_names(request)));
+  ROOFGEN_TRY(Interface interface,
+              Interface::load(*request.files, *request.problem, request.pipelines[0].scope, carried_names(request)));
   ROOFGEN_TRY(Json description, Describer(request, interface).describe());
   for (size_t i = 0; i < request.pipelines.size(); ++i) description["pipelines"][i]["ptx"] = has_ptx(request, i);
   description["self_test"] = self_test_json(request, interface, description);

@@ -14,24 +14,27 @@ namespace {
 /// Names used by the C functions themselves, and keywords of C and C++.
 const std::set<std::string>& reserved() {
   static const std::set<std::string> kWords = {
-      "handle",    "stream",    "arguments", "grid",     "workspace", "workspace_bytes", "temporary", "status",
-      "maps",      "a",         "alignas",   "alignof",  "and",       "asm",             "auto",      "bool",
-      "break",     "case",      "catch",     "char",     "class",     "const",           "constexpr", "continue",
-      "default",   "delete",    "do",        "double",   "else",      "enum",            "explicit",  "export",
-      "extern",    "false",     "float",     "for",      "friend",    "goto",            "if",        "inline",
-      "int",       "int32_t",   "int64_t",   "long",     "mutable",   "namespace",       "new",       "not",
-      "operator",  "or",        "private",   "protected", "public",   "register",        "restrict",  "return",
-      "short",     "signed",    "sizeof",    "static",   "struct",    "switch",          "template",  "this",
-      "throw",     "true",      "try",       "typedef",  "typeid",    "typename",        "union",     "unsigned",
-      "using",     "virtual",   "void",      "volatile", "while"};
+      "handle",    "stream",  "arguments", "grid",      "workspace", "workspace_bytes",
+      "temporary", "status",  "maps",      "a",         "alignas",   "alignof",
+      "and",       "asm",     "auto",      "bool",      "break",     "case",
+      "catch",     "char",    "class",     "const",     "constexpr", "continue",
+      "default",   "delete",  "do",        "double",    "else",      "enum",
+      "explicit",  "export",  "extern",    "false",     "float",     "for",
+      "friend",    "goto",    "if",        "inline",    "int",       "int32_t",
+      "int64_t",   "long",    "mutable",   "namespace", "new",       "not",
+      "operator",  "or",      "private",   "protected", "public",    "register",
+      "restrict",  "return",  "short",     "signed",    "sizeof",    "static",
+      "struct",    "switch",  "template",  "this",      "throw",     "true",
+      "try",       "typedef", "typeid",    "typename",  "union",     "unsigned",
+      "using",     "virtual", "void",      "volatile",  "while"};
   return kWords;
 }
 
 /// templates/bundle/<op>.json.
 class Reader : public JsonReader {
  public:
-  using JsonReader::JsonReader;
   using JsonReader::expressions;
+  using JsonReader::JsonReader;
   using JsonReader::list;
   using JsonReader::only;
   using JsonReader::parse;
@@ -140,9 +143,8 @@ std::string Interface::variable(const std::string& name) {
 }
 
 Result<std::string> Interface::translate(const expr::Expr& e) {
-  ROOFGEN_TRY(const expr::CCode code, expr::to_c(e, scope_, [&](const std::string& name) -> Result<std::string> {
-                return variable(name);
-              }));
+  ROOFGEN_TRY(const expr::CCode code,
+              expr::to_c(e, scope_, [&](const std::string& name) -> Result<std::string> { return variable(name); }));
   return code.text;
 }
 
@@ -203,8 +205,7 @@ std::vector<Parameter> Interface::parameters(const std::vector<Buffer>& buffers)
     return b->role == Buffer::Role::kOutput ? 2 : b->role == Buffer::Role::kUpdated ? 1 : 0;
   };
   std::vector<Parameter> out = parameters_;
-  std::stable_sort(out.begin(), out.end(),
-                   [&](const Parameter& a, const Parameter& b) { return rank(a) < rank(b); });
+  std::stable_sort(out.begin(), out.end(), [&](const Parameter& a, const Parameter& b) { return rank(a) < rank(b); });
   return out;
 }
 

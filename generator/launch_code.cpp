@@ -28,8 +28,7 @@ bool of_stage(const Stage& stage, const std::string& name) {
 
 class Writer {
  public:
-  Writer(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,
-         const EmittedKernel& kernel)
+  Writer(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline, const EmittedKernel& kernel)
       : interface_(interface), request_(request), pipeline_(pipeline), k_(kernel), scope_(kernel.scope) {
     for (const auto* list : {&k_.stage->problem, &k_.stage->derived})
       for (const auto& [name, e] : *list) definitions_.push_back({name, &e, std::nullopt});

@@ -52,8 +52,8 @@ class Text {
   void store(bool per_row, const char* indent, const char* at) {
     for (size_t i = 0; i < body_.outputs.size(); ++i)
       if (body_.outputs[i].per_row == per_row)
-        out_ += fmt::format("{}out[{}][{}] = settled({}, source[n].sigma);\n", indent, i, at,
-                            name(body_.planned[i].value));
+        out_ +=
+            fmt::format("{}out[{}][{}] = settled({}, source[n].sigma);\n", indent, i, at, name(body_.planned[i].value));
   }
 
   void operations(const std::vector<int>& roots, const char* indent) {

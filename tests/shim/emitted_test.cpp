@@ -13,7 +13,9 @@ struct Bundle {
   std::string name;
   bool made = false;
 
-  explicit Bundle(const std::string& emit) {
+  std::string flags;
+
+  explicit Bundle(const std::string& emit, std::string more_flags = "") : flags(std::move(more_flags)) {
     const Outcome o = home.run("emit " + emit + " --executor sim --evals 3 -o out");
     EXPECT_EQ(o.exit, 0) << o.err;
     if (o.exit != 0) return;
@@ -22,10 +24,9 @@ struct Bundle {
     made = compile("out/" + name + ".c", name + ".o");
   }
   bool compile(const std::string& source, const std::string& object) const {
-    const int status = std::system(("cd '" + home.dir().string() +
-                                    "' && cc -std=c11 -O1 -Wall -Wextra -Werror -I. -Iout -I'" ROOFGEN_SOURCE_DIR
-                                    "/tests/shim/emitted' -c '" +
-                                    source + "' -o '" + object + "' >build.txt 2>&1")
+    const int status = std::system(("cd '" + home.dir().string() + "' && cc -std=c11 -O1 -Wall -Wextra -Werror " +
+                                    flags + " -I. -Iout -I'" ROOFGEN_SOURCE_DIR "/tests/shim/emitted' -c '" + source +
+                                    "' -o '" + object + "' >build.txt 2>&1")
                                        .c_str());
     EXPECT_EQ(status, 0) << home.read("build.txt");
     return status == 0;
@@ -34,7 +35,9 @@ struct Bundle {
   void run(const std::string& source, const std::string& libraries = "") const {
     if (!made || !compile(source, "main.o")) return;
     const std::string in = "cd '" + home.dir().string() + "' && ";
-    ASSERT_EQ(std::system((in + "cc main.o " + name + ".o -o program " + libraries + " -ldl -lm >build.txt 2>&1").c_str()),
+    ASSERT_EQ(std::system(
+                  (in + "cc " + flags + " main.o " + name + ".o -o program " + libraries + " -ldl -lm >build.txt 2>&1")
+                      .c_str()),
               0)
         << home.read("build.txt");
     const int status = std::system((in + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
@@ -47,10 +50,10 @@ struct Bundle {
   }
 };
 
-#define SKIP_WITHOUT_NVRTC                                                                     \
-  {                                                                                            \
-    const Home home;                                                                           \
-    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";          \
+#define SKIP_WITHOUT_NVRTC                                                            \
+  {                                                                                   \
+    const Home home;                                                                  \
+    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled"; \
   }
 
 /// The bundle's own test.
@@ -62,9 +65,10 @@ void self_test(const std::string& emit) {
 }
 
 /// tests/shim/emitted/<program>.c around the bundle. Its macros ARG_x are the arguments.
-void embed(const std::string& emit, const std::string& program, const std::string& defines = "") {
+void embed(const std::string& emit, const std::string& program, const std::string& defines = "",
+           const std::string& flags = "") {
   SKIP_WITHOUT_NVRTC
-  const Bundle bundle(emit);
+  const Bundle bundle(emit, flags);
   if (!bundle.made) return;
   std::string call = "#include \"out/" + bundle.name + ".h\"\n#define BUNDLE(f) " + bundle.name + "_##f\n" + defines;
   std::string arguments, sizes;
@@ -134,7 +138,8 @@ TEST(Emitted, AttentionWithPages) {
 }
 
 TEST(Emitted, AttentionThatAppendsRotatedKeysToPages) {
-  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention", "#define APPEND\n#define PAGE 16\n");
+  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention",
+        "#define APPEND\n#define PAGE 16\n");
 }
 
 TEST(Emitted, SplitAttentionThatAppendsRotatedKeysToPages) {
@@ -175,6 +180,11 @@ TEST(Emitted, AttentionOfMergedKeysOnTheCountersOfTheLaunchBefore) {
 
 TEST(Emitted, AttentionOfMergedKeysInPages) {
   embed(kDecode + "merged4 --page 16 --kv-lengths 100,512", "attention", "#define PAGE 16\n");
+}
+
+TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
+  embed("attention --L 64 --d 64 --batch 2 --heads 4 --kv-heads 2 --variant unfused --lse", "misuse", "",
+        "-fsanitize=address,undefined -fno-sanitize-recover=undefined");
 }
 
 }  // namespace

@@ -7,12 +7,14 @@ enum { kD = 64 };
 static const float kScale = 0.125f;
 static attention_t* bundle;
 
+#ifdef PAGE
 static CUdeviceptr upload(const void* data, size_t bytes) {
   CUdeviceptr to;
   must(cuMemAlloc(&to, bytes), "cuMemAlloc");
   must(cuMemcpyHtoD(to, data, bytes), "cuMemcpyHtoD");
   return to;
 }
+#endif
 
 typedef struct {
   int64_t batch, q_len, kv_len, heads, kv_heads;
@@ -27,9 +29,6 @@ typedef struct {
 static int launch(const Sizes* s, const Tensors* t) {
   const int64_t batch = s->batch, heads = s->heads, kv_heads = s->kv_heads, L = s->q_len, kv_len = s->kv_len;
   const int64_t q_row = heads * kD, kv_row = kv_heads * kD;
-  const size_t bytes = attention_workspace_bytes(bundle, WORKSPACE_SIZES);
-  static CUdeviceptr memory;
-  must(cuMemAlloc(&memory, bytes + 1), "the workspace"); /* with contents of no use */
 #define ARG_Q t->q.device
 #define ARG_K t->k.device
 #define ARG_V t->v.device
@@ -73,6 +72,9 @@ static int launch(const Sizes* s, const Tensors* t) {
 #define ARG_v_new_row_stride kv_row
 #define ARG_k_new_head_stride kD
 #define ARG_v_new_head_stride kD
+  const size_t bytes = attention_workspace_bytes(bundle, WORKSPACE_SIZES);
+  CUdeviceptr memory;
+  must(cuMemAlloc(&memory, bytes + 1), "the workspace"); /* with contents of no use */
   return attention_launch(bundle, 0, ARGUMENTS, (void*)(uintptr_t)memory, bytes);
 }
 
