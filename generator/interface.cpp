@@ -54,6 +54,7 @@ Result<Interface> Interface::load(const DataFiles& files, const Problem& problem
   for (const std::string& name : carried) out.varying_.insert(out.key_of(name));
   for (const std::string& size : out.sizes_)
     if (out.scope_.count(size)) out.varying_.insert(size);
+  for (const std::string& size : out.fixed_) out.varying_.erase(size);
   return out;
 }
 
@@ -63,8 +64,9 @@ Result<void> Interface::read(const DataFiles& files) {
   ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
   const Reader reader(file);
   const Json& root = file.root();
-  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "aliases", "notes", "indices", "rules", "tensors"}));
+  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "fixed", "aliases", "notes", "indices", "rules", "tensors"}));
   ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
+  ROOFGEN_TRY(fixed_, reader.strings(root, "fixed"));
   for (const auto& [member, words] :
        {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}}) {
     const Json object = root.value(member, Json::object());

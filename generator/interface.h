@@ -66,7 +66,7 @@ class Interface {
 
   const Problem* problem_ = nullptr;
   expr::Map scope_;
-  std::vector<std::string> sizes_, stride_order_;                     ///< of the file, in order
+  std::vector<std::string> sizes_, fixed_, stride_order_;  ///< of the file, in order; fixed: parts of the kernels
   std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
   std::map<std::string, Tensor> tensors_;
   std::vector<expr::Expr> rules_;
