@@ -204,7 +204,7 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
     calls_ += fmt::format(
         "  {{ static const int s[] = {{{0}0}}; sizes = s; {1}_t* h; int error = {1}_create(&h, 0);\n"
         "    if (!error) error = {1}_launch(h, 0{2}, (void*)(UINT64_C(1) << 62), INT64_MAX);\n"
-        "    if (error) printf(\"refused: %s\\n\", {1}_error_string(error)); {1}_destroy(h); }}\n",
+        "    if (error) {{ printf(\"refused: %s\\n\", {1}_error_string(error)); }} {1}_destroy(h); }}\n",
         bytes, name, arguments);
     expected_.emplace_back(fmt::format("{} for {}", to_string(schedule), to_string(p)), text(*launch),
                            launch->smem_bytes, other);

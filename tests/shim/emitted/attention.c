@@ -1,6 +1,6 @@
 /* A bundle of `emit attention` for few queries: d is 64. -DPAGE: caches in pages, with a length for each sequence.
- * -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence are new. -DFP8, with pages: K and V
- * are e4m3, with a scale for each head. */
+ * -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence are new. -DFP8, with pages: K and
+ * V are e4m3, with a scale for each head. */
 #include "host.h"
 
 enum { kD = 64 };

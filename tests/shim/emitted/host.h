@@ -1,6 +1,6 @@
-/* Helpers for programs around an emitted bundle: tensors on host and device, bf16. call.h, which the test writes from the
- * bundle's manifest, includes the header and defines BUNDLE, the parameters as ARGUMENTS with a macro ARG_x for each x,
- * and the sizes of the workspace. */
+/* Helpers for programs around an emitted bundle: tensors on host and device, bf16. call.h, which the test writes from
+ * the bundle's manifest, includes the header and defines BUNDLE, the parameters as ARGUMENTS with a macro ARG_x for
+ * each x, and the sizes of the workspace. */
 #pragma once
 
 #include <cuda.h>

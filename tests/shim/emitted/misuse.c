@@ -1,4 +1,5 @@
-/* Calls of a bundle of `emit attention --variant unfused --lse` with one argument wrong each: an error that names it. */
+/* Calls of a bundle of `emit attention --variant unfused --lse` with one argument wrong each: an error that names it.
+ */
 #include "host.h"
 
 static attention_t* bundle;
@@ -60,9 +61,31 @@ int main(void) {
   expect("create without a place", attention_create(NULL, NULL), ATTENTION_NULL, "out");
   launched(attention_create(&bundle, NULL), "attention_create");
   const int64_t B = 2, H = 4, G = 2, L = 64, D = 64;
-  Call good = {bundle, output(B * L * H * D, 2).device, output(B * L * G * D, 2).device, output(B * L * G * D, 2).device,
-               output(B * L * H * D, 2).device, output(B * H * L, 4).device, 0, 0.125f, B, H, G, L, L,
-               L * H * D, H * D, D, L * G * D, G * D, D, L * G * D, G * D, D, L * H * D, H * D, D,
+  Call good = {bundle,
+               output(B * L * H * D, 2).device,
+               output(B * L * G * D, 2).device,
+               output(B * L * G * D, 2).device,
+               output(B * L * H * D, 2).device,
+               output(B * H * L, 4).device,
+               0,
+               0.125f,
+               B,
+               H,
+               G,
+               L,
+               L,
+               L * H * D,
+               H * D,
+               D,
+               L * G * D,
+               G * D,
+               D,
+               L * G * D,
+               G * D,
+               D,
+               L * H * D,
+               H * D,
+               D,
                attention_workspace_bytes(bundle, B, H, G, L, L)};
   const CUdeviceptr inputs[] = {good.Q, good.K, good.V};
   for (int i = 0; i < 3; ++i) must(cuMemsetD8(inputs[i], 0, (size_t)(B * L * G * D * 2)), "cuMemsetD8");
@@ -100,7 +123,7 @@ int main(void) {
       {MEMBER(O), (int64_t)good.Q, ATTENTION_OVERLAP, "Q "},
       {MEMBER(O), (int64_t)good.K, ATTENTION_OVERLAP, "K "},
       {MEMBER(O), (int64_t)good.V - 16, ATTENTION_OVERLAP, "V "},
-      {MEMBER(O), (int64_t)good.LSE, ATTENTION_OVERLAP, "LSE "},
+      {MEMBER(O), (int64_t)good.LSE, ATTENTION_OVERLAP, "O "},
       {MEMBER(LSE), (int64_t)good.O + 16, ATTENTION_OVERLAP, "O "},
       {MEMBER(workspace), (int64_t)good.V, ATTENTION_OVERLAP, "workspace "},
       {MEMBER(workspace), (int64_t)good.O, ATTENTION_OVERLAP, "workspace "},
