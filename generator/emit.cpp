@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include "base/json.h"
+#include "generator/jinja/jinja.h"
 #include "generator/launch_code.h"
 #include "generator/problem_json.h"
 
@@ -21,29 +23,33 @@ std::string upper(std::string text) {
   return text;
 }
 
-std::string c_type(const std::string& type) { return type == "i32" ? "int32_t" : type == "i64" ? "int64_t" : "float"; }
-
-/// The parameters, one per line, with their notes.
-std::string declarations(const LaunchCode& code) {
-  size_t width = 0;
-  for (const CParameter& p : code.parameters) width = std::max(width, p.type.size() + p.name.size());
-  std::string out;
-  for (size_t i = 0; i < code.parameters.size(); ++i) {
-    const CParameter& p = code.parameters[i];
-    const bool last = i + 1 == code.parameters.size();
-    out += fmt::format("\n    {} {}{}{}  /* {} */", p.type, p.name, last ? ")" : ",",
-                       std::string(width - p.type.size() - p.name.size(), ' '), p.note);
+expr::Value to_value(const Json& j) {
+  if (j.is_boolean()) return j.get<bool>();
+  if (j.is_number_integer()) return j.get<int64_t>();
+  if (j.is_number_float()) return j.get<double>();
+  if (j.is_string()) return j.get<std::string>();
+  if (j.is_array()) {
+    expr::List out;
+    for (const Json& item : j) out.push_back(to_value(item));
+    return out;
   }
+  expr::Map out;
+  for (const auto& [key, value] : j.items()) out[key] = to_value(value);
   return out;
 }
 
-std::string joined(const std::vector<std::string>& parts, const char* prefix = "") {
-  std::string out;
-  for (const std::string& part : parts) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", prefix, part);
-  return out;
+/// Types of elements that C does not have are incomplete ones, so that pointers of different formats do not mix.
+std::string c_element(DType dtype) {
+  switch (dtype) {
+    case DType::kFp32:
+    case DType::kTf32: return "float";
+    case DType::kInt32: return "int32_t";
+    case DType::kInt8: return "int8_t";
+    default: return std::string("struct roofgen_") + to_string(dtype);
+  }
 }
 
-const char* c_data_type(DType dtype) {
+const char* map_type(DType dtype) {
   switch (dtype) {
     case DType::kBf16: return "BFLOAT16";
     case DType::kFp16: return "FLOAT16";
@@ -54,249 +60,488 @@ const char* c_data_type(DType dtype) {
   }
 }
 
-/// Declares and encodes a tensor map.
-std::string map_code(const KernelArgument& a, const std::string& name) {
-  const TensorMap& m = *a.map;
-  std::vector<std::string> box, dims, strides;
-  for (const uint32_t side : m.box) box.push_back(std::to_string(side));
-  for (const std::string& dim : a.dims) dims.push_back("(cuuint64_t)(" + dim + ")");
-  for (const std::string& stride : a.stride_bytes) strides.push_back("(cuuint64_t)(" + stride + ")");
-  if (strides.empty()) strides.emplace_back("0");  // C has no empty arrays
-  return fmt::format(
-      R"(  CUtensorMap {name};
-  const cuuint64_t {name}_dims[] = {{{dims}}}, {name}_strides[] = {{{strides}}};
-  const cuuint32_t {name}_box[] = {{{box}}}, {name}_steps[] = {{1, 1, 1, 1, 1}};
-  const CUresult {name}_status = cuTensorMapEncodeTiled(
-      &{name}, CU_TENSOR_MAP_DATA_TYPE_{type}, {rank}, (void*)(uintptr_t){pointer}, {name}_dims, {name}_strides,
-      {name}_box, {name}_steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_{swizzle},
-      CU_TENSOR_MAP_L2_PROMOTION_{promotion}, CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill});
-  if ({name}_status != CUDA_SUCCESS) return {name}_status;
-)",
-      fmt::arg("name", name), fmt::arg("dims", joined(dims)), fmt::arg("strides", joined(strides)),
-      fmt::arg("box", joined(box)), fmt::arg("type", c_data_type(m.dtype)), fmt::arg("rank", m.dims.size()),
-      fmt::arg("pointer", a.code), fmt::arg("swizzle", m.swizzle_bytes ? fmt::format("{}B", m.swizzle_bytes) : "NONE"),
-      fmt::arg("promotion", m.l2_promotion_bytes ? fmt::format("L2_{}B", m.l2_promotion_bytes) : "NONE"),
-      fmt::arg("fill", m.nan_fill ? "NAN_REQUEST_ZERO_FMA" : "NONE"));
+std::string bracketed(const std::string& code) { return code.find(' ') == std::string::npos ? code : "(" + code + ")"; }
+
+/// CUDA's version of a PTX ISA version, 10 major + minor: 8.x came with CUDA 12, 9.x with CUDA 13 (PTX ISA, "Release
+/// Notes").
+int cuda_major(const std::string& ptx) {
+  const size_t at = ptx.find(".version ");
+  return at == std::string::npos ? 12 : std::atoi(ptx.c_str() + at + 9) + 4;
 }
 
-std::string body(const EmittedKernel& k, const LaunchCode& code) {
-  std::string out, maps;
-  std::vector<std::string> positive, fits, pointers;
-  const auto refuse_unless = [&](const std::string& condition, const char* why) {
-    out += fmt::format("  if (!({})) return CUDA_ERROR_INVALID_VALUE;  /* {} */\n", condition, why);
-  };
-  const auto and_all = [](const std::vector<std::string>& parts) {
-    return fmt::format("{}", fmt::join(parts, " && "));
-  };
-  const auto narrowed = [&](const std::string& name, const KernelArgument& a) {
-    if (a.type == "i32")
-      fits.push_back(name + " == " + (a.code.find(' ') == a.code.npos ? a.code : "(" + a.code + ")"));
-    return fmt::format("({})({})", c_type(a.type), a.code);
-  };
-  for (const std::string& p : code.positive) positive.push_back(p + " > 0");
-  if (!positive.empty()) refuse_unless(and_all(positive), "nothing to do, or not a size");
-  for (const auto& [name, value] : code.definitions) out += fmt::format("  const int64_t {} = {};\n", name, value);
-  for (const KernelArgument& a : code.arguments) {
-    std::string name = a.name;
-    if (a.map) {
-      name = "kernel_" + a.name;
-      maps += map_code(a, name);
-    } else if (!a.fields.empty()) {
-      name = "kernel_" + a.name;
-      std::string fields, values;
-      for (const KernelArgument& f : a.fields) {
-        fields += fmt::format(" {} {};", c_type(f.type), f.name);
-        values += (values.empty() ? "" : ", ") + narrowed(name + "." + f.name, f);
-      }
-      out += fmt::format("  struct {{{} }} {} = {{{}}};\n", fields, name, values);
-    } else if (a.type != "ptr" && (a.value || a.type == "i32")) {
-      name = "kernel_" + a.name;
-      out += fmt::format("  {} {} = {};\n", c_type(a.type), name, narrowed(name, a));
-    }
-    pointers.push_back(name);
+/// The bytes as words in C. Runs of zeros are frequent in a CUBIN.
+std::string words(const std::string& bytes) {
+  std::string out, line;
+  for (size_t at = 0; at < bytes.size(); at += 8) {
+    uint64_t word = 0;
+    for (size_t i = std::min(at + 8, bytes.size()); i-- > at;) word = word << 8 | static_cast<unsigned char>(bytes[i]);
+    const std::string text = word < 10 ? fmt::format("{},", word) : fmt::format("0x{:x},", word);
+    if (line.size() + text.size() > 118) out += "  " + std::exchange(line, "") + "\n";
+    line += text;
   }
-  for (int i = 0; i < 3; ++i) out += fmt::format("  const int64_t grid_{} = {};\n", "xyz"[i], code.grid[i]);
-  if (!fits.empty()) refuse_unless(and_all(fits), "the kernel counts these in 32 bits");
-  refuse_unless("grid_x <= 2147483647 && grid_y <= 65535 && grid_z <= 65535", "more CTAs than a launch has");
-  const Dim3& cluster = k.launch->cluster;
-  if (cluster.count() > 1)
-    refuse_unless(
-        fmt::format("grid_x % {} == 0 && grid_y % {} == 0 && grid_z % {} == 0", cluster.x, cluster.y, cluster.z),
-        "the grid is not a whole number of clusters");
-  for (const std::string& c : code.conditions) refuse_unless(c, "compiled for problems where this holds");
-  return out + maps + fmt::format("  void* arguments[] = {{{}}};\n", joined(pointers, "&"));
+  return out + "  " + (line.empty() ? "0" : line) + "\n";
 }
 
-/// Clusters and overlap are attributes of the launch.
-std::string launch_call(const EmittedKernel& k, const std::string& upper) {
-  const Dim3& cluster = k.launch->cluster;
-  if (cluster.count() == 1 && !k.launch->overlap)
-    return fmt::format(
-        R"(  return cuLaunchKernel(function, (unsigned)grid_x, (unsigned)grid_y, (unsigned)grid_z, {0}_THREADS, 1, 1,
-                        {0}_SMEM_BYTES, stream, arguments, 0);
-)",
-        upper);
-  std::string attributes;
-  int count = 0;
-  if (cluster.count() > 1)
-    attributes += fmt::format(R"(  attributes[{0}].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  attributes[{0}].value.clusterDim.x = {1};
-  attributes[{0}].value.clusterDim.y = {2};
-  attributes[{0}].value.clusterDim.z = {3};
-)",
-                              count++, cluster.x, cluster.y, cluster.z);
-  if (k.launch->overlap)
-    attributes += fmt::format(R"(  attributes[{0}].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  attributes[{0}].value.programmaticStreamSerializationAllowed = 1;
-)",
-                              count++);
-  return fmt::format(R"(  CUlaunchAttribute attributes[{1}];
-{2}  CUlaunchConfig config;
-  config.gridDimX = (unsigned)grid_x, config.gridDimY = (unsigned)grid_y, config.gridDimZ = (unsigned)grid_z;
-  config.blockDimX = {0}_THREADS, config.blockDimY = 1, config.blockDimZ = 1;
-  config.sharedMemBytes = {0}_SMEM_BYTES;
-  config.hStream = stream;
-  config.attrs = attributes, config.numAttrs = {1};
-  return cuLaunchKernelEx(&config, function, arguments, 0);
-)",
-                     upper, count, attributes);
+/// A number of the user as a float of C.
+std::string real(double value) {
+  const std::string digits = fmt::format("{}", static_cast<float>(value));
+  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
-/// Clusters of more than 8 CTAs are an opt-in.
-std::string prepare_call(const EmittedKernel& k, const std::string& upper) {
+std::string literal(const std::string& text) {
   std::string out;
-  if (k.launch->cluster.count() > 8)
-    out =
-        R"(  const CUresult allowed = cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-  if (allowed != CUDA_SUCCESS) return allowed;
-)";
-  return out + fmt::format(
-                   "  return cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
-                   "{}_SMEM_BYTES);\n",
-                   upper);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    std::string line;
+    for (const char c : text.substr(at, end - at))
+      line += c == '"' || c == '\\' ? std::string("\\") + c : c == '\t' ? " " : std::string(1, c);
+    out += "  \"" + line + "\\n\"\n";
+    at = end + 1;
+  }
+  return out.empty() ? "  \"\"" : out;
 }
 
-std::string header_function(const EmittedKernel& k, const LaunchCode& code) {
-  return fmt::format(R"(/* {schedule}
- * {name}.cubin, {name}.ptx: the kernel is called {entry} in them.
- * {registers} registers, {spill} bytes spilled, {smem} bytes of shared memory, {threads} threads a CTA, {arch}. */
-#define {upper}_ENTRY "{entry}"
-#define {upper}_THREADS {threads}
-#define {upper}_SMEM_BYTES {smem}
+/// Makes the description of a bundle, from which the templates and the manifest are written.
+class Describer {
+ public:
+  Describer(const EmitRequest& request, Interface& interface) : request_(request), interface_(interface) {}
 
-/* Once after loading: allows the dynamic shared memory the kernel asks for. */
-static inline CUresult {name}_prepare(CUfunction function) {{
-{prepare}}}
+  Result<Json> describe() {
+    Json pipelines = Json::array();
+    for (const EmittedPipeline& p : request_.pipelines) {
+      ROOFGEN_TRY(Json pipeline, pipeline_json(p));
+      pipelines.push_back(std::move(pipeline));
+    }
+    // The layouts come first: they may add parameters.
+    std::map<std::string, Interface::Layout> layouts;
+    std::vector<std::string> used;
+    for (const Parameter& p : interface_.parameters(request_.buffers)) used.push_back(p.key);
+    for (const Buffer& b : request_.buffers)
+      if (std::find(used.begin(), used.end(), b.name) != used.end()) {
+        ROOFGEN_TRY(layouts[b.name], interface_.layout(b));
+      }
+    ROOFGEN_TRY(const std::vector<Interface::Rule> rules, interface_.rules());
+    Json parameters = Json::array(), out;
+    for (const Parameter& p : interface_.parameters(request_.buffers)) {
+      parameters.push_back(parameter_json(p, layouts));
+      parameters.back()["index"] = parameters.size();
+    }
+    const auto index_of = [&](const std::string& name) {
+      for (const Json& p : parameters)
+        if (p["name"] == name) return p["index"].get<size_t>();
+      return size_t{0};
+    };
+    for (Json& p : parameters)
+      if (p["kind"] == "tensor") {
+        p["stride_indices"] = Json::array();
+        for (const Json& stride : p["strides"]) p["stride_indices"].push_back(index_of(bare(stride)));
+      }
+    size_t conditions = 0, most_kernels = 0, most_temporaries = 0, most_maps = 0;
+    Json condition_list = Json::array();
+    const auto number = [&](Json& condition) {
+      condition["index"] = ++conditions;
+      condition_list.push_back(condition);
+    };
+    Json rule_list = Json::array();
+    for (const Interface::Rule& r : rules) {
+      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}});
+      number(rule_list.back());
+    }
+    for (Json& p : pipelines) {
+      most_kernels = std::max(most_kernels, p["kernels"].size());
+      most_temporaries = std::max(most_temporaries, p["temporaries"].size());
+      size_t maps = 0;
+      for (Json& k : p["kernels"]) {
+        for (Json& c : k["requires"]) number(c);
+        for (Json& a : k["arguments"])
+          if (a["type"] == "tensor_map") {
+            a["map"]["place"] = maps++;
+            a["index"] = index_of(a["parameter"].get<std::string>());
+          }
+      }
+      most_maps = std::max(most_maps, maps);
+    }
+    out = {{"name", request_.name},
+           {"NAME", upper(request_.name)},
+           {"op", request_.problem->op},
+           {"problem", to_string(*request_.problem)},
+           {"licence", kLicence},
+           {"compiler", request_.compiler},
+           {"driver", driver_},
+           {"parameters", parameters},
+           {"rules", rule_list},
+           {"conditions", condition_list},
+           {"pipelines", pipelines},
+           {"most_kernels", most_kernels},
+           {"most_temporaries", most_temporaries},
+           {"most_maps", most_maps}};
+    out["workspace_parameters"] = Json::array();
+    for (const Json& p : parameters) {
+      bool needed = p["kind"] == "size";
+      if (p["kind"] == "stride")
+        for (const Json& pipeline : pipelines)
+          for (const Json& t : pipeline["temporaries"])
+            needed |= has_word(t["bytes"].get<std::string>(), p["name"].get<std::string>());
+      if (needed) out["workspace_parameters"].push_back(p["name"]);
+    }
+    const std::string text = json_line(out);
+    for (const char* what : {"zeroed", "dependent"})
+      out[what] = text.find(fmt::format("\"{}\":true", what)) != std::string::npos;
+    out["functions"] = Json::array();
+    for (const auto& [function, code] :
+         {std::pair{"ceil_div", "(a + b - 1) / b"}, {"min", "a < b ? a : b"}, {"max", "a > b ? a : b"}})
+      if (text.find(fmt::format("roofgen_{}(", function)) != std::string::npos)
+        out["functions"].push_back({{"name", function}, {"code", code}});
+    return out;
+  }
 
-static inline CUresult {name}_launch(CUfunction function, CUstream stream,{parameters} {{
-{body}{call}}}
-)",
-                     fmt::arg("schedule", to_string(k.program->schedule)), fmt::arg("registers", k.binary->registers),
-                     fmt::arg("spill", k.binary->spill_bytes), fmt::arg("smem", k.launch->smem_bytes),
-                     fmt::arg("threads", k.launch->block.x), fmt::arg("arch", k.binary->arch),
-                     fmt::arg("entry", k.program->entry), fmt::arg("upper", upper(code.name)),
-                     fmt::arg("name", code.name), fmt::arg("parameters", declarations(code)),
-                     fmt::arg("prepare", prepare_call(k, upper(code.name))), fmt::arg("body", body(k, code)),
-                     fmt::arg("call", launch_call(k, upper(code.name))));
+ private:
+  /// The parameter of a stride's code, "a->x".
+  static std::string bare(const Json& code) {
+    const std::string text = code.get<std::string>();
+    return text.starts_with("a->") ? text.substr(3) : "";
+  }
+  /// Numbers of the interface as members of the arguments.
+  std::string members(std::string code) const {
+    for (const std::string& name : interface_.variables_in(code)) {
+      std::string out;
+      for (size_t at = 0; at < code.size();) {
+        const size_t found = code.find(name, at);
+        const auto of_name = [&](size_t i) {
+          return i < code.size() && (std::isalnum(static_cast<unsigned char>(code[i])) || code[i] == '_');
+        };
+        if (found == std::string::npos) {
+          out += code.substr(at);
+          break;
+        }
+        const bool word = !(found > 0 && of_name(found - 1)) && !of_name(found + name.size());
+        out += code.substr(at, found - at) + (word ? "a->" : "") + name;
+        at = found + name.size();
+      }
+      code = std::move(out);
+    }
+    return code;
+  }
+
+  Json parameter_json(const Parameter& p, const std::map<std::string, Interface::Layout>& layouts) const {
+    static constexpr const char* kKinds[] = {"tensor", "real", "size", "stride"};
+    Json out{{"kind", kKinds[static_cast<int>(p.kind)]}, {"name", p.name}, {"key", p.key}};
+    std::string note = interface_.note(p.key);
+    if (p.kind != Parameter::Kind::kTensor) {
+      const bool real = p.kind == Parameter::Kind::kReal;
+      out["type"] = real ? "float" : "int64_t";
+      const expr::Map& scope = request_.pipelines[0].scope;
+      const std::string tuned = real                 ? fmt::format("{}", request_.problem->reals.at(p.key))
+                                : scope.count(p.key) ? scope.at(p.key).str()
+                                                     : "";
+      if (p.kind == Parameter::Kind::kStride && note.empty()) note = "in elements";
+      if (!tuned.empty()) note += (note.empty() ? "" : "; ") + tuned + " when tuned";
+      out["note"] = note;
+      return out;
+    }
+    const Buffer& b = *std::find_if(request_.buffers.begin(), request_.buffers.end(),
+                                    [&](const Buffer& x) { return x.name == p.key; });
+    const bool writes = b.role == Buffer::Role::kOutput || b.role == Buffer::Role::kUpdated;
+    const Interface::Layout& l = layouts.at(b.name);
+    out["type"] = (writes ? "" : "const ") + c_element(b.dtype) + "*";
+    out["dtype"] = to_string(b.dtype);
+    out["bytes"] = size_of(b.dtype);
+    out["writes"] = writes;
+    out["aligned_strides"] = l.aligned_strides;
+    out["shape"] = Json::array();
+    out["strides"] = Json::array();
+    for (const std::string& side : l.shape) out["shape"].push_back(members(side));
+    for (const std::string& stride : l.strides) out["strides"].push_back(members(stride));
+    note = fmt::format("{}, {}",
+                       b.role == Buffer::Role::kUpdated ? "updated"
+                       : writes                         ? "output"
+                                                        : "input",
+                       to_string(b.dtype));
+    if (!l.shape.empty()) note += fmt::format(" [{}]", fmt::join(l.shape, ", "));
+    bool own = false;
+    for (const std::string& stride : l.strides) own |= stride.ends_with("_stride");
+    if (own) note += fmt::format(", strides {}", fmt::join(l.strides, ", "));
+    out["note"] = note + (note.empty() || l.shape.empty() ? "" : own ? "" : ", contiguous");
+    return out;
+  }
+
+  Result<Json> pipeline_json(const EmittedPipeline& p) {
+    const bool specific = p.arch.ends_with('a');
+    const int number = std::atoi(p.arch.c_str() + 3);
+    Json out{
+        {"arch", p.arch},     {"major", number / 10},       {"minor", number % 10},         {"specific", specific},
+        {"id", pipelines_++}, {"variant", p.variant->name}, {"temporaries", Json::array()}, {"kernels", Json::array()}};
+    for (const Variant::Temporary& t : p.variant->temporaries) {
+      ROOFGEN_TRY(const std::string bytes, bytes_code(interface_, p, t));
+      Json temporary{{"name", t.name}, {"bytes", members(bytes)}, {"zeroed", t.zeroed}};
+      out["temporaries"].push_back(std::move(temporary));
+    }
+    for (const EmittedKernel& k : p.kernels) {
+      ROOFGEN_TRY(Json kernel, kernel_json(p, k));
+      out["kernels"].push_back(std::move(kernel));
+    }
+    return out;
+  }
+
+  Result<Json> kernel_json(const EmittedPipeline& p, const EmittedKernel& k) {
+    ROOFGEN_TRY(const LaunchCode code, launch_code(interface_, request_, p, k));
+    Json out{{"name", k.stage->name},
+             {"entry", k.program->entry},
+             {"schedule", to_string(k.program->schedule)},
+             {"digest", k.binary->digest},
+             {"registers", k.binary->registers},
+             {"spill_bytes", k.binary->spill_bytes},
+             {"smem_bytes", k.launch->smem_bytes},
+             {"threads", k.launch->block.x},
+             {"cluster", {k.launch->cluster.x, k.launch->cluster.y, k.launch->cluster.z}},
+             {"ctas_of_cluster", k.launch->cluster.count()},
+             {"dependent", k.launch->overlap},
+             {"variables", Json::array()},
+             {"definitions", Json::array()},
+             {"arguments", Json::array()},
+             {"fits", Json::array()},
+             {"requires", Json::array()},
+             {"grid", {code.grid[0], code.grid[1], code.grid[2]}},
+             {"source", source_name(p, *k.stage)}};
+    for (const std::string& v : code.variables)
+      out["variables"].push_back({{"name", v}, {"type", request_.problem->reals.count(v) ? "float" : "int64_t"}});
+    for (const auto& [name, value] : code.definitions) out["definitions"].push_back({{"name", name}, {"code", value}});
+    for (const std::string& c : code.conditions) out["requires"].push_back({{"code", c}, {"text", c}});
+    std::set<std::string> taken;
+    for (const KernelArgument& a : code.arguments) {
+      Json argument = argument_json(a, out["fits"]);
+      std::string name = "k_" + a.name;
+      while (!taken.insert(name).second) name += "_";
+      argument["name"] = name;
+      out["arguments"].push_back(std::move(argument));
+    }
+    driver_ = std::max(driver_, cuda_major(k.binary->ptx));
+    return out;
+  }
+
+  Json argument_json(const KernelArgument& a, Json& fits) const {
+    Json out{{"name", a.name}, {"type", a.type}, {"code", a.code}};
+    // Values that are not a parameter, which is checked before, or a constant.
+    if (a.type == "i32" && !interface_.variables_in(a.code).empty() && a.code.find(' ') != std::string::npos)
+      fits.push_back(bracketed(a.code));
+    if (a.type == "i32" || a.type == "i64" || a.type == "f32") {
+      out["ctype"] = a.type == "i32" ? "int32_t" : a.type == "i64" ? "int64_t" : "float";
+      out["code"] = fmt::format("({}){}", out["ctype"].get<std::string>(), bracketed(a.code));
+    }
+    if (a.map)
+      out["map"] = {
+          {"type", map_type(a.map->dtype)},
+          {"rank", a.map->dims.size()},
+          {"dims", a.dims},
+          {"stride_bytes", a.stride_bytes},
+          {"box", a.map->box},
+          {"swizzle", a.map->swizzle_bytes ? fmt::format("{}B", a.map->swizzle_bytes) : "NONE"},
+          {"promotion", a.map->l2_promotion_bytes ? fmt::format("L2_{}B", a.map->l2_promotion_bytes) : "NONE"},
+          {"fill", a.map->nan_fill ? "NAN_REQUEST_ZERO_FMA" : "NONE"}};
+    if (a.map) out["parameter"] = a.code.starts_with("a->") ? a.code.substr(3) : "";
+    for (const KernelArgument& f : a.fields) out["fields"].push_back(argument_json(f, fits));
+    return out;
+  }
+
+  /// The name of the source file; of the variant too, if another architecture has another one.
+  std::string source_name(const EmittedPipeline& p, const Stage& stage) const {
+    std::string out = request_.name + (stage.name == request_.problem->op ? "" : "_" + stage.name);
+    return (request_.pipelines.size() > 1 ? out + "_" + p.arch : out) + ".cu";
+  }
+
+  const EmitRequest& request_;
+  Interface& interface_;
+  int pipelines_ = 0, driver_ = 12;
+};
+
+/// The PTX of which pipelines is part of the bundle: the one that newer devices can compile, and those of devices that
+/// have no other.
+bool has_ptx(const EmitRequest& request, size_t index) {
+  if (request.pipelines[index].arch.ends_with('a')) return true;
+  for (size_t i = 0; i < index; ++i)
+    if (!request.pipelines[i].arch.ends_with('a')) return false;
+  return true;
 }
 
-Json argument_json(const KernelArgument& a) {
-  Json out{{"name", a.name}, {"type", a.type}, {"value", a.code}};
-  if (a.map)
-    out["map"] = {{"dtype", to_string(a.map->dtype)},
-                  {"dims", a.dims},
-                  {"stride_bytes", a.stride_bytes},
-                  {"box", a.map->box},
-                  {"swizzle_bytes", a.map->swizzle_bytes},
-                  {"nan_fill", a.map->nan_fill},
-                  {"l2_promotion_bytes", a.map->l2_promotion_bytes}};
-  for (const KernelArgument& f : a.fields) out["fields"].push_back(argument_json(f));
+std::string images_text(const EmitRequest& request) {
+  std::string out =
+      fmt::format("/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n",
+                  request.name, kLicence);
+  for (size_t p = 0; p < request.pipelines.size(); ++p)
+    for (size_t k = 0; k < request.pipelines[p].kernels.size(); ++k) {
+      const Binary& binary = *request.pipelines[p].kernels[k].binary;
+      out += fmt::format("\n/* {}, {} */\nstatic const uint64_t cubin_{}_{}[] = {{\n{}}};\n", binary.entry, binary.arch,
+                         p, k, words(binary.cubin));
+      if (has_ptx(request, p))
+        out += fmt::format("\nstatic const char ptx_{}_{}[] =\n{};\n", p, k, literal(bare_ptx(binary.ptx)));
+    }
   return out;
 }
 
-Json kernel_json(const EmittedKernel& k, const LaunchCode& code) {
-  Json definitions = Json::array(), arguments = Json::array();
-  for (const auto& [name, value] : code.definitions) definitions.push_back({{"name", name}, {"value", value}});
-  for (const KernelArgument& a : code.arguments) arguments.push_back(argument_json(a));
-  Json out{{"name", code.name},
-           {"entry", k.program->entry},
-           {"schedule", to_string(k.program->schedule)},
-           {"digest", k.binary->digest},
-           {"arch", k.binary->arch},
-           {"registers", k.binary->registers},
-           {"spill_bytes", k.binary->spill_bytes},
-           {"smem_bytes", k.launch->smem_bytes},
-           {"block", k.launch->block.x},
-           {"definitions", definitions},
-           {"grid", {{"x", code.grid[0]}, {"y", code.grid[1]}, {"z", code.grid[2]}}},
-           {"requires", code.conditions},
-           {"arguments", arguments},
-           {"files", {code.name + ".cu", code.name + ".ptx", code.name + ".cubin"}}};
-  const Dim3& cluster = k.launch->cluster;
-  if (cluster.count() > 1) out["cluster"] = {cluster.x, cluster.y, cluster.z};
-  if (k.launch->overlap) out["overlap"] = true;
+Json manifest_json(const EmitRequest& request, const Json& description) {
+  Json out{
+      {"schema", "roofgen.manifest.2"},
+      {"name", request.name},
+      {"problem", problem_json(*request.problem)},
+      {"licence", kLicence},
+      {"compiler", request.compiler},
+      {"parameters", Json::array()},
+      {"workspace_parameters", description["workspace_parameters"]},
+      {"requires", Json::array()},
+      {"self_test", description["self_test"]["reference"] == "none"
+                        ? "loading alone: no reference of " + description["self_test"]["missing"].get<std::string>()
+                        : "every element at small sizes"},
+      {"pipelines", Json::array()}};
+  for (const Json& p : description["parameters"])
+    out["parameters"].push_back({{"name", p["name"]}, {"type", p["type"]}, {"note", p["note"]}});
+  for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
+  for (size_t i = 0; i < request.pipelines.size(); ++i) {
+    const Json& p = description["pipelines"][i];
+    Json pipeline{
+        {"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", has_ptx(request, i)}, {"kernels", Json::array()}};
+    for (const Json& k : p["kernels"]) {
+      Json kernel;
+      for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes",
+                                 "threads", "cluster", "dependent", "source"})
+        kernel[member] = k[member];
+      pipeline["kernels"].push_back(std::move(kernel));
+    }
+    pipeline["temporaries"] = Json::array();
+    for (const Json& t : p["temporaries"]) pipeline["temporaries"].push_back(t["name"]);
+    pipeline["result"] = parse_json(request.pipelines[i].evidence);
+    out["pipelines"].push_back(std::move(pipeline));
+  }
+  return out;
+}
+
+/// Why the self test has no reference of the problem; "" if it has.
+std::string without_reference(const Problem& problem, const expr::Map& scope) {
+  const auto is = [&](const char* name) { return scope.count(name) && scope.at(name).truthy(); };
+  if (problem.op == "grouped_gemm") return "grouped products";
+  if (problem.dtype == DType::kFp8) return "fp8 operands";
+  if (is("scaled")) return "scales of blocks";
+  if (is("modified")) return "a score or mask expression";
+  if (is("varlen")) return "packed sequences";
+  if (is("ragged") || is("paged")) return "caches with lengths or pages";
+  if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
+  return "";
+}
+
+Json self_test_json(const EmitRequest& request, const Interface& interface, const Json& description) {
+  const Problem& problem = *request.problem;
+  const EmittedPipeline& pipeline = request.pipelines[0];
+  // Pipelines of other architectures may round more, and never less.
+  const bool unfused = std::any_of(request.pipelines.begin(), request.pipelines.end(), [](const EmittedPipeline& p) {
+    return p.variant->name.find("unfused") != std::string::npos;
+  });
+  Json out{{"reference", "none"}, {"missing", without_reference(problem, pipeline.scope)}};
+  if (out["missing"] != "") return out;
+  out["dtype"] = to_string(problem.dtype);
+  for (const auto& [name, size] : problem.dims) out[name] = size;
+  if (problem.op == "attention") {
+    out["reference"] = "attention";
+    out["causal"] = problem.flags.at("causal");
+    out["lse"] = problem.flags.at("lse");
+    out["group"] = problem.dims.at("heads") / problem.dims.at("kv_heads");
+    out["scale"] = real(problem.reals.at("scale"));
+    out["rounds_scores"] = unfused;
+    return out;
+  }
+  std::vector<std::string> names{problem.op == "gemm" ? "epilogue" : "fused"};
+  if (problem.op == "gemm") {
+    out["reference"] = "gemm";
+    for (const char* text : {"gated", "a_layout", "b_layout"}) out[text] = problem.texts.at(text);
+    const DType c = problem.dtypes.at("out");
+    out["out"] = to_string(c);
+    out["full"] = size_of(c) > 2;
+    const std::string stored = pipeline.scope.at("stored_dtype").str();
+    out["stored"] = unfused && stored != "fp32" ? stored : "";
+    out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();
+  } else {
+    out["reference"] = "rows";
+    if (unfused) {
+      names.clear();
+      for (const EmittedKernel& k : pipeline.kernels) names.push_back(k.stage->formula);
+    }
+  }
+  const expr::Map& formulas = *pipeline.scope.at("formulas").map();
+  out["formulas"] = out["tensors"] = out["scalars"] = out["outputs"] = Json::array();
+  for (const std::string& name : names) {
+    const expr::Map& formula = *formulas.at(name).map();
+    Json f{{"name", name}, {"c", formula.at("c").str()}, {"outputs", Json::array()}};
+    for (const expr::Value& v : *formula.at("outputs").list()) {
+      const expr::Map& o = *v.map();
+      Json output{
+          {"buffer", o.at("buffer").str()}, {"dtype", o.at("dtype").str()}, {"per_row", o.at("per_row").truthy()}};
+      output["kept"] = interface.has_tensor(o.at("buffer").str());
+      if (output["kept"] == true) {
+        out["outputs"].push_back(output);
+        out["outputs"].back()["name"] = output["buffer"];
+      }
+      f["outputs"].push_back(std::move(output));
+    }
+    out["formulas"].push_back(std::move(f));
+  }
+  for (const Json& p : description["parameters"]) {
+    if (p["kind"] == "real")
+      out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
+    // Those of the formula: A, B, x and outputs have declarations of their own.
+    if (p["kind"] != "tensor" || p["writes"] == true || p["key"] == "A" || p["key"] == "B" || p["key"] == "x") continue;
+    std::string count;
+    for (const Json& side : p["shape"]) {
+      std::string text = side.get<std::string>();
+      while (text.find("a->") != std::string::npos) text.replace(text.find("a->"), 3, "");
+      count += (count.empty() ? "" : " * ") + bracketed(text);
+    }
+    out["tensors"].push_back({{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}});
+  }
   return out;
 }
 
 }  // namespace
 
+std::string bare_ptx(const std::string& ptx) {
+  std::string out;
+  for (size_t at = 0; at < ptx.size();) {
+    const size_t end = std::min(ptx.find('\n', at), ptx.size());
+    const std::string line = ptx.substr(at, end - at);
+    at = end + 1;
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == std::string::npos || line.compare(first, 2, "//") == 0 || line.compare(first, 4, ".loc") == 0)
+      continue;
+    if (line.compare(first, 5, ".file") == 0) continue;
+    if (line.compare(first, 8, ".section") == 0) break;  // of debuggers; the last part
+    out += line.substr(first) + "\n";
+  }
+  return out;
+}
+
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
+  ROOFGEN_TRY(Interface interface,
+              Interface::load(*request.files, *request.problem, request.pipelines[0].scope, carried_names(request)));
+  ROOFGEN_TRY(Json description, Describer(request, interface).describe());
+  for (size_t i = 0; i < request.pipelines.size(); ++i) description["pipelines"][i]["ptx"] = has_ptx(request, i);
+  description["self_test"] = self_test_json(request, interface, description);
+  const expr::Map scope = *to_value(description).map();
   std::map<std::string, std::string> files;
-  std::string header = fmt::format(R"(/* {} of {}, variant {}.
- * Tuned for: {}
- * {}
- * Tensors are device pointers, aligned to 16 bytes; strides count elements. What the kernels cannot do is refused with
- * CUDA_ERROR_INVALID_VALUE before anything runs. */
-#pragma once
-
-#include <cuda.h>
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-#ifndef ROOFGEN_SIZES /* once, however many of these headers a program includes */
-#define ROOFGEN_SIZES
-static inline int64_t roofgen_ceil_div(int64_t a, int64_t b) {{ return (a + b - 1) / b; }}
-static inline int64_t roofgen_min(int64_t a, int64_t b) {{ return a < b ? a : b; }}
-static inline int64_t roofgen_max(int64_t a, int64_t b) {{ return a > b ? a : b; }}
-#endif
-
-)",
-                                   request.kernels.size() == 1 ? "The kernel" : "The kernels, in launch order,",
-                                   request.problem->op, request.variant->name, to_string(*request.problem), kLicence);
-  Json manifest{{"schema", "roofgen.manifest.1"},   {"problem", problem_json(*request.problem)},
-                {"variant", request.variant->name}, {"licence", kLicence},
-                {"temporaries", Json::array()},     {"kernels", Json::array()}};
-  for (const Variant::Temporary& t : request.variant->temporaries) {
-    ROOFGEN_TRY(const BytesCode bytes, bytes_code(request, t));
-    std::string sizes;
-    for (const std::string& s : bytes.sizes) sizes += fmt::format("{}int64_t {}", sizes.empty() ? "" : ", ", s);
-    const char* const zeroed =
-        t.zeroed
-            ? "\n * Its memory must be zero before the first launch and stays zero between launches: each leaves it so."
-              "\n * Launches that may overlap need memory of their own."
-            : "";
-    header += fmt::format("/* Of the temporary {}.{} */\nstatic inline int64_t {}_{}_bytes({}) {{ return {}; }}\n\n",
-                          t.name, zeroed, request.name, t.name, sizes.empty() ? "void" : sizes, bytes.code);
-    Json temporary{{"name", t.name}, {"bytes", bytes.code}};
-    if (t.zeroed) temporary["zeroed"] = true;
-    manifest["temporaries"].push_back(std::move(temporary));
+  const auto load = [&](std::string_view name) { return request.files->read("templates/" + std::string(name)); };
+  for (const auto& [file, source] : {std::pair{request.name + ".h", "bundle.h.jinja"},
+                                     {request.name + ".c", "bundle.c.jinja"},
+                                     {request.name + ".pc", "bundle.pc.jinja"},
+                                     {std::string("CMakeLists.txt"), "CMakeLists.txt.jinja"},
+                                     {std::string("README.md"), "README.md.jinja"},
+                                     {std::string("self_test.c"), "self_test.c.jinja"}}) {
+    ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(load, std::string("bundle/") + source, scope));
+    files[file] = std::move(rendered.text);
   }
-  for (const EmittedKernel& k : request.kernels) {
-    ROOFGEN_TRY(const LaunchCode code, launch_code(request, k));
-    files[code.name + ".cu"] =
-        fmt::format("// {}\n// {}\n{}", to_string(k.program->schedule), kLicence, k.program->source);
-    files[code.name + ".ptx"] = k.binary->ptx;
-    files[code.name + ".cubin"] = k.binary->cubin;
-    header += header_function(k, code) + "\n";
-    manifest["kernels"].push_back(kernel_json(k, code));
-  }
-  header += "#ifdef __cplusplus\n}\n#endif\n";
-  manifest["result"] = parse_json(request.facts);
-  files[request.name + ".h"] = header;
-  files["manifest.json"] = json_document(manifest);
+  files[request.name + "_images.h"] = images_text(request);
+  for (size_t i = 0; i < request.pipelines.size(); ++i)
+    for (size_t k = 0; k < request.pipelines[i].kernels.size(); ++k) {
+      const Program& program = *request.pipelines[i].kernels[k].program;
+      files[description["pipelines"][i]["kernels"][k]["source"].get<std::string>()] =
+          fmt::format("// {}\n// {}\n{}", to_string(program.schedule), kLicence, program.source);
+    }
+  files["manifest.json"] = json_document(manifest_json(request, description));
   return files;
 }
 

@@ -1,5 +1,5 @@
-// Writes a tuned kernel as files that another program embeds: CUDA source, PTX, CUBIN, a C header with the launch, a
-// JSON manifest (docs/emit.md). The emitted code belongs to the user (README, licence).
+// Writes tuned kernels as a folder that another program builds in: a C library with the binaries as data, its test, a
+// manifest (docs/emit.md). The texts are templates/bundle/. The emitted code belongs to the user (README, licence).
 #pragma once
 
 #include <map>
@@ -21,15 +21,27 @@ struct EmittedKernel {
   expr::Map scope;  ///< of the schedule: parameters and derived values
 };
 
-struct EmitRequest {
-  std::string name;  ///< prefix of files and C functions: "gemm" gives gemm.h and gemm_launch
-  const Problem* problem = nullptr;
+/// The kernels for the devices of one architecture.
+struct EmittedPipeline {
+  std::string arch;  ///< "sm_90a": these devices alone; "sm_80": also later ones of the same major version
   const Variant* variant = nullptr;
-  std::vector<Buffer> buffers;         ///< of the problem, and the variant's temporaries
+  std::vector<Buffer> temporaries;
   expr::Map scope;                     ///< of the problem, without a stage
   std::vector<EmittedKernel> kernels;  ///< in launch order
-  std::string facts;                   ///< JSON text for the manifest: score, device, origins
+  std::string evidence;                ///< JSON text for the manifest: device, times with origins, score, verification
 };
+
+struct EmitRequest {
+  std::string name;  ///< prefix of files and C functions: "gemm" gives gemm.h and gemm_launch
+  const DataFiles* files = nullptr;
+  const Problem* problem = nullptr;
+  std::vector<Buffer> buffers;             ///< of the problem
+  std::vector<EmittedPipeline> pipelines;  ///< the newest architecture first
+  std::string compiler;                    ///< "NVRTC 13.0"
+};
+
+/// The PTX without comments, line numbers and debug sections: equal for equal machine code.
+std::string bare_ptx(const std::string& ptx);
 
 /// File name -> contents.
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request);

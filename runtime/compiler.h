@@ -20,6 +20,7 @@ inline constexpr const char* kPrecompiledEnd = "#pragma nv_hdrstop\n";
 
 struct CompileOptions {
   std::string arch = "sm_90";            ///< NVRTC --gpu-architecture; gives PTX and CUBIN in one call
+  bool line_info = true;                 ///< source lines, for findings and profiles; the machine code is the same
   std::vector<std::string> extra_flags;  ///< part of the digest
   /// CPU time limit of one candidate; the wall-clock limit is ten times as long, so that a busy machine does not reject
   /// more candidates.

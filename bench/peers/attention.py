@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """roofgen's tuned attention and its peers on one GPU: same inputs, timed in turns, each checked before it is timed.
 
-  attention.py --bundle DIR [--bundle DIR2]      DIR from `roofgen emit attention ... -o DIR`
+  attention.py --bundle DIR [--bundle DIR2]      DIR from `roofgen emit attention ... --replay -o DIR`
   attention.py --L 4096 --d 128 --causal         the peers alone
   attention.py --list                            the peers, and why some cannot run here
 

@@ -146,13 +146,13 @@ class BadBundle(Stop):
 
 
 class Bundle:
-    """The bundle at `path`: a folder with replay.json (docs/counters.md), or the output folder of `roofgen emit`."""
+    """The bundle at `path`: a folder with replay.json (docs/counters.md), or the output folder of `roofgen emit --replay`."""
 
     def __init__(self, path):
         places = [Path(path), Path(path, "replay.json"), Path(path, "replay", "replay.json")]
         file = next((each for each in places if each.is_file()), None)
         if not file:
-            raise BadBundle(f"{path}: no replay.json; `roofgen emit OP ... -o DIR` writes one to DIR/replay")
+            raise BadBundle(f"{path}: no replay.json; `roofgen emit OP ... --replay -o DIR` writes one to DIR/replay")
         try:
             document = json.loads(file.read_bytes())
             if document["schema"] != "roofgen.replay.1":

@@ -4,7 +4,7 @@
   gemm.py                                  sizes at which products are commonly reported
   gemm.py --m M --n N --k K                one product
   gemm.py --attention L KV_LEN D BATCH HEADS
-  gemm.py --bundle DIR                     DIR from `roofgen emit attention --variant unfused ... -o DIR`
+  gemm.py --bundle DIR                     DIR from `roofgen emit attention --variant unfused ... --replay -o DIR`
 
 docs/peers.md describes the protocol. Needs cuBLASLt, which ROOFGEN_CUBLASLT may name. Exit codes: 0 done, 1 ours failed
 or nothing could be timed, 2 usage, 3 no cuBLASLt or no GPU, 130 interrupted (the finished cases are written)."""

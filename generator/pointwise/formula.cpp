@@ -89,6 +89,7 @@ expr::Map Formula::scope() const {
   }
   const bool identity = b.outputs.size() == 1 && b[b.planned[0].value].code == Code::kSource;
   return {{"cuda", b.cuda},
+          {"c", c_text(b)},
           {"source", expr::Map{{"name", v.source}, {"dtype", to_string(v.source_dtype)}}},
           {"tensors", tensors},
           {"matrices", matrices},

@@ -47,9 +47,10 @@ class Digest {
 };
 
 std::vector<std::string> nvrtc_flags(const CompileOptions& options, const std::string& arch) {
-  std::vector<std::string> flags{"--gpu-architecture=" + arch, "-std=c++17", "-default-device", "-lineinfo",
-                                 // Separate options: NVRTC's ptxas rejects a comma-separated list as an unknown option.
-                                 "--ptxas-options=-v", "--ptxas-options=--warn-on-spills"};
+  std::vector<std::string> flags{"--gpu-architecture=" + arch, "-std=c++17", "-default-device"};
+  if (options.line_info) flags.emplace_back("-lineinfo");
+  // Separate options: NVRTC's ptxas rejects a comma-separated list as an unknown option.
+  flags.insert(flags.end(), {"--ptxas-options=-v", "--ptxas-options=--warn-on-spills"});
   flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
   return flags;
 }

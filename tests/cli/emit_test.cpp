@@ -10,21 +10,23 @@ const std::string kEmit = "emit attention --L 128 --d 64 --batch 1 --heads 2 --e
 
 }  // namespace
 
-TEST(Emit, FilesAreCompleteAndTheHeaderCompilesAsC) {
+TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  const Outcome o = home.run(kEmit);
+  const Outcome o = home.run(kEmit + " --replay");
   ASSERT_EQ(o.exit, 0) << o.err;
   const Json manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);
   ASSERT_FALSE(manifest.is_discarded());
-  ASSERT_FALSE(manifest["kernels"].empty());
-  for (const Json& k : manifest["kernels"])
-    for (const Json& file : k["files"]) EXPECT_GT(home.read("out/" + file.get<std::string>()).size(), 100u) << file;
-  EXPECT_EQ(home.read("out/" + manifest["kernels"][0]["files"][2].get<std::string>()).substr(1, 3), "ELF");
-  EXPECT_EQ(manifest["result"]["schema"], "roofgen.tune.1");
+  EXPECT_EQ(manifest["schema"], "roofgen.manifest.2");
+  ASSERT_EQ(manifest["pipelines"].size(), 1u);
+  const Json& pipeline = manifest["pipelines"][0];
+  ASSERT_FALSE(pipeline["kernels"].empty());
+  for (const Json& k : pipeline["kernels"])
+    EXPECT_GT(home.read("out/" + k["source"].get<std::string>()).size(), 100u) << k;
+  EXPECT_EQ(pipeline["result"]["variant"]["verified"], true);
   const Json replay = Json::parse(home.read("out/replay/replay.json"), nullptr, false);
   ASSERT_FALSE(replay.is_discarded());
-  EXPECT_EQ(replay["kernels"].size(), manifest["kernels"].size());
+  EXPECT_EQ(replay["kernels"].size(), pipeline["kernels"].size());
   for (const Json& k : replay["kernels"]) {
     EXPECT_EQ(home.read("out/replay/" + k["cubin"].get<std::string>()).substr(1, 3), "ELF");
     for (const Json& a : k["launch"]["args"])
@@ -32,13 +34,24 @@ TEST(Emit, FilesAreCompleteAndTheHeaderCompilesAsC) {
         EXPECT_EQ(a.value("bits", 1), 0) << "not asked for: a null pointer";
       }
   }
-  home.write("use.c", "#include \"out/attention.h\"\nint main(void) { return 0; }\n");
-  EXPECT_EQ(std::system(("cd '" + home.dir().string() +
-                         "' && cc -std=c11 -Wall -Wno-unused-function -Werror -I. -I'" ROOFGEN_SOURCE_DIR
-                         "/tests/shim/emitted' -c use.c -o use.o")
-                            .c_str()),
-            0)
-      << home.read("out/attention.h");
+  ASSERT_EQ(home.run(kEmit + "2").exit, 0);
+  for (const char* file : {"attention.h", "attention.c", "attention_images.h", "attention.pc", "CMakeLists.txt",
+                           "README.md", "manifest.json", "self_test.c"}) {
+    const std::string text = home.read(std::string("out/") + file);
+    EXPECT_FALSE(text.empty()) << file;
+    EXPECT_EQ(text, home.read(std::string("out2/") + file)) << file;
+    EXPECT_EQ(text.find(home.dir().string()), std::string::npos) << file;
+  }
+}
+
+TEST(Emit, AnArchitectureWithoutADeviceIsAUsageError) {
+  const Home home;
+  for (const auto& [archs, words] :
+       {std::pair{"70", "no device of the catalogue is sm_70"}, {"x", "unknown arch \"x\""}}) {
+    const Outcome o = home.run(kEmit + " --archs " + archs);
+    EXPECT_EQ(o.exit, 2) << o.err;
+    EXPECT_NE(o.err.find(words), std::string::npos) << o.err;
+  }
 }
 
 TEST(Emit, ADirectoryThatCannotBeMadeIsSaidBeforeWork) {

@@ -1,4 +1,4 @@
-// Bundles written by `emit`, in C programs that use only the emitted header, on the simulated driver.
+// Bundles written by `emit` on the simulated driver: their own tests, and C programs around them.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program.h"
@@ -6,133 +6,186 @@
 namespace roofgen::test::emitted_test {
 namespace {
 
-/// Emits a bundle, builds tests/shim/emitted/<program>.c around it and runs the program; every printed line must be ok.
-void embed(const std::string& emit, const std::string& program, const std::string& defines = "") {
-  const Home home;
-  if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  const Outcome o = home.run("emit " + emit + " --executor sim --evals 3 -o out");
-  ASSERT_EQ(o.exit, 0) << o.err;
-  const std::string dir = home.dir().string(), sources = ROOFGEN_SOURCE_DIR "/tests/shim/emitted";
-  const std::string build = "cd '" + dir + "' && cc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-function -I. -I'" +
-                            sources + "' " + defines + " '" + sources + "/" + program +
-                            ".c' -o program '" ROOFGEN_SHIM_DIR "/libcuda.so.1' -lm >build.txt 2>&1";
-  ASSERT_EQ(std::system(build.c_str()), 0) << home.read("build.txt");
-  const int status = std::system(("cd '" + dir +
-                                  "' && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                                  "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program >run.txt 2>&1")
-                                     .c_str());
-  const std::string out = home.read("run.txt");
-  EXPECT_EQ(status, 0) << out << home.read("sim.log");
-  EXPECT_EQ(out.find("FAILED"), std::string::npos) << out;
-  EXPECT_NE(out.find("ok "), std::string::npos) << out;
+/// A folder with a bundle, which compiles without warnings.
+struct Bundle {
+  Home home;
+  Json manifest;
+  std::string name;
+  bool made = false;
+
+  std::string flags;
+
+  explicit Bundle(const std::string& emit, std::string more_flags = "") : flags(std::move(more_flags)) {
+    const Outcome o = home.run("emit " + emit + " --executor sim --evals 3 -o out");
+    EXPECT_EQ(o.exit, 0) << o.err;
+    if (o.exit != 0) return;
+    manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);
+    name = manifest["name"];
+    made = compile("out/" + name + ".c", name + ".o");
+  }
+  bool compile(const std::string& source, const std::string& object) const {
+    const int status =
+        std::system(("cd '" + home.dir().string() + "' && cc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-function " +
+                     flags + " -I. -Iout -I'" ROOFGEN_SOURCE_DIR "/tests/shim/emitted' -c '" + source + "' -o '" +
+                     object + "' >build.txt 2>&1")
+                        .c_str());
+    EXPECT_EQ(status, 0) << home.read("build.txt");
+    return status == 0;
+  }
+  /// Builds a program with main() and runs it on the simulated driver; every printed line must be ok.
+  void run(const std::string& source, const std::string& libraries = "") const {
+    if (!made || !compile(source, "main.o")) return;
+    const std::string in = "cd '" + home.dir().string() + "' && ";
+    ASSERT_EQ(std::system(
+                  (in + "cc " + flags + " main.o " + name + ".o -o program " + libraries + " -ldl -lm >build.txt 2>&1")
+                      .c_str()),
+              0)
+        << home.read("build.txt");
+    const int status = std::system((in + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
+                                         "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program >run.txt 2>&1")
+                                       .c_str());
+    const std::string out = home.read("run.txt");
+    EXPECT_EQ(status, 0) << out << home.read("sim.log");
+    EXPECT_EQ(out.find("FAILED"), std::string::npos) << out;
+    EXPECT_NE(out.find("ok "), std::string::npos) << out;
+  }
+};
+
+#define SKIP_WITHOUT_NVRTC                                                            \
+  {                                                                                   \
+    const Home home;                                                                  \
+    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled"; \
+  }
+
+/// The bundle's own test.
+void self_test(const std::string& emit) {
+  SKIP_WITHOUT_NVRTC
+  const Bundle bundle(emit);
+  bundle.run("out/self_test.c");
+  EXPECT_NE(bundle.home.read("run.txt").find("error / tolerance"), std::string::npos) << "nothing was compared";
+}
+
+/// tests/shim/emitted/<program>.c around the bundle. Its macros ARG_x are the arguments.
+void embed(const std::string& emit, const std::string& program, const std::string& defines = "",
+           const std::string& flags = "") {
+  SKIP_WITHOUT_NVRTC
+  const Bundle bundle(emit, flags);
+  if (!bundle.made) return;
+  std::string call = "#include \"out/" + bundle.name + ".h\"\n#define BUNDLE(f) " + bundle.name + "_##f\n" + defines;
+  std::string arguments, sizes;
+  for (const Json& p : bundle.manifest["parameters"]) {
+    const std::string name = p["name"], type = p["type"];
+    const std::string cast = type.ends_with('*') ? "(" + type + ")(uintptr_t)(ARG_" + name + ")" : "(ARG_" + name + ")";
+    arguments += (arguments.empty() ? "" : ", ") + cast;
+  }
+  for (const Json& p : bundle.manifest["workspace_parameters"])
+    sizes += (sizes.empty() ? "(ARG_" : ", (ARG_") + p.get<std::string>() + ")";
+  bundle.home.write("call.h", call + "#define ARGUMENTS " + arguments + "\n#define WORKSPACE_SIZES " + sizes + "\n");
+  bundle.run(ROOFGEN_SOURCE_DIR "/tests/shim/emitted/" + program + ".c", "'" ROOFGEN_SHIM_DIR "/libcuda.so.1'");
 }
 
 TEST(Emitted, GemmWithAnEpilogueRunsAtOtherSizesToo) {
-  embed(
+  self_test(
       "gemm --M 100 --N 72 --K 80 --variant fused --epilogue 'silu(acc * scale + bias[n]) + slope[m] * residual[m,n]' "
       "--arg "
-      "'slope:fp32[m]'",
-      "gemm", "-DFORM=0 -DTUNED=100,72,80 -DOTHER=211,136,40");
+      "'slope:fp32[m]'");
 }
 
 TEST(Emitted, GemmInSlabs) {
-  embed("gemm --M 40 --N 96 --K 520 --variant split_k2 --epilogue 'relu(acc + bias[n])'", "gemm",
-        "-DFORM=1 -DTUNED=40,96,520 -DOTHER=75,96,776");
+  self_test("gemm --M 40 --N 96 --K 520 --variant split_k2 --epilogue 'relu(acc + bias[n])'");
 }
 
 TEST(Emitted, GatedGemm) {
-  embed("gemm --M 50 --N 128 --K 64 --variant fused --gated silu --epilogue 'acc + bias[n]'", "gemm",
-        "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
+  self_test("gemm --M 50 --N 128 --K 64 --variant fused --gated silu --epilogue 'acc + bias[n]'");
 }
 
 TEST(Emitted, GatedGemmOfWarpgroups) {
-  embed("gemm --M 50 --N 128 --K 64 --variant warpgroup --gated silu --epilogue 'acc + bias[n]'", "gemm",
-        "-DFORM=2 -DTUNED=50,128,64 -DOTHER=70,256,128");
+  self_test("gemm --M 50 --N 128 --K 64 --variant warpgroup --gated silu --epilogue 'acc + bias[n]'");
 }
 
 TEST(Emitted, GatedGemmInTwoKernels) {
-  embed("gemm --M 50 --N 66 --K 64 --gated silu --out-dtype fp32 --variant unfused --epilogue 'acc + bias[n]'", "gemm",
-        "-DFORM=3 -DTUNED=50,66,64 -DOTHER=70,54,128");
+  self_test("gemm --M 50 --N 66 --K 64 --gated silu --out-dtype fp32 --variant unfused --epilogue 'acc + bias[n]'");
 }
 
 TEST(Emitted, GroupedGemmRunsForOtherExpertsToo) {
   const std::string emit = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ";
-  embed(emit + "fused", "grouped_gemm", "'-DSIZES=N,K,K,K,M'");
-  embed(emit + "warpgroup", "grouped_gemm", "'-DSIZES=N,K,M,K,K'");
   const std::string tokens = " --tokens 50 --topk 2 --gather --scatter weighted";
-  embed(emit + "fused" + tokens, "grouped_gemm", "-DTOPK=2 '-DSIZES=N,K,K,K,M'");
-  embed(emit + "warpgroup" + tokens, "grouped_gemm", "-DTOPK=2 '-DSIZES=N,K,M,K,K'");
+  for (const char* variant : {"fused", "warpgroup"}) {
+    embed(emit + variant, "grouped_gemm");
+    embed(emit + variant + tokens, "grouped_gemm", "#define TOPK 2\n");
+  }
 }
 
-TEST(Emitted, TwoKernelsOfANorm) { embed("rmsnorm --rows 5 --cols 1003 --residual --variant unfused", "rmsnorm"); }
+TEST(Emitted, TwoKernelsOfANorm) { self_test("rmsnorm --rows 5 --cols 1003 --residual --variant unfused"); }
 
 const std::string kClusterNorm =
     "rmsnorm --cols 512 --variant cluster --data-dir '" ROOFGEN_SOURCE_DIR "/tests/support/hopper' --rows ";
 
-TEST(Emitted, TensorMapsClustersOverlapAndAStruct) {
-  embed(kClusterNorm + "20 --set ctas=2,box=64", "cluster", "-DTUNED=20,512 -DOTHER=77,512");
-}
+TEST(Emitted, TensorMapsClustersOverlapAndAStruct) { self_test(kClusterNorm + "20 --set ctas=2,box=64"); }
 
-TEST(Emitted, BoxesWithoutSwizzle) {
-  embed(kClusterNorm + "8 --set ctas=2,box=256", "cluster", "-DTUNED=8,512 -DOTHER=33,512");
-}
+TEST(Emitted, BoxesWithoutSwizzle) { self_test(kClusterNorm + "8 --set ctas=2,box=256"); }
 
-TEST(Emitted, SplitSoftmaxAndItsTemporaries) { embed("softmax --rows 2 --cols 20003 --variant split", "softmax"); }
+TEST(Emitted, SplitSoftmaxAndItsTemporaries) { self_test("softmax --rows 2 --cols 20003 --variant split"); }
 
 const std::string kDecode =
     "attention --L 1 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --set pack_gqa=true,BM=16 --variant ";
 
 TEST(Emitted, AttentionOfOneQuery) { embed(kDecode + "fused --batch 2", "attention"); }
 
-TEST(Emitted, AttentionOfSplitKeys) { embed(kDecode + "split4 --batch 2 --lse", "attention", "-DSPLIT"); }
+TEST(Emitted, AttentionOfSplitKeys) { embed(kDecode + "split4 --batch 2 --lse", "attention"); }
 
 TEST(Emitted, AttentionWithPages) {
-  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --lse", "attention", "-DPAGE=16");
+  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --lse", "attention", "#define PAGE 16\n");
 }
 
 TEST(Emitted, AttentionThatAppendsRotatedKeysToPages) {
-  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention", "-DAPPEND -DPAGE=16");
+  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention",
+        "#define APPEND\n#define PAGE 16\n");
 }
 
 TEST(Emitted, SplitAttentionThatAppendsRotatedKeysToPages) {
   embed(kDecode + "split4 --page 64 --kv-lengths 100,512 --append --rotary half", "attention",
-        "-DSPLIT -DAPPEND -DPAGE=64");
+        "#define APPEND\n#define PAGE 64\n");
 }
 
 TEST(Emitted, AttentionBehindAKernelThatAppendsRotatedKeysToPages) {
   embed(kDecode + "prologue_fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention",
-        "-DPROLOGUE -DAPPEND -DPAGE=16");
+        "#define APPEND\n#define PAGE 16\n");
 }
 
 TEST(Emitted, AttentionWithPagesOfFp8) {
   embed(kDecode + "fused --page 16 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head", "attention",
-        "-DFP8 -DPAGE=16");
+        "#define FP8\n#define PAGE 16\n");
 }
 
 TEST(Emitted, AttentionOfSplitKeysInPagesOfFp8) {
   embed(kDecode + "split4 --page 32 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head", "attention",
-        "-DSPLIT -DFP8 -DPAGE=32");
+        "#define FP8\n#define PAGE 32\n");
 }
 
 TEST(Emitted, UnfusedAttentionOfOneQuery) {
-  embed("attention --L 1 --kv-len 500 --heads 8 --kv-heads 2 --d 64 --batch 2 --variant unfused", "attention",
-        "-DUNFUSED");
+  self_test("attention --L 1 --kv-len 500 --heads 8 --kv-heads 2 --d 64 --batch 2 --variant unfused");
 }
 
 TEST(Emitted, AttentionOfSplitKeysInPages) {
-  embed(kDecode + "split4 --page 16 --kv-lengths 100,512", "attention", "-DSPLIT -DPAGE=16");
+  embed(kDecode + "split4 --page 16 --kv-lengths 100,512", "attention", "#define PAGE 16\n");
 }
 
 TEST(Emitted, AttentionOfSplitKeysInLargePages) {
-  embed(kDecode + "split4 --page 256 --kv-lengths 100,512 --causal", "attention", "-DSPLIT -DPAGE=256");
+  embed(kDecode + "split4 --page 256 --kv-lengths 100,512 --causal", "attention", "#define PAGE 256\n");
 }
 
 TEST(Emitted, AttentionOfMergedKeysOnTheCountersOfTheLaunchBefore) {
-  embed(kDecode + "merged4 --batch 2 --lse", "attention", "-DMERGED");
+  embed(kDecode + "merged4 --batch 2 --lse", "attention");
 }
 
 TEST(Emitted, AttentionOfMergedKeysInPages) {
-  embed(kDecode + "merged4 --page 16 --kv-lengths 100,512", "attention", "-DMERGED -DPAGE=16");
+  embed(kDecode + "merged4 --page 16 --kv-lengths 100,512", "attention", "#define PAGE 16\n");
+}
+
+TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
+  embed("attention --L 64 --d 64 --batch 2 --heads 4 --kv-heads 2 --variant unfused --lse", "misuse", "",
+        "-fsanitize=address,undefined -fno-sanitize-recover=undefined");
 }
 
 }  // namespace

@@ -1,24 +1,20 @@
-/* attention.h of `emit attention` for few queries: d is 64. -DSPLIT: the keys are split, and a second kernel merges the
- * parts. -DMERGED: the last CTA of each tile merges them. -DUNFUSED: scores, softmax and pv. -DPAGE: caches in pages,
- * with a length for each sequence. -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence
- * are new; -DPROLOGUE: by a kernel of its own. -DFP8, with pages: K and V are e4m3, with a scale for each head. */
-#include "out/attention.h"
-
+/* A bundle of `emit attention` for few queries: d is 64. -DPAGE: caches in pages, with a length for each sequence.
+ * -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence are new. -DFP8, with pages: K and
+ * V are e4m3, with a scale for each head. */
 #include "host.h"
 
-enum { kD = 64, kCounterBytes = 4096 };
-#ifdef UNFUSED
-static const float kScale = 0.0078125f; /* S is bf16: an error of 2^-9 of a score is one of its exponential */
-#else
+enum { kD = 64 };
 static const float kScale = 0.125f;
-#endif
+static attention_t* bundle;
 
+#ifdef PAGE
 static CUdeviceptr upload(const void* data, size_t bytes) {
   CUdeviceptr to;
   must(cuMemAlloc(&to, bytes), "cuMemAlloc");
   must(cuMemcpyHtoD(to, data, bytes), "cuMemcpyHtoD");
   return to;
 }
+#endif
 
 typedef struct {
   int64_t batch, q_len, kv_len, heads, kv_heads;
@@ -30,97 +26,56 @@ typedef struct {
   int64_t pages_per_sequence;
 } Tensors;
 
-static CUresult launch(const Sizes* s, const Tensors* t) {
-  const int64_t q_row = s->heads * kD, kv_row = s->kv_heads * kD;
+static int launch(const Sizes* s, const Tensors* t) {
+  const int64_t batch = s->batch, heads = s->heads, kv_heads = s->kv_heads, L = s->q_len, kv_len = s->kv_len;
+  const int64_t q_row = heads * kD, kv_row = kv_heads * kD;
+#define ARG_Q t->q.device
+#define ARG_K t->k.device
+#define ARG_V t->v.device
+#define ARG_O t->o.device
+#define ARG_LSE t->lse
+#define ARG_kv_lengths t->lengths
+#define ARG_block_table t->table
+#define ARG_K_new t->k_new
+#define ARG_V_new t->v_new
+#define ARG_k_scale t->k_scale
+#define ARG_v_scale t->v_scale
+#define ARG_scale kScale
+#define ARG_batch batch
+#define ARG_heads heads
+#define ARG_kv_heads kv_heads
+#define ARG_L L
+#define ARG_kv_len kv_len
+#define ARG_pages_per_sequence t->pages_per_sequence
+#define ARG_q_batch_stride L* q_row
+#define ARG_q_row_stride q_row
+#define ARG_q_head_stride kD
+#define ARG_o_batch_stride L* q_row
+#define ARG_o_row_stride q_row
+#define ARG_o_head_stride kD
 #ifdef PAGE
-#ifdef APPEND
-#define NEW_STRIDES s->q_len *kv_row, kv_row, kD
-#define NEW , t->k_new, t->v_new, NEW_STRIDES, NEW_STRIDES
+#define ARG_k_batch_stride 0
+#define ARG_v_batch_stride 0
+#define ARG_k_page_stride PAGE* kv_row
+#define ARG_v_page_stride PAGE* kv_row
 #else
-#define NEW
+#define ARG_k_batch_stride kv_len* kv_row
+#define ARG_v_batch_stride kv_len* kv_row
 #endif
-#ifdef FP8
-#define SCALES , t->k_scale, t->v_scale
-#else
-#define SCALES
-#endif
-#define PAGES t->lengths, t->table, t->pages_per_sequence, PAGE *kv_row, PAGE *kv_row
-#define CACHE , PAGES NEW SCALES
-  const int64_t kv_batch = 0;
-#else
-#define CACHE
-  const int64_t kv_batch = s->kv_len * kv_row;
-#endif
-#define INPUTS s->q_len, s->kv_len, s->q_len *q_row, q_row, kD, kv_batch, kv_row, kD, kv_batch, kv_row, kD
-#define OUTPUT s->q_len *q_row, q_row, kD
-  const float scale_log2 = kScale * 1.44269504f;
-#ifdef SPLIT
-  const CUfunction partial = load("out/attention_partial.ptx", ATTENTION_PARTIAL_ENTRY),
-                   combine = load("out/attention_combine.ptx", ATTENTION_COMBINE_ENTRY);
-  CUdeviceptr parts, logs;
-  must(cuMemAlloc(&parts, (size_t)attention_partial_O_bytes(s->q_len, s->batch, kD, s->heads)), "partial_O");
-  must(cuMemAlloc(&logs, (size_t)attention_partial_LSE_bytes(s->q_len, s->batch, s->heads)), "partial_LSE");
-  must(attention_partial_prepare(partial), "attention_partial_prepare");
-  must(attention_combine_prepare(combine), "attention_combine_prepare");
-  const CUresult result = attention_partial_launch(partial, 0, t->q.device, t->k.device, t->v.device, parts, logs,
-                                                   INPUTS, scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
-  if (result != CUDA_SUCCESS) return result;
-  return attention_combine_launch(combine, 0, parts, logs, t->o.device, t->lse, s->q_len, s->heads, OUTPUT, s->batch);
-#elif defined MERGED
-  /* One counter memory for all launches, zeroed once, as long as the largest needs. */
-  static const char zeros[kCounterBytes];
-  static CUdeviceptr counters;
-  if (!counters) counters = upload(zeros, sizeof zeros);
-  if (attention_arrivals_bytes(s->q_len, s->batch, s->heads) > kCounterBytes) exit(2);
-  const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
-  must(attention_prepare(function), "attention_prepare");
-  CUdeviceptr parts, logs;
-  must(cuMemAlloc(&parts, (size_t)attention_partial_O_bytes(s->q_len, s->batch, kD, s->heads)), "partial_O");
-  must(cuMemAlloc(&logs, (size_t)attention_partial_LSE_bytes(s->q_len, s->batch, s->heads)), "partial_LSE");
-  return attention_launch(function, 0, t->q.device, t->k.device, t->v.device, t->o.device, t->lse, parts, logs,
-                          counters, INPUTS, OUTPUT, scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
-#elif defined UNFUSED
-#define BUFFER(name) \
-  CUdeviceptr name;  \
-  must(cuMemAlloc(&name, (size_t)attention_##name##_bytes(s->q_len, s->batch, s->heads, s->kv_len)), #name)
-#define STAGE(name, ENTRY)                                                                \
-  const CUfunction name = load("out/attention_" #name ".ptx", ATTENTION_##ENTRY##_ENTRY); \
-  must(attention_##name##_prepare(name), #name)
-  BUFFER(S);
-  BUFFER(P);
-  STAGE(scores, SCORES);
-  STAGE(softmax, SOFTMAX);
-  STAGE(pv, PV);
-  const int64_t kv[] = {kv_batch, kv_row, kD};
-  (void)scale_log2;
-  CUresult result =
-      attention_scores_launch(scores, 0, t->q.device, t->k.device, S, s->q_len, s->kv_len, s->q_len * q_row, q_row, kD,
-                              kv[0], kv[1], kv[2], kScale, s->batch, s->heads, s->kv_heads);
-  if (result == CUDA_SUCCESS)
-    result = attention_softmax_launch(softmax, 0, S, P, t->lse, s->q_len, s->kv_len, s->batch, s->heads);
-  if (result != CUDA_SUCCESS) return result;
-  return attention_pv_launch(pv, 0, P, t->v.device, t->o.device, s->q_len, s->kv_len, kv[0], kv[1], kv[2], OUTPUT,
-                             s->batch, s->heads, s->kv_heads);
-#elif defined PROLOGUE
-  const CUfunction prologue = load("out/attention_prologue.ptx", ATTENTION_PROLOGUE_ENTRY),
-                   function = load("out/attention.ptx", ATTENTION_ENTRY);
-  CUdeviceptr q_plain;
-  must(cuMemAlloc(&q_plain, (size_t)attention_Q_plain_bytes(s->q_len, s->batch, kD, s->heads)), "Q_plain");
-  must(attention_prologue_prepare(prologue), "attention_prologue_prepare");
-  must(attention_prepare(function), "attention_prepare");
-  const CUresult result =
-      attention_prologue_launch(prologue, 0, t->q.device, q_plain, t->k.device, t->v.device, INPUTS, t->k_new, t->v_new,
-                                NEW_STRIDES, NEW_STRIDES, PAGES, s->batch, s->heads, s->kv_heads);
-  if (result != CUDA_SUCCESS) return result;
-  return attention_launch(function, 0, q_plain, t->k.device, t->v.device, t->o.device, t->lse, s->q_len, s->kv_len, kD,
-                          kv_batch, kv_row, kD, kv_batch, kv_row, kD, OUTPUT, scale_log2, PAGES, s->batch, s->heads,
-                          s->kv_heads);
-#else
-  const CUfunction function = load("out/attention.ptx", ATTENTION_ENTRY);
-  must(attention_prepare(function), "attention_prepare");
-  return attention_launch(function, 0, t->q.device, t->k.device, t->v.device, t->o.device, t->lse, INPUTS, OUTPUT,
-                          scale_log2 CACHE, s->batch, s->heads, s->kv_heads);
-#endif
+#define ARG_k_row_stride kv_row
+#define ARG_v_row_stride kv_row
+#define ARG_k_head_stride kD
+#define ARG_v_head_stride kD
+#define ARG_k_new_batch_stride L* kv_row
+#define ARG_v_new_batch_stride L* kv_row
+#define ARG_k_new_row_stride kv_row
+#define ARG_v_new_row_stride kv_row
+#define ARG_k_new_head_stride kD
+#define ARG_v_new_head_stride kD
+  const size_t bytes = attention_workspace_bytes(bundle, WORKSPACE_SIZES);
+  CUdeviceptr memory;
+  must(cuMemAlloc(&memory, bytes + 1), "the workspace"); /* with contents of no use */
+  return attention_launch(bundle, 0, ARGUMENTS, (void*)(uintptr_t)memory, bytes);
 }
 
 #ifdef APPEND
@@ -153,13 +108,13 @@ static int run(Sizes s, const int32_t* lengths) {
   int64_t rows = s.batch * s.kv_len; /* of K and V, each of all heads */
   t.pages_per_sequence = 0;
 #ifdef PAGE
-  t.pages_per_sequence = roofgen_ceil_div(s.kv_len, PAGE);
+  t.pages_per_sequence = (s.kv_len + PAGE - 1) / PAGE;
   int64_t pages = s.batch * t.pages_per_sequence + 1;
   if (pages % 7 == 0) ++pages;
   rows = pages * PAGE;
   int32_t* table = malloc((size_t)(s.batch * t.pages_per_sequence) * sizeof *table);
   for (int64_t i = 0; i < s.batch * t.pages_per_sequence; ++i) {
-    const int64_t used = roofgen_ceil_div(lengths[i / t.pages_per_sequence], PAGE);
+    const int64_t used = (lengths[i / t.pages_per_sequence] + PAGE - 1) / PAGE;
     table[i] = i % t.pages_per_sequence < used ? (int32_t)((7 * i + 3) % pages) : 0x7fffffff;
   }
   t.table = upload(table, (size_t)(s.batch * t.pages_per_sequence) * sizeof *table);
@@ -181,7 +136,7 @@ static int run(Sizes s, const int32_t* lengths) {
   char what[96];
   snprintf(what, sizeof what, "batch %d, L %d, kv_len %d, heads %d/%d", (int)s.batch, (int)s.q_len, (int)s.kv_len,
            (int)s.heads, (int)s.kv_heads);
-  must(launch(&s, &t), what);
+  launched(launch(&s, &t), what);
   float* got = read_back(t.o);
 #ifdef APPEND
   /* From here on the host's cache has the new keys, and Q is rotated. */
@@ -228,6 +183,7 @@ static int run(Sizes s, const int32_t* lengths) {
 
 int main(void) {
   start();
+  launched(attention_create(&bundle, NULL), "attention_create");
   int failed = 0;
 #ifdef PAGE
   failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){100, 512});
@@ -241,10 +197,6 @@ int main(void) {
   failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 333, 333});
   failed |= run((Sizes){1, 2, 61, 15, 3}, (const int32_t[]){61});
 #endif
-  /* A tile of 16 rows holds no group of 32 heads. */
-  const Sizes wide = {1, 1, 64, 64, 2};
-  const int32_t length = 64;
-  const Tensors none = {.lengths = upload(&length, sizeof length)};
-  failed |= refused(launch(&wide, &none), "a group of 32");
+  attention_destroy(bundle);
   return failed;
 }

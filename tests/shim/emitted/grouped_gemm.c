@@ -1,8 +1,8 @@
-/* grouped_gemm.h of `emit grouped_gemm`, at its tuned sizes and at others, and other numbers of experts. SIZES: the
- * sizes, in the order of the header. TOPK: with --gather and --scatter weighted, and so many experts for each token. */
-#include "out/grouped_gemm.h"
-
+/* A bundle of `emit grouped_gemm`, at its tuned sizes and at others, and other numbers of experts. TOPK: with --gather
+ * and --scatter weighted, and so many experts for each token. */
 #include "host.h"
+
+static grouped_gemm_t* bundle;
 
 static CUdeviceptr index_input(const int32_t* numbers, int64_t count) {
   CUdeviceptr p;
@@ -34,8 +34,6 @@ static int run(int64_t N, int64_t K, const int32_t* sizes, int experts) {
   Tensor b = input(2, experts * N * K, 2), bias = input(3, experts * N, 2);
   char what[64];
   snprintf(what, sizeof what, "%d rows of %d experts", (int)M, experts);
-  CUfunction kernel = load("out/grouped_gemm.ptx", GROUPED_GEMM_ENTRY);
-  must(grouped_gemm_prepare(kernel), "grouped_gemm_prepare");
 #ifdef TOPK
   const int64_t tokens = M / TOPK, rows = tokens;
   int32_t row_tokens[1024], token_rows[1024];
@@ -45,18 +43,31 @@ static int run(int64_t N, int64_t K, const int32_t* sizes, int experts) {
   }
   const CUdeviceptr of_rows = index_input(row_tokens, M), of_tokens = index_input(token_rows, M);
   Tensor a = input(1, tokens * K, 2), weights = input(4, M, 4), out = output(tokens * N, 2);
-  CUdeviceptr products;
-  must(cuMemAlloc(&products, (size_t)grouped_gemm_T_bytes(M, N)), "the temporary");
-  must(grouped_gemm_launch(kernel, 0, a.device, b.device, bias.device, products, starts, experts, of_rows, SIZES),
-       what);
-  CUfunction combine = load("out/grouped_gemm_combine.ptx", GROUPED_GEMM_COMBINE_ENTRY);
-  must(grouped_gemm_combine_prepare(combine), "grouped_gemm_combine_prepare");
-  must(grouped_gemm_combine_launch(combine, 0, products, of_tokens, weights.device, out.device, tokens, TOPK, N), what);
+#define ARG_row_tokens of_rows
+#define ARG_token_rows of_tokens
+#define ARG_weights weights.device
+#define ARG_Y out.device
+#define ARG_tokens tokens
+#define ARG_topk TOPK
 #else
   const int64_t rows = M;
   Tensor a = input(1, M * K, 2), out = output(M * N, 2);
-  must(grouped_gemm_launch(kernel, 0, a.device, b.device, bias.device, out.device, starts, experts, SIZES), what);
+#define ARG_C out.device
 #endif
+#define ARG_A a.device
+#define ARG_B b.device
+#define ARG_bias bias.device
+#define ARG_offsets starts
+#define ARG_experts experts
+#define ARG_M M
+#define ARG_N N
+#define ARG_K K
+#define ARG_a_stride K
+#define ARG_b_stride K
+  const size_t bytes = grouped_gemm_workspace_bytes(bundle, WORKSPACE_SIZES);
+  CUdeviceptr memory;
+  must(cuMemAlloc(&memory, bytes + 1), "the workspace");
+  launched(grouped_gemm_launch(bundle, 0, ARGUMENTS, (void*)(uintptr_t)memory, bytes), what);
   float* got = read_back(out);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t n = 0; n < N; ++n) {
@@ -81,9 +92,11 @@ static int run(int64_t N, int64_t K, const int32_t* sizes, int experts) {
 
 int main(void) {
   start();
+  launched(grouped_gemm_create(&bundle, NULL), "grouped_gemm_create");
   const int32_t tuned[] = {70, 0, 1, 29}, other[] = {0, 5, 0, 130, 1, 0, 64, 0, 0, 4};
   int failed = run(72, 80, tuned, 4);
   failed |= run(136, 40, other, 10);
   failed |= run(64, 8, tuned, 1);
+  grouped_gemm_destroy(bundle);
   return failed;
 }

@@ -1,4 +1,6 @@
-/* Helpers for programs around an emitted bundle: kernels from their PTX, tensors on host and device, bf16. */
+/* Helpers for programs around an emitted bundle: tensors on host and device, bf16. call.h, which the test writes from
+ * the bundle's manifest, includes the header and defines BUNDLE, the parameters as ARGUMENTS with a macro ARG_x for
+ * each x, and the sizes of the workspace. */
 #pragma once
 
 #include <cuda.h>
@@ -8,26 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
+
 static void must(CUresult r, const char* what) {
   if (r == CUDA_SUCCESS) return;
   printf("FAILED %s: error %d\n", what, r);
   exit(1);
 }
 
-static CUfunction load(const char* ptx_file, const char* entry) {
-  FILE* f = fopen(ptx_file, "rb");
-  if (!f) {
-    printf("FAILED no %s\n", ptx_file);
-    exit(1);
-  }
-  static char text[1 << 22];
-  text[fread(text, 1, sizeof text - 1, f)] = 0;
-  fclose(f);
-  CUmodule module;
-  CUfunction function;
-  must(cuModuleLoadData(&module, text), ptx_file);
-  must(cuModuleGetFunction(&function, module, entry), entry);
-  return function;
+static void launched(int error, const char* what) {
+  if (!error) return;
+  printf("FAILED %s: %s\n", what, BUNDLE(error_string)(error));
+  exit(1);
 }
 
 static void start(void) {
@@ -116,9 +110,4 @@ static int report(const char* what) {
   const int failed = !(worst <= 1.0 / 128);
   worst = 0;
   return failed;
-}
-
-static int refused(CUresult r, const char* what) {
-  printf("%s %s is refused\n", r == CUDA_ERROR_INVALID_VALUE ? "ok" : "FAILED", what);
-  return r != CUDA_ERROR_INVALID_VALUE;
 }

@@ -1,0 +1,222 @@
+#include "generator/interface.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "generator/expr/c_code.h"
+#include "generator/json_reader.h"
+
+namespace roofgen {
+namespace {
+
+/// Names used by the C functions themselves, and keywords of C and C++.
+const std::set<std::string>& reserved() {
+  static const std::set<std::string> kWords = {
+      "handle",    "stream",  "arguments", "grid",      "workspace", "workspace_bytes",
+      "temporary", "status",  "maps",      "a",         "alignas",   "alignof",
+      "and",       "asm",     "auto",      "bool",      "break",     "case",
+      "catch",     "char",    "class",     "const",     "constexpr", "continue",
+      "default",   "delete",  "do",        "double",    "else",      "enum",
+      "explicit",  "export",  "extern",    "false",     "float",     "for",
+      "friend",    "goto",    "if",        "inline",    "int",       "int32_t",
+      "int64_t",   "long",    "mutable",   "namespace", "new",       "not",
+      "operator",  "or",      "private",   "protected", "public",    "register",
+      "restrict",  "return",  "short",     "signed",    "sizeof",    "static",
+      "struct",    "switch",  "template",  "this",      "throw",     "true",
+      "try",       "typedef", "typeid",    "typename",  "union",     "unsigned",
+      "using",     "virtual", "void",      "volatile",  "while"};
+  return kWords;
+}
+
+/// templates/bundle/<op>.json.
+class Reader : public JsonReader {
+ public:
+  using JsonReader::expressions;
+  using JsonReader::JsonReader;
+  using JsonReader::list;
+  using JsonReader::only;
+  using JsonReader::parse;
+  using JsonReader::string_or;
+  using JsonReader::strings;
+};
+
+}  // namespace
+
+Result<Interface> Interface::load(const DataFiles& files, const Problem& problem, expr::Map scope,
+                                  const std::set<std::string>& carried) {
+  Interface out;
+  out.problem_ = &problem;
+  out.scope_ = std::move(scope);
+  out.taken_ = reserved();
+  ROOFGEN_CHECK(out.read(files));
+  for (const std::string& name : carried) out.varying_.insert(out.key_of(name));
+  for (const std::string& size : out.sizes_)
+    if (out.scope_.count(size)) out.varying_.insert(size);
+  for (const std::string& size : out.fixed_) out.varying_.erase(size);
+  return out;
+}
+
+Result<void> Interface::read(const DataFiles& files) {
+  const std::string name = "templates/bundle/" + problem_->op + ".json";
+  ROOFGEN_TRY(std::string text, files.load(name));
+  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
+  const Reader reader(file);
+  const Json& root = file.root();
+  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "fixed", "aliases", "notes", "indices", "rules", "tensors"}));
+  ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
+  ROOFGEN_TRY(fixed_, reader.strings(root, "fixed"));
+  for (const auto& [member, words] :
+       {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}}) {
+    const Json object = root.value(member, Json::object());
+    for (const auto& [key, value] : object.items()) (*words)[key] = json_words(value);
+  }
+  ROOFGEN_TRY(rules_, reader.expressions(root, "rules"));
+  const Json tensors = root.value("tensors", Json::object());
+  for (const auto& [key, t] : tensors.items()) {
+    ROOFGEN_CHECK(reader.only(t, {"when", "shape", "strides", "aligned_strides"}));
+    Tensor tensor;
+    ROOFGEN_TRY(tensor.strides, reader.expressions(t, "strides"));
+    ROOFGEN_TRY(const std::string when, reader.string_or(t, "when", "true"));
+    ROOFGEN_TRY(const expr::Expr condition, reader.parse(when));
+    ROOFGEN_TRY(const bool known, condition.check(scope_));
+    if (known) {
+      ROOFGEN_TRY(tensor.shape, reader.expressions(t, "shape"));
+    }
+    for (const expr::Expr& e : tensor.strides) stride_order_.push_back(e.text());
+    tensor.aligned_strides = t.value("aligned_strides", false);
+    tensors_[key] = std::move(tensor);
+  }
+  // The tensors of the formulas have their indices in the scope.
+  const auto formulas = scope_.find("formulas");
+  if (formulas == scope_.end() || !formulas->second.map()) return {};
+  for (const auto& [ignored, formula] : *formulas->second.map()) {
+    const expr::Map& map = *formula.map();
+    if (map.count("outputs"))
+      for (const expr::Value& output : *map.at("outputs").list())
+        indices_[output.map()->at("buffer").str()] =
+            output.map()->at("per_row").truthy() ? std::vector<std::string>{"m"} : std::vector<std::string>{"m", "n"};
+    for (const expr::Value& t : *map.at("tensors").list()) {
+      std::vector<std::string>& indices = indices_[t.map()->at("name").str()];
+      indices.clear();
+      for (const expr::Value& index : *t.map()->at("indices").list()) indices.push_back(index.str());
+    }
+  }
+  return {};
+}
+
+const std::string& Interface::key_of(const std::string& name) const {
+  const auto at = aliases_.find(name);
+  return at == aliases_.end() ? name : at->second;
+}
+
+std::string Interface::add(Parameter::Kind kind, const std::string& key) {
+  for (const Parameter& p : parameters_)
+    if (p.key == key && (p.kind == Parameter::Kind::kTensor) == (kind == Parameter::Kind::kTensor)) return p.name;
+  // A size keeps its name; a tensor of the user may have the same.
+  std::string name = key;
+  const bool number = kind != Parameter::Kind::kTensor;
+  while ((!number && varying_.count(name)) || !taken_.insert(name).second) name += "_";
+  parameters_.push_back({kind, name, key});
+  return name;
+}
+
+bool Interface::has_tensor(const std::string& buffer) const {
+  return std::any_of(parameters_.begin(), parameters_.end(),
+                     [&](const Parameter& p) { return p.kind == Parameter::Kind::kTensor && p.key == buffer; });
+}
+
+bool Interface::is_free(const std::string& name) const {
+  return !taken_.count(name) && !varying_.count(name) && !scope_.count(name);
+}
+
+std::vector<std::string> Interface::variables_in(const std::string& code) const {
+  std::vector<std::string> out;
+  for (const Parameter& p : parameters_)
+    if (p.kind != Parameter::Kind::kTensor && has_word(code, p.name)) out.push_back(p.name);
+  return out;
+}
+
+std::string Interface::variable(const std::string& name) {
+  if (problem_->reals.count(name)) return add(Parameter::Kind::kReal, name);
+  if (name.ends_with("_stride") && scope_.count(name)) return add(Parameter::Kind::kStride, name);
+  return varies(name) ? add(Parameter::Kind::kSize, key_of(name)) : "";
+}
+
+Result<std::string> Interface::translate(const expr::Expr& e) {
+  ROOFGEN_TRY(const expr::CCode code,
+              expr::to_c(e, scope_, [&](const std::string& name) -> Result<std::string> { return variable(name); }));
+  return code.text;
+}
+
+Result<Interface::Layout> Interface::layout(const Buffer& buffer) {
+  Layout out;
+  if (const auto at = tensors_.find(buffer.name); at != tensors_.end()) {
+    out.aligned_strides = at->second.aligned_strides;
+    for (const expr::Expr& e : at->second.shape) {
+      ROOFGEN_TRY(out.shape.emplace_back(), translate(e));
+    }
+    for (const expr::Expr& e : at->second.strides) {
+      ROOFGEN_TRY(out.strides.emplace_back(), translate(e));
+    }
+  } else if (const auto indices = indices_.find(buffer.name); indices != indices_.end()) {
+    for (const std::string& index : indices->second) {
+      const auto size = index_sizes_.find(index);
+      if (size == index_sizes_.end()) return Layout{};
+      ROOFGEN_TRY(const expr::Expr e, expr::Expr::parse(size->second));
+      ROOFGEN_TRY(out.shape.emplace_back(), translate(e));
+    }
+    if (indices->second.empty()) out.shape.emplace_back("1");
+  }
+  // Without strides of its own a tensor is contiguous.
+  std::string pitch = "1";
+  std::vector<std::string> contiguous;
+  for (size_t i = out.shape.size(); i-- > 0;) {
+    contiguous.insert(contiguous.begin(), pitch);
+    const std::string side = out.shape[i].find(' ') == std::string::npos ? out.shape[i] : "(" + out.shape[i] + ")";
+    pitch = pitch == "1" ? side : side + " * " + pitch;
+  }
+  if (out.strides.empty()) out.strides = contiguous;
+  return out;
+}
+
+Result<std::vector<Interface::Rule>> Interface::rules() {
+  std::vector<Rule> out;
+  for (const expr::Expr& e : rules_) {
+    ROOFGEN_TRY(const std::string code, translate(e));
+    if (code != "1") out.push_back({code, e.text()});
+  }
+  return out;
+}
+
+std::string Interface::note(const std::string& key) const {
+  const auto at = notes_.find(key);
+  return at == notes_.end() ? "" : at->second;
+}
+
+std::vector<Parameter> Interface::parameters(const std::vector<Buffer>& buffers) const {
+  const auto rank = [&](const Parameter& p) {
+    if (p.kind == Parameter::Kind::kReal) return 10;
+    if (p.kind == Parameter::Kind::kStride)
+      return 1000 +
+             static_cast<int>(std::find(stride_order_.begin(), stride_order_.end(), p.key) - stride_order_.begin());
+    if (p.kind == Parameter::Kind::kSize)
+      return 20 + static_cast<int>(std::find(sizes_.begin(), sizes_.end(), p.key) - sizes_.begin());
+    const auto b = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& x) { return x.name == p.key; });
+    return b->role == Buffer::Role::kOutput ? 2 : b->role == Buffer::Role::kUpdated ? 1 : 0;
+  };
+  std::vector<Parameter> out = parameters_;
+  std::stable_sort(out.begin(), out.end(), [&](const Parameter& a, const Parameter& b) { return rank(a) < rank(b); });
+  return out;
+}
+
+bool has_word(const std::string& text, const std::string& word) {
+  const auto of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    if ((at == 0 || !of_name(text[at - 1])) && (at + word.size() == text.size() || !of_name(text[at + word.size()])))
+      return true;
+  return false;
+}
+
+}  // namespace roofgen

@@ -1,0 +1,81 @@
+// The parameters of a bundle's launch function: the union of those of its kernels. An op's file
+// templates/bundle/<op>.json says which sizes may differ between calls, and how its tensors lie in memory.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "generator/generate.h"
+#include "roofgen/pipeline.h"
+#include "roofgen/result.h"
+
+namespace roofgen {
+
+struct Parameter {
+  enum class Kind { kTensor, kReal, kSize, kStride };
+  Kind kind;
+  std::string name;  ///< in C
+  std::string key;   ///< the buffer, or the name in the problem's scope
+};
+
+class Interface {
+ public:
+  /// How a tensor lies in memory, in C. `shape` may be empty: unknown, because index data decides it.
+  struct Layout {
+    std::vector<std::string> shape, strides;  ///< elements; as many strides as sides, or no sides
+    bool aligned_strides = false;             ///< rows begin at multiples of 16 bytes
+  };
+  /// What a call must satisfy besides the conditions of its kernels.
+  struct Rule {
+    std::string code, text;
+  };
+
+  /// `carried`: names in the problem's scope that kernels take as arguments; these may vary, too.
+  static Result<Interface> load(const DataFiles& files, const Problem& problem, expr::Map scope,
+                                const std::set<std::string>& carried);
+
+  /// The C name of a parameter, which is added at its first use.
+  std::string add(Parameter::Kind kind, const std::string& key);
+  bool has_tensor(const std::string& buffer) const;
+  /// Whether a local variable may have the name.
+  bool is_free(const std::string& name) const;
+  /// The numbers among the parameters that are words of `code`.
+  std::vector<std::string> variables_in(const std::string& code) const;
+  /// The C name of a size or stride that may vary, of a number of the user; "" for a constant.
+  std::string variable(const std::string& name);
+  bool varies(const std::string& name) const { return varying_.count(key_of(name)) != 0; }
+  Result<std::string> translate(const expr::Expr& e);
+
+  Result<Layout> layout(const Buffer& buffer);
+  Result<std::vector<Rule>> rules();
+  std::string note(const std::string& key) const;  ///< about a size or number; may be empty
+
+  /// In the order of the C function: inputs, updated tensors, outputs, numbers, sizes, strides.
+  std::vector<Parameter> parameters(const std::vector<Buffer>& buffers) const;
+
+ private:
+  struct Tensor {
+    std::vector<expr::Expr> shape, strides;
+    bool aligned_strides = false;
+  };
+  Result<void> read(const DataFiles& files);
+  const std::string& key_of(const std::string& name) const;
+
+  const Problem* problem_ = nullptr;
+  expr::Map scope_;
+  std::vector<std::string> sizes_, fixed_, stride_order_;  ///< of the file, in order; fixed: parts of the kernels
+  std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
+  std::map<std::string, Tensor> tensors_;
+  std::vector<expr::Expr> rules_;
+  std::map<std::string, std::vector<std::string>> indices_;  ///< of the tensors of formulas
+  std::set<std::string> varying_, taken_;
+  std::vector<Parameter> parameters_;
+};
+
+/// Whether `code` has this word.
+bool has_word(const std::string& code, const std::string& word);
+
+}  // namespace roofgen
