@@ -118,7 +118,9 @@ TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
     other.write("suite.json", suite_of(6));
     const Outcome shared = other.run("tune --suite suite.json --json", mpirun(ranks));
     ASSERT_EQ(shared.exit, 0) << shared.err;
-    EXPECT_EQ(shared.out, alone.out);
+    // The number of compilations depends on timing: candidates with one source may find it in the cache.
+    EXPECT_EQ(without_fresh(shared.out), without_fresh(alone.out));
+    EXPECT_EQ(evaluated(Json::parse(shared.out)), evaluated(Json::parse(alone.out)));
     EXPECT_EQ(rows_of(other), rows_of(home));
   }
 }
