@@ -364,9 +364,11 @@ bool has_ptx(const EmitRequest& request, size_t index) {
 }
 
 std::string images_text(const EmitRequest& request) {
-  std::string out =
-      fmt::format("/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n",
-                  request.name, kLicence);
+  std::string out = fmt::format(
+      "/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n#pragma GCC "
+      "diagnostic ignored "
+      "\"-Woverlength-strings\"\n",
+      request.name, kLicence);
   for (size_t p = 0; p < request.pipelines.size(); ++p)
     for (size_t k = 0; k < request.pipelines[p].kernels.size(); ++k) {
       const Binary& binary = *request.pipelines[p].kernels[k].binary;
