@@ -321,8 +321,10 @@ class Describer {
 
   Json argument_json(const KernelArgument& a, Json& fits) const {
     Json out{{"name", a.name}, {"type", a.type}, {"code", a.code}};
-    // Values that are not a parameter, which is checked before, or a constant.
-    if (a.type == "i32" && !interface_.variables_in(a.code).empty() && a.code.find(' ') != std::string::npos)
+    // Computed values; parameters are checked before, and constants fit.
+    const std::vector<std::string> variables = interface_.variables_in(a.code);
+    const bool given = variables.size() == 1 && variables[0] == a.code;
+    if (a.type == "i32" && !given && a.code.find_first_not_of("0123456789") != std::string::npos)
       fits.push_back(bracketed(a.code));
     if (a.type == "i32" || a.type == "i64" || a.type == "f32") {
       out["ctype"] = a.type == "i32" ? "int32_t" : a.type == "i64" ? "int64_t" : "float";
