@@ -321,8 +321,10 @@ class Describer {
 
   Json argument_json(const KernelArgument& a, Json& fits) const {
     Json out{{"name", a.name}, {"type", a.type}, {"code", a.code}};
-    // Values that are not a parameter, which is checked before, or a constant.
-    if (a.type == "i32" && !interface_.variables_in(a.code).empty() && a.code.find(' ') != std::string::npos)
+    // Computed values; parameters are checked before, and constants fit.
+    const std::vector<std::string> variables = interface_.variables_in(a.code);
+    const bool given = variables.size() == 1 && variables[0] == a.code;
+    if (a.type == "i32" && !given && a.code.find_first_not_of("0123456789") != std::string::npos)
       fits.push_back(bracketed(a.code));
     if (a.type == "i32" || a.type == "i64" || a.type == "f32") {
       out["ctype"] = a.type == "i32" ? "int32_t" : a.type == "i64" ? "int64_t" : "float";
@@ -364,9 +366,11 @@ bool has_ptx(const EmitRequest& request, size_t index) {
 }
 
 std::string images_text(const EmitRequest& request) {
-  std::string out =
-      fmt::format("/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n",
-                  request.name, kLicence);
+  std::string out = fmt::format(
+      "/* The kernels of {}.c: machine code as 64-bit words, and PTX. {} */\n#include <stdint.h>\n#pragma GCC "
+      "diagnostic ignored "
+      "\"-Woverlength-strings\"\n",
+      request.name, kLicence);
   for (size_t p = 0; p < request.pipelines.size(); ++p)
     for (size_t k = 0; k < request.pipelines[p].kernels.size(); ++k) {
       const Binary& binary = *request.pipelines[p].kernels[k].binary;

@@ -64,7 +64,8 @@ Result<void> Interface::read(const DataFiles& files) {
   ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
   const Reader reader(file);
   const Json& root = file.root();
-  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "fixed", "aliases", "notes", "indices", "rules", "tensors"}));
+  ROOFGEN_CHECK(
+      reader.only(root, {"schema", "op", "sizes", "fixed", "aliases", "notes", "indices", "rules", "tensors"}));
   ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
   ROOFGEN_TRY(fixed_, reader.strings(root, "fixed"));
   for (const auto& [member, words] :

@@ -3,7 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
-int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+#ifndef VERSION
+#define VERSION 13000
+#endif
+int cuDriverGetVersion(int* version) { return *version = VERSION, 0; }
 int cuInit(unsigned flags) { return (void)flags, 0; }
 int cuCtxGetCurrent(void** context) { return *context = (void*)8, 0; }
 int cuCtxPushCurrent_v2(void* context) { return (void)context, 0; }

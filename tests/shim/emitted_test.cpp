@@ -188,5 +188,35 @@ TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
         "-fsanitize=address,undefined -fno-sanitize-recover=undefined");
 }
 
+TEST(Emitted, TheSelfTestFindsAWrongKernel) {
+  SKIP_WITHOUT_NVRTC
+  Bundle bundle("attention --L 128 --d 64 --batch 1 --heads 2 --variant fused");
+  std::string images = bundle.home.read("out/attention_images.h");
+  const size_t at = images.find("ex2.approx");
+  ASSERT_NE(at, std::string::npos);
+  bundle.home.write("out/attention_images.h", images.replace(at, 3, "lg2"));
+  ASSERT_TRUE(bundle.compile("out/attention.c", "attention.o") && bundle.compile("out/self_test.c", "main.o"));
+  const std::string command = "cd '" + bundle.home.dir().string() +
+                              "' && cc main.o attention.o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
+                              "' ./program >run.txt 2>&1";
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_NE(bundle.home.read("run.txt").find("FAILED batch"), std::string::npos) << bundle.home.read("run.txt");
+}
+
+TEST(Emitted, ADriverThatIsTooOldIsAnError) {
+  SKIP_WITHOUT_NVRTC
+  const Bundle bundle("map --rows 4 --cols 64 --expr 'x + 1'", "-DMAP_LINK_CUDA");
+  bundle.home.write(
+      "main.c",
+      "#include \"out/map.h\"\n#include <stdio.h>\nint main(void) {\n  map_t* h;\n  const int error = "
+      "map_create(&h, 0);\n  puts(map_error_string(error));\n  return error % 16 != MAP_NO_DRIVER || h;\n}\n");
+  ASSERT_TRUE(bundle.compile("main.c", "main.o"));
+  const std::string command = "cd '" + bundle.home.dir().string() +
+                              "' && cc -DVERSION=12080 main.o map.o '" ROOFGEN_SOURCE_DIR
+                              "/bench/bundle/driver.c' -o program && ./program >run.txt 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << bundle.home.read("run.txt");
+  EXPECT_NE(bundle.home.read("run.txt").find("the CUDA driver is older than CUDA 13.0"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace roofgen::test::emitted_test
