@@ -198,6 +198,7 @@ Run declare_tune(FlagSet app) {
     if (!flags->suite.file.empty())
       return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
     if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
+    if (const auto op = find_op(flags->problem.op); !op) return op.error();
     ROOFGEN_TRY(std::vector<Problem> problems, flags->problem.problems());
     if (problems.size() > 1)
       return tune_family(session, flags->problem, flags->run, flags->family, std::move(problems), flags->json);
