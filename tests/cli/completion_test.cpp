@@ -29,7 +29,7 @@ TEST(Completion, OfBash) {
   EXPECT_EQ(offered(home, "roofgen tune attention --color al"), "always\n");
   EXPECT_EQ(offered(home, "roofgen lint --device h200-s"), "h200-sxm\n");
   EXPECT_EQ(offered(home, "roofgen explain topk"), "topk_softmax\n");
-  EXPECT_EQ(offered(home, "roofgen tune --L f"), "\n") << "a number";
+  EXPECT_EQ(offered(home, "roofgen tune --jobs f"), "\n") << "a number";
   EXPECT_EQ(offered(home, "roofgen explain --ca"), "\n") << "a flag of another command";
   EXPECT_EQ(offered(home, "roofgen tune --data-dir f"), "folder\n");
   EXPECT_EQ(offered(home, "roofgen report f"), "file folder\n");
