@@ -164,23 +164,29 @@ class Describer {
       }
     size_t most_temporaries = 0, most_maps = 0;
     Json condition_list = Json::array();
-    const auto number = [&](Json& condition) {
-      for (const Json& known : condition_list)
-        if (known["text"] == condition["text"]) condition["index"] = known["index"];
-      if (condition.contains("index")) return;
-      condition["index"] = condition_list.size() + 1;
-      condition_list.push_back(condition);
+    // Equal conditions of several pipelines are one.
+    const auto number = [&](Json& condition, const std::string& pipeline) {
+      auto known = std::ranges::find_if(condition_list, [&](const Json& c) { return c["text"] == condition["text"]; });
+      if (known == condition_list.end()) {
+        condition["index"] = condition_list.size() + 1;
+        condition_list.push_back(condition);
+        known = condition_list.end() - 1;
+        (*known)["pipelines"] = "";
+      }
+      condition["index"] = (*known)["index"];
+      std::string of = (*known)["pipelines"];
+      if (!has_word(of, pipeline)) (*known)["pipelines"] = of + (of.empty() ? "" : ", ") + pipeline;
     };
     Json rule_list = Json::array();
     for (const Interface::Rule& r : rules) {
       rule_list.push_back({{"code", members(r.code)}, {"text", r.text}});
-      number(rule_list.back());
+      number(rule_list.back(), "all");
     }
     for (Json& p : pipelines) {
       most_temporaries = std::max(most_temporaries, p["temporaries"].size());
       size_t maps = 0;
       for (Json& k : p["kernels"]) {
-        for (Json& c : k["requires"]) number(c);
+        for (Json& c : k["requires"]) number(c, fmt::format("{}", p["id"].get<size_t>()));
         for (Json& a : k["arguments"])
           if (a["type"] == "tensor_map") {
             a["map"]["place"] = maps++;
@@ -189,6 +195,8 @@ class Describer {
       }
       most_maps = std::max(most_maps, maps);
     }
+    for (Json& c : condition_list)
+      if (std::ranges::count(c["pipelines"].get<std::string>(), ',') + 1 == std::ssize(pipelines)) c["pipelines"] = "all";
     out = {{"name", request_.name},
            {"NAME", upper(request_.name)},
            {"op", request_.problem->op},

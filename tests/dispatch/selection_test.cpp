@@ -36,7 +36,8 @@ class Table {
 
   /// What the C code says for a problem.
   struct Answer {
-    int selected = 0;        ///< -1: none
+    int selected = 0;         ///< -1: none
+    bool workspace = false;   ///< some is needed
     std::vector<bool> holds;  ///< the conditions of each kernel
   };
   std::vector<Answer> of_c(const std::vector<Problem>& problems) {
@@ -63,7 +64,8 @@ class Table {
         arguments += ", " + scope.at(name.get<std::string>()).str();
         members += fmt::format(".{} = {}, ", name.get<std::string>(), scope.at(name.get<std::string>()).str());
       }
-      main << "  { const arguments a = {" << members << "};\n    printf(\"%d\", it_selected(&h" << arguments << "));\n"
+      main << "  { const arguments a = {" << members << "};\n    printf(\"%d %d\", it_selected(&h" << arguments
+           << "), it_workspace_bytes(&h" << arguments << ") > 0);\n"
            << "    for (int i = 0; i < " << built_.size()
            << "; ++i) printf(\" %d\", pipelines[i].check(&a) == 0);\n    puts(\"\"); }\n";
     }
@@ -78,7 +80,7 @@ class Table {
     EXPECT_EQ(status, 0) << build.str();
     std::vector<Answer> out;
     std::ifstream in(dir_ / "out.txt");
-    for (Answer a; in >> a.selected;) {
+    for (Answer a; in >> a.selected >> a.workspace;) {
       a.holds.clear();
       for (int holds = 0; a.holds.size() < built_.size() && in >> holds;) a.holds.push_back(holds != 0);
       out.push_back(a);
@@ -103,6 +105,7 @@ class Table {
     }
     return v ? std::optional(out) : std::nullopt;
   }
+  bool has_temporaries(size_t kernel) const { return !built_[kernel].emitted.temporaries.empty(); }
   ProblemVariants variants(const Problem& p) const { return *variants_of(files_, op_, device_, p); }
 
   Problem problem(const Sizes& sizes) const {
@@ -165,8 +168,11 @@ std::set<int> compare(Table& table, const std::vector<Sizes>& all) {
   std::set<int> out;
   size_t compared = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
-    const auto& [selected, holds] = answers[i];
+    const auto& [selected, workspace, holds] = answers[i];
     EXPECT_EQ(selected, table.of_select(problems[i], holds)) << to_string(problems[i]);
+    if (selected >= 0) {
+      EXPECT_EQ(workspace, table.has_temporaries(static_cast<size_t>(selected))) << to_string(problems[i]);
+    }
     out.insert(selected);
     const ProblemVariants at = table.variants(problems[i]);
     for (size_t k = 0; k < holds.size(); ++k)
