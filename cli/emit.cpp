@@ -153,9 +153,8 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags&
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
-  ROOFGEN_TRY(out->pipelines.emplace_back(),
-              pipeline_of(bench, bench.problem, report.best_variant, out->result.winners[report.best_variant],
-                          report.arch));
+  ROOFGEN_TRY(out->pipelines.emplace_back(), pipeline_of(bench, bench.problem, report.best_variant,
+                                                         out->result.winners[report.best_variant], report.arch));
   out->pipelines.front()->emitted.evidence = evidence(report);
   out->shapes.push_back({bench.problem.dims, 0});
   return out;
@@ -176,8 +175,7 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFl
   ROOFGEN_TRY(Interface interface, Interface::load(files, first, std::move(scope), {}));
   ROOFGEN_CHECK(interface.add_sizes(sizes));
   auto out = std::make_unique<Tuned>();
-  ROOFGEN_TRY(FamilyRun family,
-              tune_family(session, flags.problem, flags.run, flags.family, std::move(problems)));
+  ROOFGEN_TRY(FamilyRun family, tune_family(session, flags.problem, flags.run, flags.family, std::move(problems)));
   out->bench = std::move(family.bench);
   out->table = std::move(family.result.table);
   out->bench.problem = out->table.shapes.front().problem;
@@ -197,6 +195,7 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFl
 
 Result<Exit> run(const Session& session, const EmitFlags& flags) {
   ROOFGEN_CHECK(check_name(flags.name));
+  if (const auto op = find_op(flags.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
   const bool single = problems.size() == 1;
   ROOFGEN_CHECK(single ? check_no_family(flags.family) : check_family(flags.family));
@@ -210,8 +209,8 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   ROOFGEN_CHECK(make_directory(flags.directory));
   std::vector<std::unique_ptr<Tuned>> all;
   for (const ProblemFlags& problem : runs) {
-    ROOFGEN_TRY(std::unique_ptr<Tuned> one, single ? tuned(session, problem, flags.run)
-                                                   : tuned_family(session, flags, std::move(problems)));
+    ROOFGEN_TRY(std::unique_ptr<Tuned> one,
+                single ? tuned(session, problem, flags.run) : tuned_family(session, flags, std::move(problems)));
     if (!one) return Exit::kInterrupted;
     if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->arch() == one->arch(); }))
       all.push_back(std::move(one));
@@ -231,8 +230,7 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   request.compiler = compiler.substr(0, compiler.find(" at "));
   if (!single) request.table = dispatch_json(first.table);
   for (const auto& t : all) {
-    for (const EmittedShape& s : t->shapes)
-      request.shapes.push_back({s.sizes, request.pipelines.size() + s.pipeline});
+    for (const EmittedShape& s : t->shapes) request.shapes.push_back({s.sizes, request.pipelines.size() + s.pipeline});
     for (const auto& p : t->pipelines) request.pipelines.push_back(p->emitted);
   }
   ROOFGEN_TRY(const auto texts, emit(request));

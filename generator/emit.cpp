@@ -196,7 +196,8 @@ class Describer {
       most_maps = std::max(most_maps, maps);
     }
     for (Json& c : condition_list)
-      if (std::ranges::count(c["pipelines"].get<std::string>(), ',') + 1 == std::ssize(pipelines)) c["pipelines"] = "all";
+      if (std::ranges::count(c["pipelines"].get<std::string>(), ',') + 1 == std::ssize(pipelines))
+        c["pipelines"] = "all";
     out = {{"name", request_.name},
            {"NAME", upper(request_.name)},
            {"op", request_.problem->op},
@@ -235,6 +236,8 @@ class Describer {
     return out;
   }
 
+  const std::string& arch_of(const EmittedShape& shape) const { return request_.pipelines[shape.pipeline].arch; }
+
   /// The shapes, their sizes that are parameters, and for each architecture its ranges of kernels and shapes.
   void add_shapes(Json& out) const {
     out["sizes"] = out["shapes"] = out["targets"] = Json::array();
@@ -246,34 +249,26 @@ class Describer {
       for (const Json& size : out["sizes"]) values.push_back(shape.sizes.at(size["key"].get<std::string>()));
       out["shapes"].push_back({{"at", values}, {"pipeline", shape.pipeline}});
     }
-    out["selects"] = false;
-    for (size_t p = 0, kernel = 0; p < request_.pipelines.size(); ++p) {
-      const Json& pipeline = out["pipelines"][p];
+    size_t kernel = 0, shape = 0;
+    for (const Json& pipeline : out["pipelines"]) {
       Json& targets = out["targets"];
-      const bool another = targets.empty() || targets.back()["arch"] != pipeline["arch"];
-      if (another) {
-        const auto first = std::ranges::find_if(request_.shapes, [&](const EmittedShape& s) {
-          return request_.pipelines[s.pipeline].arch == request_.pipelines[p].arch;
-        });
-        targets.push_back({{"first_kernel", kernel}, {"first_shape", first - request_.shapes.begin()}});
-        for (const char* member : {"arch", "major", "minor", "specific", "ptx"})
-          targets.back()[member] = pipeline[member];
-        targets.back()["end_shape"] =
-            first - request_.shapes.begin() +
-            std::ranges::count_if(request_.shapes, [&](const EmittedShape& s) {
-              return request_.pipelines[s.pipeline].arch == request_.pipelines[p].arch;
-            });
+      if (targets.empty() || targets.back()["arch"] != pipeline["arch"]) {
+        Json target{{"first_kernel", kernel}, {"first_shape", shape}};
+        for (const char* member : {"arch", "major", "minor", "specific", "ptx"}) target[member] = pipeline[member];
+        while (shape < request_.shapes.size() && arch_of(request_.shapes[shape]) == pipeline["arch"]) ++shape;
+        target["end_shape"] = shape;
+        targets.push_back(std::move(target));
       }
-      if (!another) out["selects"] = true;
       targets.back()["end_kernel"] = kernel += pipeline["kernels"].size();
     }
+    out["selects"] = out["targets"].size() < out["pipelines"].size();
     out["several_shapes"] = !request_.table.empty();
     if (request_.table.empty()) return;
     const Json table = parse_json(request_.table);
     for (size_t i = 0; i < request_.shapes.size(); ++i) {
-      const Json& shape = table["shapes"][i];
-      out["shapes"][i]["time"] = fmt::format("{:.2f} us", shape["time_us"].get<double>());
-      out["shapes"][i]["ratio"] = fmt::format("{:.3f}", shape["ratio"].get<double>());
+      const Json& tuned = table["shapes"][i];
+      out["shapes"][i]["time"] = fmt::format("{:.2f} us", tuned["time_us"].get<double>());
+      out["shapes"][i]["ratio"] = fmt::format("{:.3f}", tuned["ratio"].get<double>());
     }
   }
 
@@ -435,7 +430,8 @@ class Describer {
     Json out = Json::array();
     for (const std::string& v : locals.variables)
       out.push_back(fmt::format("const {0} {1} = a->{1};", request_.problem->reals.count(v) ? "float" : "int64_t", v));
-    for (const auto& [name, value] : locals.definitions) out.push_back(fmt::format("const int64_t {} = {};", name, value));
+    for (const auto& [name, value] : locals.definitions)
+      out.push_back(fmt::format("const int64_t {} = {};", name, value));
     return out;
   }
 
@@ -520,8 +516,7 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
   for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
   for (size_t i = 0; i < request.pipelines.size(); ++i) {
     const Json& p = description["pipelines"][i];
-    Json pipeline{
-        {"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", p["ptx"]}, {"kernels", Json::array()}};
+    Json pipeline{{"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", p["ptx"]}, {"kernels", Json::array()}};
     for (const Json& k : p["kernels"]) {
       Json kernel;
       for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes",
@@ -559,13 +554,11 @@ Json sizes_that_select(const EmitRequest& request, bool selects) {
     int64_t most;  ///< where the shapes do not differ
   };
   const std::string& op = request.problem->op;
-  const std::vector<Size> sizes = op == "gemm"        ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
-                                  : op == "attention" ? std::vector<Size>{{"batch", 1},
-                                                                          {"heads", INT64_MAX},
-                                                                          {"kv_heads", INT64_MAX},
-                                                                          {"L", 256},
-                                                                          {"kv_len", 256}}
-                                                      : std::vector<Size>{{"rows", 3}, {"cols", INT64_MAX}};
+  const std::vector<Size> sizes =
+      op == "gemm" ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
+      : op == "attention"
+          ? std::vector<Size>{{"batch", 1}, {"heads", INT64_MAX}, {"kv_heads", INT64_MAX}, {"L", 256}, {"kv_len", 256}}
+          : std::vector<Size>{{"rows", 3}, {"cols", INT64_MAX}};
   const double most = op == "gemm" ? 0x1p28 : 0x1p24;
   Json out = Json::array();
   for (size_t p = 0; selects && p < request.pipelines.size(); ++p) {

@@ -155,8 +155,9 @@ Result<void> Interface::add_sizes(const std::vector<std::map<std::string, int64_
   for (const auto& shape : shapes)
     for (const auto& [name, size] : shape)
       if (size != shapes.front().at(name) && variable(name).empty())
-        return Error{Exit::kUsage, fmt::format("a list of {}: kernels of a bundle have one {}; emit one bundle for each",
-                                               name, name)};
+        return Error{
+            Exit::kUsage,
+            fmt::format("a list of {}: kernels of a bundle have one {}; emit one bundle for each", name, name)};
   return {};
 }
 

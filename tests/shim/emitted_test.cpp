@@ -41,10 +41,10 @@ struct Bundle {
                       .c_str()),
               0)
         << home.read("build.txt");
-    const int status = std::system((in + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                                         "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program " + words +
-                                     " >run.txt 2>&1")
-                                       .c_str());
+    const int status = std::system(
+        (in + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program " + words +
+         " >run.txt 2>&1")
+            .c_str());
     const std::string out = home.read("run.txt");
     EXPECT_EQ(status, 0) << out << home.read("sim.log");
     EXPECT_EQ(out.find("FAILED"), std::string::npos) << out;

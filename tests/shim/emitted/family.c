@@ -29,7 +29,8 @@ static int run(int64_t M, int expected, int damaged) {
       wrong += fabs(got[m * N + n] - fmax(sum, 0)) > fabs(sum) / 256; /* half an ulp of bf16 */
     }
   const int good = selected == expected && (wrong > 0) == (selected == damaged);
-  printf("%s M %d: pipeline %d of %d, %d elements are wrong\n", good ? "ok" : "FAILED", (int)M, selected, expected, wrong);
+  printf("%s M %d: pipeline %d of %d, %d elements are wrong\n", good ? "ok" : "FAILED", (int)M, selected, expected,
+         wrong);
   return !good;
 }
 
