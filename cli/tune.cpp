@@ -199,6 +199,7 @@ Run declare_tune(FlagSet app) {
     if (!flags->suite.file.empty())
       return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
     if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
+    if (const auto op = find_op(flags->problem.op); !op) return op.error();
     ROOFGEN_TRY(std::vector<Problem> problems, flags->problem.problems());
     if (problems.size() > 1) {
       ROOFGEN_TRY(const FamilyRun family,

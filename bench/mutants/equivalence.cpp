@@ -286,8 +286,11 @@ static const std::vector<Argument>& arguments() {
        "one more tile is computed, which no row sees", false, "^attention"},
       {"branch dropped", "attention/(softmax|pointwise).cu.jinja", R"(visible_part|\.all|first >= keys|whole\[i\])",
        "elements of a visible piece are judged one by one"},
-      {"barrier dropped", "gemm/epilogue.cuh.jinja", "all warps have read their tiles",
-       "row totals lie behind the tiles, where no warp has written before", false, "reduces"},
+      {"barrier dropped", "gemm/gemm.cu.jinja",
+       "sync_warps = ", "row totals lie behind the tiles, where no warp has written before", false, "reduces"},
+      {"wait dropped|wait for one group less", "lib/async_copy.cuh", "wait_group",
+       "the copies that are pending behind the loop write zeros behind the staging area", false, "^grouped gemm$",
+       "wait_group 0"},
       // The same result by another way.
       {"constant off by one", "lib/(math|row_reduce).cuh", "__shfl_xor_sync", "the lanes still span the warp"},
       {"predicate negated|constant off by one|comparison negated|branch dropped", "lib/row_reduce.cuh",

@@ -17,9 +17,11 @@ TEST(EvaluationJson, RoundTrip) {
   e.unique_bytes = 1.5e9;
   e.l2_miss_ratio = 1.25;
   e.measured_ns = 1234.5;
-  e.verification = {false,    16, 16, 2048,    std::numeric_limits<double>::infinity(), {}, "row 3", 4, 960,
-                    "normal", 0,  "", {"grid"}};
-  e.verification.findings.push_back({"race", "two warps", "k", {"k.ptx", 12, 0}, {"a.jinja", 7, 0}, 3, 64});
+  Verification& v = e.verification;
+  v.ctas_run = v.ctas_total = 16, v.rows_checked = 2048, v.failure = "row 3", v.inputs = "normal";
+  v.error_over_tolerance = std::numeric_limits<double>::infinity();
+  v.launch_ctas_run = 4, v.launch_ctas_total = 960, v.launch_in_tiles = true, v.not_run = {"grid"};
+  v.findings.push_back({"race", "two warps", "k", {"k.ptx", 12, 0}, {"a.jinja", 7, 0}, 3, 64});
   const auto back = from_payload(to_payload(e));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_payload(*back), to_payload(e));

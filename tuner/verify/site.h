@@ -34,7 +34,7 @@ struct Verifier::StageRun {
   Launch launch;
   Slices slices;
   uint64_t ctas = 0;
-  bool in_tiles = false;  ///< the launch has a CTA for each tile instead of its persistent ones
+  bool in_tiles = false;                     ///< the launch has a CTA for each tile instead of its persistent ones
   std::map<std::string, DevicePtr> written;  ///< buffers made for this run; the caller releases them
   sim::Prerequisites launches;               ///< those before, and this one
 };

@@ -25,9 +25,10 @@ class TunePage : public ResultPage {
     page.blocks.emplace_back(factors());
     page.blocks.emplace_back(traffic());
     page.blocks.emplace_back(schedules());
+    Reasons rejected;
     for (const Json& v : result_.at("variants"))
-      if (!v.at("available").get<bool>())
-        page.warnings.push_back(fmt::format("{} is rejected: {}", text(v, "name"), text(v, "rejected_because")));
+      if (!v.at("available").get<bool>()) rejected.emplace_back(text(v, "name"), text(v, "rejected_because"));
+    for (const auto& [names, reason] : joined(rejected)) page.facts.push_back({"rejected: " + names, reason});
     for (const Json& w : result_.at("warnings"))
       page.warnings.push_back(fmt::format("{} {}", text(w, "rule"), text(w, "text")));
     return page;

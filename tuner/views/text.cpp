@@ -74,6 +74,18 @@ std::string searched_line(const TuneReport& r) {
 
 }  // namespace
 
+Reasons joined(const Reasons& each) {
+  Reasons out;
+  for (const auto& [name, reason] : each) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const auto& known) { return known.second == reason; });
+    if (same == out.end())
+      out.emplace_back(name, reason);
+    else
+      same->first += ", " + name;
+  }
+  return out;
+}
+
 std::string params_text(const Schedule& s) {
   std::string out;
   for (const auto& [name, v] : s.params) out += (out.empty() ? "" : " ") + name + "=" + to_string(v);
@@ -130,9 +142,10 @@ std::string tune_text(const TuneReport& r, bool color) {
   }
   out += table.str() + "\n";
   bool flagged = false, sampled = false, counted = true;
+  Reasons rejected;
   for (const VariantReport& v : r.variants) {
     if (!v.available)
-      out += fmt::format("{:<9} rejected: {}\n", v.name, v.rejected_because);
+      rejected.emplace_back(v.name, v.rejected_because);
     else if (v.kernels.empty())
       out += fmt::format("{:<9} nothing verified; --explain lists why\n", v.name);
     for (const KernelReport& k : v.kernels) {
@@ -142,6 +155,7 @@ std::string tune_text(const TuneReport& r, bool color) {
       counted &= k.counted;
     }
   }
+  for (const auto& [names, reason] : joined(rejected)) out += fmt::format("rejected  {}: {}\n", names, reason);
   if (r.gpu) out += finalists_text(r);
   out += "\n";
   std::string before;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tuner/report.h"
@@ -16,6 +17,9 @@ std::string tune_json(const TuneReport& report);
 std::string tune_text(const TuneReport& report, bool color);
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
+/// Pairs of a name and a reason, those with one reason joined: "split_k2, split_k4".
+using Reasons = std::vector<std::pair<std::string, std::string>>;
+Reasons joined(const Reasons& each);
 std::string params_text(const Schedule& schedule);  ///< "BM=128 stages=2"
 
 /// The kernels of several variants or partitions.
