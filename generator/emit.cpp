@@ -175,7 +175,7 @@ class Describer {
       }
       condition["index"] = (*known)["index"];
       std::string of = (*known)["pipelines"];
-      if (!has_word(of, pipeline)) (*known)["pipelines"] = of + (of.empty() ? "" : ", ") + pipeline;
+      if (of != "all" && !has_word(of, pipeline)) (*known)["pipelines"] = of + (of.empty() ? "" : ", ") + pipeline;
     };
     Json rule_list = Json::array();
     for (const Interface::Rule& r : rules) {
