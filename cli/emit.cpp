@@ -11,7 +11,9 @@
 #include "base/output_file.h"
 #include "base/paths.h"
 #include "base/units.h"
-#include "cli/problem_flags.h"
+#include "cli/family.h"
+#include "generator/interface.h"
+#include "tuner/dispatch/serving.h"
 #include "tuner/evidence/counters.h"
 #include "tuner/views/views.h"
 
@@ -21,6 +23,7 @@ namespace {
 struct EmitFlags {
   ProblemFlags problem;
   RunFlags run;
+  FamilyFlags family;
   std::string directory, name;
   std::vector<std::string> archs;
   bool replay = false;
@@ -39,14 +42,22 @@ Result<void> check_name(const std::string& name) {
   return {};
 }
 
-/// The best kernels on one device, and what they refer to.
+/// The kernels of one pipeline, and what they refer to.
+struct Pipeline {
+  ProblemVariants tuned_for;
+  std::vector<TunedKernel> kernels;
+  std::vector<Binary> binaries;
+  EmittedPipeline emitted;
+};
+
+/// The best kernels on one device.
 struct Tuned {
   Workbench bench;
-  TuneResult result;
-  std::vector<Variant> variants;
-  const Variant* variant = nullptr;
-  std::vector<Binary> binaries;
-  EmittedPipeline pipeline;
+  TuneResult result;    ///< of a single problem
+  DispatchTable table;  ///< of several
+  std::vector<std::unique_ptr<Pipeline>> pipelines;
+  std::vector<EmittedShape> shapes;
+  const std::string& arch() const { return pipelines.front()->emitted.arch; }
 };
 
 /// The flags of a run for "90a" or "90" of --archs: on the chosen device if that is one of the architecture, else on
@@ -111,6 +122,28 @@ std::string evidence(const TuneReport& report) {
   return json_line(out);
 }
 
+/// `arch`: for which the kernels were compiled.
+Result<std::unique_ptr<Pipeline>> pipeline_of(const Workbench& bench, const Problem& problem,
+                                              const std::string& variant, std::vector<TunedKernel> kernels,
+                                              const std::string& arch) {
+  auto out = std::make_unique<Pipeline>();
+  ROOFGEN_TRY(out->tuned_for, variants_of(*bench.files, *bench.op, bench.device, problem));
+  ROOFGEN_TRY(out->binaries, without_lines(kernels, arch));
+  out->kernels = std::move(kernels);
+  const expr::Map& scope = out->tuned_for.scope;
+  const Variant& v = *out->tuned_for.find(variant);
+  ROOFGEN_TRY(std::vector<Buffer> own, temporaries(v, scope));
+  out->emitted = {bench.device.arch, &v, std::move(own), scope, {}, ""};
+  for (size_t i = 0; i < v.stages.size(); ++i) {
+    const TunedKernel& k = out->kernels[i];
+    auto checked = check_schedule(v, v.stages[i], k.program.schedule, scope);
+    out->emitted.kernels.push_back(
+        {&v.stages[i], &k.program, &out->binaries[i], &k.launch, std::get<Legal>(checked).scope});
+    if (k.binary.arch.ends_with('a')) out->emitted.arch = k.binary.arch;
+  }
+  return out;
+}
+
 /// Null: interrupted.
 Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags& problem, const RunFlags& run) {
   auto out = std::make_unique<Tuned>();
@@ -120,27 +153,52 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags&
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
-  ROOFGEN_TRY(out->variants, bench.op->variants(*bench.files, bench.problem));
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
-  ROOFGEN_TRY(out->variants, expand(std::move(out->variants), scope));
-  for (const Variant& v : out->variants)
-    if (v.name == report.best_variant) out->variant = &v;
-  const std::vector<TunedKernel>& winners = out->result.winners[out->variant->name];
-  ROOFGEN_TRY(out->binaries, without_lines(winners, report.arch));
-  ROOFGEN_TRY(std::vector<Buffer> own, temporaries(*out->variant, scope));
-  out->pipeline = {bench.device.arch, out->variant, std::move(own), scope, {}, evidence(report)};
-  for (size_t i = 0; i < out->variant->stages.size(); ++i) {
-    const TunedKernel& k = winners[i];
-    auto checked = check_schedule(*out->variant, out->variant->stages[i], k.program.schedule, scope);
-    out->pipeline.kernels.push_back(
-        {&out->variant->stages[i], &k.program, &out->binaries[i], &k.launch, std::get<Legal>(checked).scope});
-    if (k.binary.arch.ends_with('a')) out->pipeline.arch = k.binary.arch;
+  ROOFGEN_TRY(out->pipelines.emplace_back(), pipeline_of(bench, bench.problem, report.best_variant,
+                                                         out->result.winners[report.best_variant], report.arch));
+  out->pipelines.front()->emitted.evidence = evidence(report);
+  out->shapes.push_back({bench.problem.dims, 0});
+  return out;
+}
+
+/// The kernels of a dispatch table. They are for devices that run all of them.
+Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFlags& flags,
+                                            std::vector<Problem> problems) {
+  const DataFiles files(session.data_dirs);
+  ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
+  std::vector<std::map<std::string, int64_t>> sizes;
+  for (const Problem& p : problems) {
+    ROOFGEN_TRY(const Problem whole, op->complete(p));
+    sizes.push_back(whole.dims);
   }
+  ROOFGEN_TRY(const Problem first, op->complete(problems.front()));
+  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, first, {}));
+  ROOFGEN_TRY(Interface interface, Interface::load(files, first, std::move(scope), {}));
+  ROOFGEN_CHECK(interface.add_sizes(sizes));
+  auto out = std::make_unique<Tuned>();
+  ROOFGEN_TRY(FamilyRun family, tune_family(session, flags.problem, flags.run, flags.family, std::move(problems)));
+  out->bench = std::move(family.bench);
+  out->table = std::move(family.result.table);
+  out->bench.problem = out->table.shapes.front().problem;
+  for (size_t k = 0; k < out->table.kernels.size(); ++k) {
+    const DispatchKernel& kernel = out->table.kernels[k];
+    ROOFGEN_TRY(out->pipelines.emplace_back(),
+                pipeline_of(out->bench, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
+                            std::move(family.result.kernels[k]), out->table.arch));
+  }
+  std::string arch = out->arch();
+  for (const auto& p : out->pipelines)
+    if (p->emitted.arch.ends_with('a')) arch = p->emitted.arch;
+  for (const auto& p : out->pipelines) p->emitted.arch = arch;
+  for (const DispatchShape& s : out->table.shapes) out->shapes.push_back({s.problem.dims, s.kernel});
   return out;
 }
 
 Result<Exit> run(const Session& session, const EmitFlags& flags) {
   ROOFGEN_CHECK(check_name(flags.name));
+  if (const auto op = find_op(flags.problem.op); !op) return op.error();
+  ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
+  const bool single = problems.size() == 1;
+  ROOFGEN_CHECK(single ? check_no_family(flags.family) : check_family(flags.family));
   const DataFiles files(session.data_dirs);
   std::vector<ProblemFlags> runs;
   for (const std::string& arch : flags.archs) {
@@ -151,36 +209,42 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   ROOFGEN_CHECK(make_directory(flags.directory));
   std::vector<std::unique_ptr<Tuned>> all;
   for (const ProblemFlags& problem : runs) {
-    ROOFGEN_TRY(std::unique_ptr<Tuned> one, tuned(session, problem, flags.run));
+    ROOFGEN_TRY(std::unique_ptr<Tuned> one,
+                single ? tuned(session, problem, flags.run) : tuned_family(session, flags, std::move(problems)));
     if (!one) return Exit::kInterrupted;
-    if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->pipeline.arch == one->pipeline.arch; }))
+    if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->arch() == one->arch(); }))
       all.push_back(std::move(one));
   }
   const Tuned& first = *all.front();
   // The newest architecture first; before code for all of its devices, code for this one alone.
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     const auto key = [](const std::string& arch) { return std::pair(std::atoi(arch.c_str() + 3), arch.size()); };
-    return key(a->pipeline.arch) > key(b->pipeline.arch);
+    return key(a->arch()) > key(b->arch());
   });
   const std::string compiler = first.bench.compiler->description();
-  EmitRequest request{flags.name.empty() ? first.bench.problem.op : flags.name,
-                      &files,
-                      &first.bench.problem,
-                      first.bench.op->buffers(first.bench.problem),
-                      {},
-                      compiler.substr(0, compiler.find(" at "))};
-  for (const auto& t : all) request.pipelines.push_back(t->pipeline);
+  EmitRequest request;
+  request.name = flags.name.empty() ? first.bench.problem.op : flags.name;
+  request.files = &files;
+  request.problem = &first.bench.problem;
+  request.buffers = first.bench.op->buffers(first.bench.problem);
+  request.compiler = compiler.substr(0, compiler.find(" at "));
+  if (!single) request.table = dispatch_json(first.table);
+  for (const auto& t : all) {
+    for (const EmittedShape& s : t->shapes) request.shapes.push_back({s.sizes, request.pipelines.size() + s.pipeline});
+    for (const auto& p : t->pipelines) request.pipelines.push_back(p->emitted);
+  }
   ROOFGEN_TRY(const auto texts, emit(request));
   for (const auto& [name, text] : texts) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
   if (flags.replay) {
     ROOFGEN_TRY(const CounterRequest replay,
-                counter_request(files, *first.bench.op, first.result, first.variant->name));
+                counter_request(files, *first.bench.op, first.result, first.result.report.best_variant));
     ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   }
+  if (!single) fmt::print("{}\n", dispatch_text(first.table));
   for (const auto& t : all)
-    fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", t->variant->name, t->bench.problem.op, t->pipeline.arch,
-               time_text(t->result.report.find(t->variant->name)->seconds), t->bench.device.name,
-               t->result.report.score.value);
+    if (const TuneReport& report = t->result.report; single)
+      fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", report.best_variant, t->bench.problem.op, t->arch(),
+                 time_text(report.find(report.best_variant)->seconds), t->bench.device.name, report.score.value);
   fmt::print("written to {}:\n", flags.directory);
   for (const auto& [name, text] : texts)
     fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
@@ -200,6 +264,7 @@ Run declare_emit(FlagSet app) {
           "kernels for these architectures, each tuned on a device of it: 80,90a [the device's]")
       .split(',');
   app.add_switch("--replay", flags->replay, "also write replay/, the launch of the tuned problem for profilers");
+  flags->family.declare(app, {"--archs", "--replay"});
   app.footer("Example: roofgen emit attention --L 2048 --d 64 -o third_party/attn");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -6,7 +6,6 @@
 
 #include "base/output_file.h"
 #include "base/scratch.h"
-#include "tuner/dispatch/family.h"
 
 namespace roofgen::cli {
 namespace {
@@ -23,7 +22,7 @@ Result<double> parse_within(const std::string& text) {
 
 }  // namespace
 
-void FamilyFlags::declare(FlagSet app) {
+void FamilyFlags::declare(FlagSet app, const std::vector<std::string>& single) {
   own.push_back(
       app.add("--table", table,
               "with a list of sizes, as in --L 512,1024: also write the dispatch table here (docs/dispatch.md)")
@@ -31,9 +30,7 @@ void FamilyFlags::declare(FlagSet app) {
   own.push_back(app.add("--within", within,
                         "with a list of sizes: as few kernels as keep each shape this close to its own best [2%]")
                     .group("Family of sizes"));
-  for (const char* other :
-       {"--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--min-score"})
-    alien.push_back(app.find(other));
+  for (const std::string& name : single) alien.push_back(app.find(name));
 }
 
 Result<void> check_no_family(const FamilyFlags& family) {
@@ -43,11 +40,16 @@ Result<void> check_no_family(const FamilyFlags& family) {
   return {};
 }
 
-Result<Exit> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
-                         const FamilyFlags& family, std::vector<Problem> problems, bool json) {
+Result<void> check_family(const FamilyFlags& family) {
   for (const Flag& flag : family.alien)
     if (flag.given())
       return Error{Exit::kUsage, fmt::format("{} is for a single problem, not for a list of sizes", flag.name())};
+  return {};
+}
+
+Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
+                              const FamilyFlags& family, std::vector<Problem> problems) {
+  ROOFGEN_CHECK(check_family(family));
   ROOFGEN_TRY(const double within, parse_within(family.within));
   ROOFGEN_TRY(const Op* op, find_op(flags.op));
   for (Problem& p : problems) {
@@ -69,10 +71,11 @@ Result<Exit> tune_family(const Session& session, const ProblemFlags& flags, cons
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, stored));
   Progress progress;
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-  ROOFGEN_TRY(const FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));
+  bench.op = op;
+  ROOFGEN_TRY(FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));
   if (!family.table.empty()) ROOFGEN_CHECK(write_output(family.table, dispatch_json(result.table)));
-  fmt::print("{}", json ? dispatch_json(result.table) : dispatch_text(result.table));
-  return Exit::kOk;
+  bench.store.reset();
+  return FamilyRun{std::move(bench), std::move(result)};
 }
 
 }  // namespace roofgen::cli

@@ -1,22 +1,30 @@
-// roofgen tune OP with lists of sizes: a family of problems and its dispatch table.
+// tune and emit with lists of sizes: a family of problems and its dispatch table.
 #pragma once
 
 #include "cli/problem_flags.h"
+#include "tuner/dispatch/family.h"
 
 namespace roofgen::cli {
 
 struct FamilyFlags {
   std::string table, within = "2%";
   std::vector<Flag> own;    ///< flags that only a family has
-  std::vector<Flag> alien;  ///< flags of tune that a family cannot have
-  /// `app`: the other flags of tune, all of which are declared.
-  void declare(FlagSet app);
+  std::vector<Flag> alien;  ///< flags of the command that a family cannot have
+  /// `single`: names of declared flags for a single problem.
+  void declare(FlagSet app, const std::vector<std::string>& single);
 };
 
 /// A usage error where a flag needs a family and there is none.
 Result<void> check_no_family(const FamilyFlags& family);
-/// `problems`: several.
-Result<Exit> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
-                         const FamilyFlags& family, std::vector<Problem> problems, bool json);
+/// A usage error where a flag needs a single problem.
+Result<void> check_family(const FamilyFlags& family);
+
+struct FamilyRun {
+  Workbench bench;  ///< without its store
+  FamilyResult result;
+};
+/// Tunes several problems, and writes the table to --table.
+Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
+                              const FamilyFlags& family, std::vector<Problem> problems);
 
 }  // namespace roofgen::cli

@@ -191,7 +191,8 @@ Run declare_tune(FlagSet app) {
   app.add_switch("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
       .group("Measurement");
   app.add_switch("--sanitize", flags->sanitize, "run the winner under compute-sanitizer").group("Measurement");
-  flags->family.declare(app);
+  flags->family.declare(
+      app, {"--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--min-score"});
   flags->suite.declare(app);
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags, app](const Session& session) -> Result<Exit> {
@@ -200,8 +201,12 @@ Run declare_tune(FlagSet app) {
     if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
     if (const auto op = find_op(flags->problem.op); !op) return op.error();
     ROOFGEN_TRY(std::vector<Problem> problems, flags->problem.problems());
-    if (problems.size() > 1)
-      return tune_family(session, flags->problem, flags->run, flags->family, std::move(problems), flags->json);
+    if (problems.size() > 1) {
+      ROOFGEN_TRY(const FamilyRun family,
+                  tune_family(session, flags->problem, flags->run, flags->family, std::move(problems)));
+      fmt::print("{}", flags->json ? dispatch_json(family.result.table) : dispatch_text(family.result.table));
+      return Exit::kOk;
+    }
     ROOFGEN_CHECK(check_no_family(flags->family));
     return run(session, *flags);
   };

@@ -101,12 +101,38 @@ std::string literal(const std::string& text) {
   return out.empty() ? "  \"\"" : out;
 }
 
+/// The PTX of which pipelines is part of the bundle: the one that newer devices can compile, and those of devices that
+/// have no other.
+bool has_ptx(const EmitRequest& request, size_t index) {
+  const std::string& own = request.pipelines[index].arch;
+  if (own.ends_with('a')) return true;
+  for (size_t i = 0; i < index; ++i)
+    if (!request.pipelines[i].arch.ends_with('a') && request.pipelines[i].arch != own) return false;
+  return true;
+}
+
+/// "pipeline_kernel" of the first kernel with the same binary.
+std::string image_of(const EmitRequest& request, const EmittedKernel& kernel) {
+  for (size_t p = 0;; ++p)
+    for (size_t k = 0; k < request.pipelines[p].kernels.size(); ++k) {
+      const Binary& binary = *request.pipelines[p].kernels[k].binary;
+      if (&binary == kernel.binary || (binary.arch == kernel.binary->arch && binary.cubin == kernel.binary->cubin &&
+                                       binary.ptx == kernel.binary->ptx))
+        return fmt::format("{}_{}", p, k);
+    }
+}
+
+std::string source_text(const Program& program) {
+  return fmt::format("// {}\n// {}\n{}", to_string(program.schedule), kLicence, program.source);
+}
+
 /// Makes the description of a bundle, from which the templates and the manifest are written.
 class Describer {
  public:
   Describer(const EmitRequest& request, Interface& interface) : request_(request), interface_(interface) {}
 
   Result<Json> describe() {
+    ROOFGEN_CHECK(interface_.add_sizes(sizes_of(request_.shapes)));
     Json pipelines = Json::array();
     for (const EmittedPipeline& p : request_.pipelines) {
       ROOFGEN_TRY(Json pipeline, pipeline_json(p));
@@ -136,23 +162,31 @@ class Describer {
         p["stride_indices"] = Json::array();
         for (const Json& stride : p["strides"]) p["stride_indices"].push_back(index_of(bare(stride)));
       }
-    size_t conditions = 0, most_kernels = 0, most_temporaries = 0, most_maps = 0;
+    size_t most_temporaries = 0, most_maps = 0;
     Json condition_list = Json::array();
-    const auto number = [&](Json& condition) {
-      condition["index"] = ++conditions;
-      condition_list.push_back(condition);
+    // Equal conditions of several pipelines are one.
+    const auto number = [&](Json& condition, const std::string& pipeline) {
+      auto known = std::ranges::find_if(condition_list, [&](const Json& c) { return c["text"] == condition["text"]; });
+      if (known == condition_list.end()) {
+        condition["index"] = condition_list.size() + 1;
+        condition_list.push_back(condition);
+        known = condition_list.end() - 1;
+        (*known)["pipelines"] = "";
+      }
+      condition["index"] = (*known)["index"];
+      std::string of = (*known)["pipelines"];
+      if (of != "all" && !has_word(of, pipeline)) (*known)["pipelines"] = of + (of.empty() ? "" : ", ") + pipeline;
     };
     Json rule_list = Json::array();
     for (const Interface::Rule& r : rules) {
       rule_list.push_back({{"code", members(r.code)}, {"text", r.text}});
-      number(rule_list.back());
+      number(rule_list.back(), "all");
     }
     for (Json& p : pipelines) {
-      most_kernels = std::max(most_kernels, p["kernels"].size());
       most_temporaries = std::max(most_temporaries, p["temporaries"].size());
       size_t maps = 0;
       for (Json& k : p["kernels"]) {
-        for (Json& c : k["requires"]) number(c);
+        for (Json& c : k["requires"]) number(c, fmt::format("{}", p["id"].get<size_t>()));
         for (Json& a : k["arguments"])
           if (a["type"] == "tensor_map") {
             a["map"]["place"] = maps++;
@@ -161,10 +195,14 @@ class Describer {
       }
       most_maps = std::max(most_maps, maps);
     }
+    for (Json& c : condition_list)
+      if (std::ranges::count(c["pipelines"].get<std::string>(), ',') + 1 == std::ssize(pipelines))
+        c["pipelines"] = "all";
     out = {{"name", request_.name},
            {"NAME", upper(request_.name)},
            {"op", request_.problem->op},
-           {"problem", to_string(*request_.problem)},
+           {"problem", to_string(*request_.problem) +
+                           (request_.table.empty() ? "" : fmt::format(", one of {} shapes", request_.shapes.size()))},
            {"licence", kLicence},
            {"compiler", request_.compiler},
            {"driver", driver_},
@@ -172,18 +210,14 @@ class Describer {
            {"rules", rule_list},
            {"conditions", condition_list},
            {"pipelines", pipelines},
-           {"most_kernels", most_kernels},
+           {"kernels", kernels_},
            {"most_temporaries", most_temporaries},
            {"most_maps", most_maps}};
+    add_shapes(out);
     out["workspace_parameters"] = Json::array();
-    for (const Json& p : parameters) {
-      bool needed = p["kind"] == "size";
-      if (p["kind"] == "stride")
-        for (const Json& pipeline : pipelines)
-          for (const Json& t : pipeline["temporaries"])
-            needed |= has_word(t["bytes"].get<std::string>(), p["name"].get<std::string>());
-      if (needed) out["workspace_parameters"].push_back(p["name"]);
-    }
+    for (const Json& p : parameters)
+      if (p["kind"] == "size" || (p["kind"] == "stride" && decides_workspace(out, p["name"])))
+        out["workspace_parameters"].push_back(p["name"]);
     const std::string text = json_line(out);
     for (const char* what : {"zeroed", "dependent"})
       out[what] = text.find(fmt::format("\"{}\":true", what)) != std::string::npos;
@@ -196,6 +230,61 @@ class Describer {
   }
 
  private:
+  static std::vector<std::map<std::string, int64_t>> sizes_of(const std::vector<EmittedShape>& shapes) {
+    std::vector<std::map<std::string, int64_t>> out;
+    for (const EmittedShape& shape : shapes) out.push_back(shape.sizes);
+    return out;
+  }
+
+  const std::string& arch_of(const EmittedShape& shape) const { return request_.pipelines[shape.pipeline].arch; }
+
+  /// The shapes, their sizes that are parameters, and for each architecture its ranges of kernels and shapes.
+  void add_shapes(Json& out) const {
+    out["sizes"] = out["shapes"] = out["targets"] = Json::array();
+    for (const auto& [name, size] : request_.shapes.front().sizes)
+      for (const Json& p : out["parameters"])
+        if (p["kind"] == "size" && p["key"] == name) out["sizes"].push_back({{"name", p["name"]}, {"key", name}});
+    for (const EmittedShape& shape : request_.shapes) {
+      Json values = Json::array();
+      for (const Json& size : out["sizes"]) values.push_back(shape.sizes.at(size["key"].get<std::string>()));
+      out["shapes"].push_back({{"at", values}, {"pipeline", shape.pipeline}});
+    }
+    size_t kernel = 0, shape = 0;
+    for (const Json& pipeline : out["pipelines"]) {
+      Json& targets = out["targets"];
+      if (targets.empty() || targets.back()["arch"] != pipeline["arch"]) {
+        Json target{{"first_kernel", kernel}, {"first_shape", shape}};
+        for (const char* member : {"arch", "major", "minor", "specific", "ptx"}) target[member] = pipeline[member];
+        while (shape < request_.shapes.size() && arch_of(request_.shapes[shape]) == pipeline["arch"]) ++shape;
+        target["end_shape"] = shape;
+        targets.push_back(std::move(target));
+      }
+      targets.back()["end_kernel"] = kernel += pipeline["kernels"].size();
+    }
+    out["selects"] = out["targets"].size() < out["pipelines"].size();
+    out["several_shapes"] = !request_.table.empty();
+    if (request_.table.empty()) return;
+    const Json table = parse_json(request_.table);
+    for (size_t i = 0; i < request_.shapes.size(); ++i) {
+      const Json& tuned = table["shapes"][i];
+      out["shapes"][i]["time"] = fmt::format("{:.2f} us", tuned["time_us"].get<double>());
+      out["shapes"][i]["ratio"] = fmt::format("{:.3f}", tuned["ratio"].get<double>());
+    }
+  }
+
+  /// Whether a stride decides about the size of the workspace, or about the kernels of a call.
+  static bool decides_workspace(const Json& description, const Json& stride) {
+    for (const Json& p : description["pipelines"]) {
+      for (const Json& t : p["temporaries"])
+        if (has_word(t["bytes"].get<std::string>(), stride.get<std::string>())) return true;
+      for (const Json& k : p["kernels"])
+        for (const Json& line : k["check"])
+          if (description["selects"] == true && has_word(line.get<std::string>(), stride.get<std::string>()))
+            return true;
+    }
+    return false;
+  }
+
   /// The parameter of a stride's code, "a->x".
   static std::string bare(const Json& code) {
     const std::string text = code.get<std::string>();
@@ -223,6 +312,20 @@ class Describer {
     return code;
   }
 
+  /// Of a size or a stride, in all shapes.
+  std::string tuned_values(const std::string& key) const {
+    std::vector<std::string> out;
+    const auto add = [&](const std::string& value) {
+      if (std::ranges::count(out, value) == 0) out.push_back(value);
+    };
+    for (const EmittedShape& shape : request_.shapes)
+      if (shape.sizes.count(key)) add(fmt::format("{}", shape.sizes.at(key)));
+    if (out.empty())
+      for (const EmittedPipeline& pipeline : request_.pipelines)
+        if (pipeline.scope.count(key)) add(pipeline.scope.at(key).str());
+    return fmt::format("{}", fmt::join(out, ", "));
+  }
+
   Json parameter_json(const Parameter& p, const std::map<std::string, Interface::Layout>& layouts) const {
     static constexpr const char* kKinds[] = {"tensor", "real", "size", "stride"};
     Json out{{"kind", kKinds[static_cast<int>(p.kind)]}, {"name", p.name}, {"key", p.key}};
@@ -230,10 +333,7 @@ class Describer {
     if (p.kind != Parameter::Kind::kTensor) {
       const bool real = p.kind == Parameter::Kind::kReal;
       out["type"] = real ? "float" : "int64_t";
-      const expr::Map& scope = request_.pipelines[0].scope;
-      const std::string tuned = real                 ? fmt::format("{}", request_.problem->reals.at(p.key))
-                                : scope.count(p.key) ? scope.at(p.key).str()
-                                                     : "";
+      const std::string tuned = real ? fmt::format("{}", request_.problem->reals.at(p.key)) : tuned_values(p.key);
       if (p.kind == Parameter::Kind::kStride && note.empty()) note = "in elements";
       if (!tuned.empty()) note += (note.empty() ? "" : "; ") + tuned + " when tuned";
       out["note"] = note;
@@ -268,9 +368,16 @@ class Describer {
   Result<Json> pipeline_json(const EmittedPipeline& p) {
     const bool specific = p.arch.ends_with('a');
     const int number = std::atoi(p.arch.c_str() + 3);
-    Json out{
-        {"arch", p.arch},     {"major", number / 10},       {"minor", number % 10},         {"specific", specific},
-        {"id", pipelines_++}, {"variant", p.variant->name}, {"temporaries", Json::array()}, {"kernels", Json::array()}};
+    const size_t id = static_cast<size_t>(&p - request_.pipelines.data());
+    Json out{{"arch", p.arch},
+             {"major", number / 10},
+             {"minor", number % 10},
+             {"specific", specific},
+             {"ptx", has_ptx(request_, id)},
+             {"id", id},
+             {"variant", p.variant->name},
+             {"temporaries", Json::array()},
+             {"kernels", Json::array()}};
     for (const Variant::Temporary& t : p.variant->temporaries) {
       ROOFGEN_TRY(const std::string bytes, bytes_code(interface_, p, t));
       Json temporary{{"name", t.name}, {"bytes", members(bytes)}, {"zeroed", t.zeroed}};
@@ -286,6 +393,8 @@ class Describer {
   Result<Json> kernel_json(const EmittedPipeline& p, const EmittedKernel& k) {
     ROOFGEN_TRY(const LaunchCode code, launch_code(interface_, request_, p, k));
     Json out{{"name", k.stage->name},
+             {"index", kernels_++},
+             {"image", image_of(request_, k)},
              {"entry", k.program->entry},
              {"schedule", to_string(k.program->schedule)},
              {"digest", k.binary->digest},
@@ -296,16 +405,13 @@ class Describer {
              {"cluster", {k.launch->cluster.x, k.launch->cluster.y, k.launch->cluster.z}},
              {"ctas_of_cluster", k.launch->cluster.count()},
              {"dependent", k.launch->overlap},
-             {"variables", Json::array()},
-             {"definitions", Json::array()},
+             {"launch", locals_json(code.launch)},
+             {"check", locals_json(code.check)},
              {"arguments", Json::array()},
              {"fits", Json::array()},
              {"requires", Json::array()},
              {"grid", {code.grid[0], code.grid[1], code.grid[2]}},
-             {"source", source_name(p, *k.stage)}};
-    for (const std::string& v : code.variables)
-      out["variables"].push_back({{"name", v}, {"type", request_.problem->reals.count(v) ? "float" : "int64_t"}});
-    for (const auto& [name, value] : code.definitions) out["definitions"].push_back({{"name", name}, {"code", value}});
+             {"source", source_name(p, k)}};
     for (const std::string& c : code.conditions) out["requires"].push_back({{"code", c}, {"text", c}});
     std::set<std::string> taken;
     for (const KernelArgument& a : code.arguments) {
@@ -316,6 +422,16 @@ class Describer {
       out["arguments"].push_back(std::move(argument));
     }
     driver_ = std::max(driver_, cuda_major(k.binary->ptx));
+    return out;
+  }
+
+  /// Declarations in C.
+  Json locals_json(const LaunchCode::Locals& locals) const {
+    Json out = Json::array();
+    for (const std::string& v : locals.variables)
+      out.push_back(fmt::format("const {0} {1} = a->{1};", request_.problem->reals.count(v) ? "float" : "int64_t", v));
+    for (const auto& [name, value] : locals.definitions)
+      out.push_back(fmt::format("const int64_t {} = {};", name, value));
     return out;
   }
 
@@ -345,25 +461,22 @@ class Describer {
     return out;
   }
 
-  /// The name of the source file; of the variant too, if another architecture has another one.
-  std::string source_name(const EmittedPipeline& p, const Stage& stage) const {
-    std::string out = request_.name + (stage.name == request_.problem->op ? "" : "_" + stage.name);
-    return (request_.pipelines.size() > 1 ? out + "_" + p.arch : out) + ".cu";
+  /// The name of the source file; with the architecture if there are several. Equal files are one.
+  std::string source_name(const EmittedPipeline& p, const EmittedKernel& k) {
+    std::string base = request_.name + (k.stage->name == request_.problem->op ? "" : "_" + k.stage->name);
+    if (request_.pipelines.front().arch != request_.pipelines.back().arch) base += "_" + p.arch;
+    const std::string text = source_text(*k.program);
+    for (size_t i = 1;; ++i) {
+      const std::string name = i == 1 ? base : fmt::format("{}_{}", base, i);
+      if (sources_.emplace(name, text).first->second == text) return name + ".cu";
+    }
   }
 
   const EmitRequest& request_;
   Interface& interface_;
-  int pipelines_ = 0, driver_ = 12;
+  int kernels_ = 0, driver_ = 12;
+  std::map<std::string, std::string> sources_;  ///< by name
 };
-
-/// The PTX of which pipelines is part of the bundle: the one that newer devices can compile, and those of devices that
-/// have no other.
-bool has_ptx(const EmitRequest& request, size_t index) {
-  if (request.pipelines[index].arch.ends_with('a')) return true;
-  for (size_t i = 0; i < index; ++i)
-    if (!request.pipelines[i].arch.ends_with('a')) return false;
-  return true;
-}
 
 std::string images_text(const EmitRequest& request) {
   std::string out = fmt::format(
@@ -371,13 +484,15 @@ std::string images_text(const EmitRequest& request) {
       "diagnostic ignored "
       "\"-Woverlength-strings\"\n",
       request.name, kLicence);
+  std::set<std::string> written;
   for (size_t p = 0; p < request.pipelines.size(); ++p)
-    for (size_t k = 0; k < request.pipelines[p].kernels.size(); ++k) {
-      const Binary& binary = *request.pipelines[p].kernels[k].binary;
-      out += fmt::format("\n/* {}, {} */\nstatic const uint64_t cubin_{}_{}[] = {{\n{}}};\n", binary.entry, binary.arch,
-                         p, k, words(binary.cubin));
+    for (const EmittedKernel& k : request.pipelines[p].kernels) {
+      const std::string image = image_of(request, k);
+      if (!written.insert(image).second) continue;
+      out += fmt::format("\n/* {}, {} */\nstatic const uint64_t cubin_{}[] = {{\n{}}};\n", k.binary->entry,
+                         k.binary->arch, image, words(k.binary->cubin));
       if (has_ptx(request, p))
-        out += fmt::format("\nstatic const char ptx_{}_{}[] =\n{};\n", p, k, literal(bare_ptx(binary.ptx)));
+        out += fmt::format("\nstatic const char ptx_{}[] =\n{};\n", image, literal(bare_ptx(k.binary->ptx)));
     }
   return out;
 }
@@ -401,8 +516,7 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
   for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
   for (size_t i = 0; i < request.pipelines.size(); ++i) {
     const Json& p = description["pipelines"][i];
-    Json pipeline{
-        {"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", has_ptx(request, i)}, {"kernels", Json::array()}};
+    Json pipeline{{"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", p["ptx"]}, {"kernels", Json::array()}};
     for (const Json& k : p["kernels"]) {
       Json kernel;
       for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes",
@@ -412,9 +526,10 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
     }
     pipeline["temporaries"] = Json::array();
     for (const Json& t : p["temporaries"]) pipeline["temporaries"].push_back(t["name"]);
-    pipeline["result"] = parse_json(request.pipelines[i].evidence);
+    if (!request.pipelines[i].evidence.empty()) pipeline["result"] = parse_json(request.pipelines[i].evidence);
     out["pipelines"].push_back(std::move(pipeline));
   }
+  if (!request.table.empty()) out["table"] = parse_json(request.table);
   return out;
 }
 
@@ -431,6 +546,38 @@ std::string without_reference(const Problem& problem, const expr::Map& scope) {
   return "";
 }
 
+/// For each of several pipelines sizes that may select it, small where the shapes do not differ. The reference
+/// takes some seconds at most.
+Json sizes_that_select(const EmitRequest& request, bool selects) {
+  struct Size {
+    const char* name;
+    int64_t most;  ///< where the shapes do not differ
+  };
+  const std::string& op = request.problem->op;
+  const std::vector<Size> sizes =
+      op == "gemm" ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
+      : op == "attention"
+          ? std::vector<Size>{{"batch", 1}, {"heads", INT64_MAX}, {"kv_heads", INT64_MAX}, {"L", 256}, {"kv_len", 256}}
+          : std::vector<Size>{{"rows", 3}, {"cols", INT64_MAX}};
+  const double most = op == "gemm" ? 0x1p28 : 0x1p24;
+  Json out = Json::array();
+  for (size_t p = 0; selects && p < request.pipelines.size(); ++p) {
+    const auto shape = std::ranges::find(request.shapes, p, &EmittedShape::pipeline);
+    if (shape == request.shapes.end()) continue;
+    Json values = Json::array();
+    double work = 1;
+    for (const Size& size : sizes) {
+      const int64_t here = shape->sizes.at(size.name);
+      const bool differs = std::ranges::any_of(
+          request.shapes, [&](const EmittedShape& other) { return other.sizes.at(size.name) != here; });
+      values.push_back(differs ? here : std::min(here, size.most));
+      work *= values.back().get<double>();
+    }
+    if (work <= most) out.push_back(values);
+  }
+  return out;
+}
+
 Json self_test_json(const EmitRequest& request, const Interface& interface, const Json& description) {
   const Problem& problem = *request.problem;
   const EmittedPipeline& pipeline = request.pipelines[0];
@@ -441,6 +588,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
   Json out{{"reference", "none"}, {"missing", without_reference(problem, pipeline.scope)}};
   if (out["missing"] != "") return out;
   out["dtype"] = to_string(problem.dtype);
+  out["chosen"] = sizes_that_select(request, description["selects"] == true);
   for (const auto& [name, size] : problem.dims) out[name] = size;
   if (problem.op == "attention") {
     out["reference"] = "attention";
@@ -524,7 +672,6 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
   ROOFGEN_TRY(Interface interface,
               Interface::load(*request.files, *request.problem, request.pipelines[0].scope, carried_names(request)));
   ROOFGEN_TRY(Json description, Describer(request, interface).describe());
-  for (size_t i = 0; i < request.pipelines.size(); ++i) description["pipelines"][i]["ptx"] = has_ptx(request, i);
   description["self_test"] = self_test_json(request, interface, description);
   const expr::Map scope = *to_value(description).map();
   std::map<std::string, std::string> files;
@@ -540,11 +687,9 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
   }
   files[request.name + "_images.h"] = images_text(request);
   for (size_t i = 0; i < request.pipelines.size(); ++i)
-    for (size_t k = 0; k < request.pipelines[i].kernels.size(); ++k) {
-      const Program& program = *request.pipelines[i].kernels[k].program;
+    for (size_t k = 0; k < request.pipelines[i].kernels.size(); ++k)
       files[description["pipelines"][i]["kernels"][k]["source"].get<std::string>()] =
-          fmt::format("// {}\n// {}\n{}", to_string(program.schedule), kLicence, program.source);
-    }
+          source_text(*request.pipelines[i].kernels[k].program);
   files["manifest.json"] = json_document(manifest_json(request, description));
   return files;
 }

@@ -21,7 +21,7 @@ struct EmittedKernel {
   expr::Map scope;  ///< of the schedule: parameters and derived values
 };
 
-/// The kernels for the devices of one architecture.
+/// Kernels for the devices of one architecture.
 struct EmittedPipeline {
   std::string arch;  ///< "sm_90a": these devices alone; "sm_80": also later ones of the same major version
   const Variant* variant = nullptr;
@@ -31,13 +31,21 @@ struct EmittedPipeline {
   std::string evidence;                ///< JSON text for the manifest: device, times with origins, score, verification
 };
 
+/// A call takes the kernels of the nearest shape of its architecture whose conditions hold (docs/dispatch.md).
+struct EmittedShape {
+  std::map<std::string, int64_t> sizes;  ///< Problem::dims
+  size_t pipeline = 0;                   ///< of the request
+};
+
 struct EmitRequest {
   std::string name;  ///< prefix of files and C functions: "gemm" gives gemm.h and gemm_launch
   const DataFiles* files = nullptr;
   const Problem* problem = nullptr;
   std::vector<Buffer> buffers;             ///< of the problem
   std::vector<EmittedPipeline> pipelines;  ///< the newest architecture first
+  std::vector<EmittedShape> shapes;        ///< in the order of the pipelines' architectures
   std::string compiler;                    ///< "NVRTC 13.0"
+  std::string table;                       ///< of several shapes: the dispatch table as JSON text
 };
 
 /// The PTX without comments, line numbers and debug sections: equal for equal machine code.

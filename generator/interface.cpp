@@ -151,6 +151,16 @@ Result<std::string> Interface::translate(const expr::Expr& e) {
   return code.text;
 }
 
+Result<void> Interface::add_sizes(const std::vector<std::map<std::string, int64_t>>& shapes) {
+  for (const auto& shape : shapes)
+    for (const auto& [name, size] : shape)
+      if (size != shapes.front().at(name) && variable(name).empty())
+        return Error{
+            Exit::kUsage,
+            fmt::format("a list of {}: kernels of a bundle have one {}; emit one bundle for each", name, name)};
+  return {};
+}
+
 Result<Interface::Layout> Interface::layout(const Buffer& buffer) {
   Layout out;
   if (const auto at = tensors_.find(buffer.name); at != tensors_.end()) {

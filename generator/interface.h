@@ -49,6 +49,9 @@ class Interface {
   bool varies(const std::string& name) const { return varying_.count(key_of(name)) != 0; }
   Result<std::string> translate(const expr::Expr& e);
 
+  /// Adds the sizes in which the shapes differ. Exit::kUsage for one that is a part of the kernels.
+  Result<void> add_sizes(const std::vector<std::map<std::string, int64_t>>& shapes);
+
   Result<Layout> layout(const Buffer& buffer);
   Result<std::vector<Rule>> rules();
   std::string note(const std::string& key) const;  ///< about a size or number; may be empty

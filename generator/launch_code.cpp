@@ -158,11 +158,10 @@ class Writer {
     if (code.constant) return d.code.emplace();
     std::string name = d.name;
     while (!interface_.is_free(name) || !taken_.insert(name).second) name += "_";
-    out_.definitions.emplace_back(name, code.text);
+    all_.emplace_back(name, code.text);
     return d.code.emplace(name);
   }
 
-  /// Removes definitions whose only users turned out to be constant, and finds the variables.
   void settle() {
     std::string code = out_.grid[0] + " " + out_.grid[1] + " " + out_.grid[2];
     for (const KernelArgument& a : out_.arguments) {
@@ -171,14 +170,22 @@ class Writer {
       for (const std::vector<std::string>* list : {&a.dims, &a.stride_bytes})
         for (const std::string& part : *list) code += " " + part;
     }
-    for (const std::string& c : out_.conditions) code += " " + c;
-    for (size_t i = out_.definitions.size(); i-- > 0;) {
-      if (has_word(code, out_.definitions[i].first))
-        code += " " + out_.definitions[i].second;
-      else
-        out_.definitions.erase(out_.definitions.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    out_.variables = interface_.variables_in(code);
+    out_.launch = locals(std::move(code));
+    std::string conditions;
+    for (const std::string& c : out_.conditions) conditions += " " + c;
+    out_.check = locals(std::move(conditions));
+  }
+
+  /// Without the definitions whose only users turned out to be constant.
+  LaunchCode::Locals locals(std::string code) const {
+    LaunchCode::Locals out;
+    for (size_t i = all_.size(); i-- > 0;)
+      if (has_word(code, all_[i].first)) {
+        code += " " + all_[i].second;
+        out.definitions.insert(out.definitions.begin(), all_[i]);
+      }
+    out.variables = interface_.variables_in(code);
+    return out;
   }
 
   Interface& interface_;
@@ -187,7 +194,8 @@ class Writer {
   const EmittedKernel& k_;
   expr::Map scope_;
   std::vector<Definition> definitions_;
-  std::set<std::string> taken_;  ///< by definitions
+  std::vector<std::pair<std::string, std::string>> all_;  ///< used definitions in C, in order of dependence
+  std::set<std::string> taken_;                           ///< their names
   LaunchCode out_;
 };
 

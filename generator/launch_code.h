@@ -25,11 +25,16 @@ struct KernelArgument {
 };
 
 struct LaunchCode {
-  std::vector<std::pair<std::string, std::string>> definitions;  ///< name and code, in order of dependence
+  /// What a piece of code uses.
+  struct Locals {
+    std::vector<std::pair<std::string, std::string>> definitions;  ///< name and code, in order of dependence
+    std::vector<std::string> variables;                            ///< parameters with numbers
+  };
   std::vector<KernelArgument> arguments;
   std::string grid[3];
+  Locals launch;                        ///< of arguments and grid
   std::vector<std::string> conditions;  ///< under which the compiled source is correct
-  std::vector<std::string> variables;   ///< parameters with numbers that the code uses
+  Locals check;                         ///< of the conditions
 };
 
 /// Adds the parameters that the kernel needs to `interface`.

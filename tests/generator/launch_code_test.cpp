@@ -169,7 +169,9 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
         &tuned,
         op.buffers(tuned),
         {{"sm_90", &v, *temporaries(v, scope), scope, {{&stage, &program, &binary, &*launch, legal.scope}}, "{}"}},
-        "none"};
+        {{tuned.dims, 0}},
+        "none",
+        ""};
     const auto files = emit(request);
     ASSERT_TRUE(files) << stage.name << ": " << files.error().message;
     std::ofstream(dir_ / (name + ".h")) << files->at(name + ".h");

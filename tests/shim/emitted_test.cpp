@@ -33,7 +33,7 @@ struct Bundle {
     return status == 0;
   }
   /// Builds a program with main() and runs it on the simulated driver; every printed line must be ok.
-  void run(const std::string& source, const std::string& libraries = "") const {
+  void run(const std::string& source, const std::string& libraries = "", const std::string& words = "") const {
     if (!made || !compile(source, "main.o")) return;
     const std::string in = "cd '" + home.dir().string() + "' && ";
     ASSERT_EQ(std::system(
@@ -41,9 +41,10 @@ struct Bundle {
                       .c_str()),
               0)
         << home.read("build.txt");
-    const int status = std::system((in + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                                         "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program >run.txt 2>&1")
-                                       .c_str());
+    const int status = std::system(
+        (in + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR "' ROOFGEN_SIM_LOG=sim.log ROOFGEN_SIM_STRICT=1 ./program " + words +
+         " >run.txt 2>&1")
+            .c_str());
     const std::string out = home.read("run.txt");
     EXPECT_EQ(status, 0) << out << home.read("sim.log");
     EXPECT_EQ(out.find("FAILED"), std::string::npos) << out;
@@ -65,12 +66,8 @@ void self_test(const std::string& emit) {
   EXPECT_NE(bundle.home.read("run.txt").find("error / tolerance"), std::string::npos) << "nothing was compared";
 }
 
-/// tests/shim/emitted/<program>.c around the bundle. Its macros ARG_x are the arguments.
-void embed(const std::string& emit, const std::string& program, const std::string& defines = "",
-           const std::string& flags = "") {
-  SKIP_WITHOUT_NVRTC
-  const Bundle bundle(emit, flags);
-  if (!bundle.made) return;
+/// Writes call.h for a program around the bundle. The program's macros ARG_x are the arguments.
+void write_call(const Bundle& bundle, const std::string& defines) {
   std::string call = "#include \"out/" + bundle.name + ".h\"\n#define BUNDLE(f) " + bundle.name + "_##f\n" + defines;
   std::string arguments, sizes;
   for (const Json& p : bundle.manifest["parameters"]) {
@@ -81,7 +78,19 @@ void embed(const std::string& emit, const std::string& program, const std::strin
   for (const Json& p : bundle.manifest["workspace_parameters"])
     sizes += (sizes.empty() ? "(ARG_" : ", (ARG_") + p.get<std::string>() + ")";
   bundle.home.write("call.h", call + "#define ARGUMENTS " + arguments + "\n#define WORKSPACE_SIZES " + sizes + "\n");
-  bundle.run(ROOFGEN_SOURCE_DIR "/tests/shim/emitted/" + program + ".c", "'" ROOFGEN_SHIM_DIR "/libcuda.so.1'");
+}
+
+const std::string kPrograms = ROOFGEN_SOURCE_DIR "/tests/shim/emitted/";
+const std::string kDriver = "'" ROOFGEN_SHIM_DIR "/libcuda.so.1'";
+
+/// Runs tests/shim/emitted/<program>.c around the bundle.
+void embed(const std::string& emit, const std::string& program, const std::string& defines = "",
+           const std::string& flags = "") {
+  SKIP_WITHOUT_NVRTC
+  const Bundle bundle(emit, flags);
+  if (!bundle.made) return;
+  write_call(bundle, defines);
+  bundle.run(kPrograms + program + ".c", kDriver);
 }
 
 TEST(Emitted, GemmWithAnEpilogueRunsAtOtherSizesToo) {
@@ -186,6 +195,42 @@ TEST(Emitted, AttentionOfMergedKeysInPages) {
 TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
   embed("attention --L 64 --d 64 --batch 2 --heads 4 --kv-heads 2 --variant unfused --lse", "misuse", "",
         "-fsanitize=address,undefined -fno-sanitize-recover=undefined");
+}
+
+TEST(Emitted, AFamilySelectsTheKernelsOfEachCall) {
+  SKIP_WITHOUT_NVRTC
+  const Bundle bundle("gemm --M 16,64 --N 64 --K 64 --variant fused --epilogue 'relu(acc)' --within 0%");
+  if (!bundle.made) return;
+  const Json& table = bundle.manifest["table"];
+  EXPECT_EQ(table["schema"], "roofgen.dispatch.1");
+  ASSERT_EQ(bundle.manifest["pipelines"].size(), 2u) << "one kernel is best for both: nothing is selected";
+  const int first = table["shapes"][0]["kernel"], second = table["shapes"][1]["kernel"];
+  write_call(bundle, "#define FOR_16 " + std::to_string(first) + "\n#define FOR_64 " + std::to_string(second) + "\n");
+  bundle.run(kPrograms + "family.c", kDriver);
+  // With one wrong kernel, the sizes of that kernel have wrong results and no others.
+  const std::string images = bundle.home.read("out/gemm_images.h");
+  for (const int damaged : {first, second}) {
+    std::string wrong = images;
+    size_t at = wrong.find("ptx_" + std::to_string(damaged) + "_0[]");
+    ASSERT_NE(at, std::string::npos);
+    const size_t end = std::min(wrong.find("ptx_", at + 4), wrong.size());
+    ASSERT_LT(wrong.find("max.NaN.f32", at), end);
+    while ((at = wrong.find("max.NaN.f32", at)) < end) wrong.replace(at, 3, "min");
+    bundle.home.write("out/gemm_images.h", wrong);
+    ASSERT_TRUE(bundle.compile("out/gemm.c", "gemm.o"));
+    bundle.run(kPrograms + "family.c", kDriver, std::to_string(damaged));
+  }
+}
+
+TEST(Emitted, TheSelfTestOfAFamilyReachesEachPipeline) {
+  SKIP_WITHOUT_NVRTC
+  const Bundle bundle("rmsnorm --rows 8 --cols 256,1024 --within 0%");
+  if (!bundle.made) return;
+  ASSERT_EQ(bundle.manifest["pipelines"].size(), 2u);
+  bundle.run("out/self_test.c");
+  const std::string out = bundle.home.read("run.txt");
+  EXPECT_EQ(out.find("note:"), std::string::npos) << out;
+  EXPECT_NE(out.find("ok 3 x 1024"), std::string::npos) << out;
 }
 
 TEST(Emitted, TheSelfTestFindsAWrongKernel) {

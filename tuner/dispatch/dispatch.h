@@ -20,7 +20,8 @@ inline constexpr size_t kMostShapes = 64;
 
 /// The sizes of a problem by name, all of them: Problem::dims.
 using Sizes = std::map<std::string, int64_t>;
-/// The sum of |log2| of the ratios of the sizes. Infinite where a name or a sign differs.
+/// The product of the ratios of the sizes, the larger to the smaller; the C code of bundles computes the same
+/// (templates/bundle/bundle.c.jinja). Infinite where a name or a sign differs.
 double distance(const Sizes& a, const Sizes& b);
 
 // ---- Condensing ----------------------------------------------------------------------------------

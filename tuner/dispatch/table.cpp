@@ -12,14 +12,15 @@ namespace roofgen {
 double distance(const Sizes& a, const Sizes& b) {
   constexpr double kFar = std::numeric_limits<double>::infinity();
   if (a.size() != b.size()) return kFar;
-  double sum = 0;
+  double product = 1;
   for (auto x = a.begin(), y = b.begin(); x != a.end(); ++x, ++y) {
     if (x->first != y->first) return kFar;
     if (x->second == y->second) continue;
     if (x->second <= 0 || y->second <= 0) return kFar;
-    sum += std::abs(std::log2(static_cast<double>(x->second) / static_cast<double>(y->second)));
+    const auto [less, more] = std::minmax(static_cast<double>(x->second), static_cast<double>(y->second));
+    product *= more / less;
   }
-  return sum;
+  return product;
 }
 
 size_t DispatchKernel::requirements() const {
