@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "generator/jinja/jinja.h"
+#include "generator/json_reader.h"
 #include "generator/launch_code.h"
 #include "generator/problem_json.h"
 
@@ -21,21 +22,6 @@ constexpr const char* kLicence =
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return text;
-}
-
-expr::Value to_value(const Json& j) {
-  if (j.is_boolean()) return j.get<bool>();
-  if (j.is_number_integer()) return j.get<int64_t>();
-  if (j.is_number_float()) return j.get<double>();
-  if (j.is_string()) return j.get<std::string>();
-  if (j.is_array()) {
-    expr::List out;
-    for (const Json& item : j) out.push_back(to_value(item));
-    return out;
-  }
-  expr::Map out;
-  for (const auto& [key, value] : j.items()) out[key] = to_value(value);
-  return out;
 }
 
 /// Types of elements that C does not have are incomplete ones, so that pointers of different formats do not mix.

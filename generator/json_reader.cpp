@@ -9,6 +9,22 @@
 
 namespace roofgen {
 
+expr::Value to_value(const Json& j) {
+  if (j.is_boolean()) return j.get<bool>();
+  if (j.is_number_integer()) return j.get<int64_t>();
+  if (j.is_number_float()) return j.get<double>();
+  if (j.is_string()) return j.get<std::string>();
+  if (j.is_array()) {
+    expr::List out;
+    for (const Json& item : j) out.push_back(to_value(item));
+    return out;
+  }
+  if (j.is_null()) return {};
+  expr::Map out;
+  for (const auto& [key, value] : j.items()) out[key] = to_value(value);
+  return out;
+}
+
 Error JsonReader::bad(std::string message, const std::string& near) const {
   return Error{Exit::kFailed, std::move(message), near.empty() ? Where{file_.file()} : file_.find(near)};
 }

@@ -12,6 +12,9 @@
 
 namespace roofgen {
 
+/// Data for templates: an object is a map; null is no value.
+expr::Value to_value(const Json& json);
+
 class JsonReader {
  public:
   explicit JsonReader(const JsonFile& file) : file_(file) {}

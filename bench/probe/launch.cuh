@@ -1,4 +1,4 @@
-// Section `launch`: what a launch and an empty CTA take, alone and in a graph.
+// Section `launch`: the time of a launch and of an empty CTA, alone and in a graph.
 #pragma once
 
 #include "host.cuh"

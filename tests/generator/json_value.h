@@ -7,7 +7,7 @@
 
 namespace roofgen::test {
 
-/// JSON -> Value; throws for an integer beyond int64, which is a mistake in the test.
+/// The same of the JSON type of the reference.
 expr::Value to_value(const nlohmann::json& j);
 /// A JSON object -> a scope.
 expr::Map parse_context(const std::string& json);
