@@ -4,12 +4,12 @@ include(GNUInstallDirs)
 
 install(TARGETS roofgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # The program looks in ../lib/roofgen, whatever the distribution calls its folder of libraries.
-set(loaded roofgen_cuda_shim roofgen_cudart_shim_12 roofgen_cudart_shim_13)
-if(TARGET roofgen_mpi)
-  list(APPEND loaded roofgen_mpi)
-endif()
-set_target_properties(${loaded} PROPERTIES INSTALL_RPATH "$ORIGIN")
-install(TARGETS ${loaded} LIBRARY DESTINATION lib/roofgen OPTIONAL)
+foreach(library roofgen_cuda_shim roofgen_cudart_shim_12 roofgen_cudart_shim_13 roofgen_mpi)
+  if(TARGET ${library})  # a portable build has none of them
+    set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
+    install(TARGETS ${library} LIBRARY DESTINATION lib/roofgen OPTIONAL)
+  endif()
+endforeach()
 
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
