@@ -32,12 +32,14 @@ std::vector<std::string> tail_of(int fd) {
 
 }  // namespace
 
-int Child::start(const std::string& executable, const std::string& argument) {
+int Child::start(const std::string& executable, const std::string& argument, int shared) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return errno;
   socket_ = pair[0];
   errors_ = memfd_create("roofgen-worker", MFD_CLOEXEC);
-  const int failed = spawn(&pid_, executable, {"roofgen", argument}, environment_with(), {pair[1], kNoFile, errors_});
+  std::vector<int> files{pair[1], kNoFile, errors_};
+  if (shared >= 0) files.push_back(shared);
+  const int failed = spawn(&pid_, executable, {"roofgen", argument}, environment_with(), files);
   close(pair[1]);
   if (failed != 0) {
     pid_ = 0;

@@ -13,6 +13,7 @@
 namespace roofgen {
 
 inline constexpr int kWorkerSocket = 0;  ///< a worker's end of the socket is its standard input
+inline constexpr int kWorkerMemory = 3;  ///< the file that start() shares with a worker
 
 class Child {
  public:
@@ -20,8 +21,8 @@ class Child {
   ~Child() { stop(); }
   Child(const Child&) = delete;
 
-  /// Starts `<executable> <argument>`. Returns 0 or errno.
-  int start(const std::string& executable, const std::string& argument);
+  /// Starts `<executable> <argument>`, which inherits the file `shared`, if one is given. Returns 0 or errno.
+  int start(const std::string& executable, const std::string& argument, int shared = -1);
 
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }

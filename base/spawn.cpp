@@ -17,7 +17,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 int spawn(pid_t* pid, const std::string& program, std::vector<std::string> argv, std::vector<std::string> environment,
-          std::array<int, 3> files) {
+          const std::vector<int>& files) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -29,11 +29,12 @@ int spawn(pid_t* pid, const std::string& program, std::vector<std::string> argv,
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  for (int i = 0; i < 3; ++i) {
-    if (files[static_cast<size_t>(i)] == kNoFile)
-      posix_spawn_file_actions_addopen(&actions, i, "/dev/null", i == 0 ? O_RDONLY : O_WRONLY, 0);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const int to = static_cast<int>(i);
+    if (files[i] == kNoFile)
+      posix_spawn_file_actions_addopen(&actions, to, "/dev/null", to == 0 ? O_RDONLY : O_WRONLY, 0);
     else
-      posix_spawn_file_actions_adddup2(&actions, files[static_cast<size_t>(i)], i);
+      posix_spawn_file_actions_adddup2(&actions, files[i], to);
   }
   const int failed =
       posix_spawnp(pid, program.c_str(), &actions, &attributes, pointers(argv).data(), pointers(environment).data());

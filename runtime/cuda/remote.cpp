@@ -8,9 +8,12 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "base/child.h"
 #include "base/frame.h"
+#include "base/pool.h"
+#include "runtime/cuda/staging.h"
 #include "runtime/cuda/wire.h"
 #include "runtime/executor.h"
 
@@ -28,6 +31,21 @@ constexpr uint64_t kChunk = uint64_t{32} << 20;
 constexpr int kTagShift = 56;
 constexpr int kModuleShift = 40;
 
+/// Bytes of a fill that one thread makes at once.
+constexpr size_t kFilledAtOnce = size_t{1} << 20;
+
+/// `fill` is a function of the offset alone, so its parts are independent.
+void fill_on_all_cores(const Fill& fill, uint64_t offset, std::span<std::byte> to) {
+  const size_t parts = (to.size() + kFilledAtOnce - 1) / kFilledAtOnce;
+  const int threads = static_cast<int>(std::min<size_t>(parts, std::max(1u, std::thread::hardware_concurrency())));
+  if (threads <= 1) return fill(offset, to);
+  (void)for_each_index(threads, parts, [&](size_t i) -> Result<void> {
+    const size_t begin = i * kFilledAtOnce;
+    fill(offset + begin, to.subspan(begin, std::min(kFilledAtOnce, to.size() - begin)));
+    return {};
+  });
+}
+
 class RemoteGpu final : public GpuExecutor {
  public:
   explicit RemoteGpu(GpuWorkerOptions options) : options_(std::move(options)) {
@@ -35,6 +53,7 @@ class RemoteGpu final : public GpuExecutor {
   }
 
   Result<void> open() {
+    ROOFGEN_CHECK(staging_.create());
     ROOFGEN_CHECK(start());
     if (options_.warn && at_open_.other_processes > 0)
       options_.warn(fmt::format("{} other {} on {}; measured times may vary", at_open_.other_processes,
@@ -61,10 +80,9 @@ class RemoteGpu final : public GpuExecutor {
       if (reply[0] == kWant && fill) {
         uint64_t offset = 0, size = 0;
         in.get(offset).get(size);
-        if (!in.done() || offset > bytes || size > bytes - offset) return nonsense(call);
-        std::string part(size, '\0');
-        fill(offset, std::as_writable_bytes(std::span(part)));
-        out_ += encode_frame({std::move(part)});
+        if (!in.done() || offset > bytes || size > bytes - offset || size > Staging::kBytes) return nonsense(call);
+        fill_on_all_cores(fill, offset, staging_.bytes().first(size));
+        out_ += encode_frame({});
         continue;
       }
       uint64_t address = 0;
@@ -304,7 +322,7 @@ class RemoteGpu final : public GpuExecutor {
   Result<void> start() {
     in_.clear();
     forget_sent();
-    if (int failed = child_.start(options_.executable, "__gpu-worker"); failed != 0)
+    if (int failed = child_.start(options_.executable, "__gpu-worker", staging_.file()); failed != 0)
       return Error{Exit::kUnavailable, fmt::format("cannot start a GPU worker: {}", std::strerror(failed))};
     Packer out;
     out.put(options_.ordinal);
@@ -431,6 +449,7 @@ class RemoteGpu final : public GpuExecutor {
   }
 
   GpuWorkerOptions options_;
+  Staging staging_;  ///< outlives the workers
   Child child_;
   std::string in_, out_;
   size_t sent_ = 0;  ///< of out_

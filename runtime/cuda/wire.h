@@ -1,7 +1,8 @@
 // Messages between the GPU worker and its client, inside frames: plain bytes in host byte order. Both ends are the same
 // binary, but all lengths are checked, so that a worker with corrupt memory cannot crash its client.
 //   request   {op, arguments}                reply {kOk, results} or {kError, fault and Error}
-//   allocate  while an input is filled:      {kWant, offset and size}, answered by {bytes}
+//   allocate  while an input is filled:      {kWant, offset and size}, answered by a frame without fields when
+//             these bytes are at the beginning of the shared memory
 //   time      after each shot:               {kSample, Sample}
 #pragma once
 

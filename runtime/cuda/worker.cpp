@@ -8,6 +8,7 @@
 #include "base/child.h"
 #include "base/frame.h"
 #include "runtime/cuda/executor.h"
+#include "runtime/cuda/staging.h"
 #include "runtime/cuda/wire.h"
 
 namespace roofgen {
@@ -56,6 +57,7 @@ class Server {
     int ordinal = 0;
     in.get(ordinal);
     if (!in.done() || gpu_) return false;
+    if (auto attached = staging_.attach(kWorkerMemory); !attached) return fail(attached.error(), Fault::kRefused);
     auto made = cuda::make_executor(cuda::default_library(), ordinal);
     if (!made) return fail(made.error(), Fault::kRefused);
     gpu_ = std::move(*made);
@@ -80,10 +82,9 @@ class Server {
       fill = [&](uint64_t offset, std::span<std::byte> part) {
         Packer want;
         want.put(offset).put(uint64_t{part.size()});
-        if (broken || !reply(kWant, want)) return void(broken = true);
-        auto got = read_frame(kWorkerSocket);
-        if (!got || got->size() != 1 || (*got)[0].size() != part.size()) return void(broken = true);
-        std::memcpy(part.data(), (*got)[0].data(), part.size());
+        if (broken || part.size() > staging_.bytes().size() || !reply(kWant, want)) return void(broken = true);
+        if (!read_frame(kWorkerSocket)) return void(broken = true);
+        std::memcpy(part.data(), staging_.bytes().data(), part.size());
       };
     auto made = gpu_->allocate(bytes, std::move(label), fill);
     if (broken) return false;
@@ -195,6 +196,7 @@ class Server {
   static constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of one read; the client requests less
 
   std::unique_ptr<GpuExecutor> gpu_;
+  Staging staging_;  ///< of inputs that the client makes
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <set>
 
+#include "base/pool.h"
 #include "base/suggest.h"
 #include "base/units.h"
 #include "tuner/search/run.h"
@@ -25,10 +26,13 @@ constexpr size_t kTriesEach = 3;
 
 constexpr uint64_t kFullEffort = 10;  ///< times the evaluations
 
+constexpr size_t kJudgedTogether = 256;  ///< points that one thread takes at once
+
 class Planner {
  public:
   explicit Planner(const SearchRun& run)
-      : context_(run.context),
+      : run_(run),
+        context_(run.context),
         problem_(run.problem),
         options_(run.options),
         timed_alone_(run.place() == Place::kGpu),
@@ -210,20 +214,19 @@ class Planner {
       plan_.rejections.push_back(std::move(r));
     }
     ROOFGEN_TRY(const Schedule preset, default_schedule(variant, stage, plan_.scope, options_.pins));
-    ROOFGEN_TRY(StagePoints real, StagePoints::of(variant, stage, plan_.scope));
-    ROOFGEN_TRY(StagePoints reduced, StagePoints::of(variant, stage, reduced_scope_));
+    ROOFGEN_TRY(std::vector<Judged> judged, judge_all(out));
     const size_t params = out.points.values.size();
     std::vector<uint16_t> rows;
     for (size_t point = 0; point < out.points.number; ++point) {
       const Schedule schedule = out.points.schedule(point);
-      ROOFGEN_TRY(Judged judged, judge(stage, schedule, real, reduced));
-      if (!judged.fault.empty()) {
-        last_reason_ = judged.fault;
-        plan_.rejections.push_back({schedule, judged.rejected_by, std::move(judged.fault)});
+      Judged& result = judged[point];
+      if (!result.fault.empty()) {
+        last_reason_ = result.fault;
+        plan_.rejections.push_back({schedule, result.rejected_by, std::move(result.fault)});
         continue;
       }
       if (schedule.params == preset.params) out.space.preset = out.space.predicted.size();
-      out.space.predicted.push_back(judged.seconds);
+      out.space.predicted.push_back(result.seconds);
       const auto row = out.points.rows.begin() + static_cast<std::ptrdiff_t>(point * params);
       rows.insert(rows.end(), row, row + static_cast<std::ptrdiff_t>(params));
     }
@@ -234,6 +237,7 @@ class Planner {
       out.space.preset = static_cast<size_t>(std::ranges::min_element(times) - times.begin());
     out.space.points = point_space(out.points);
     if (!times.empty()) return {};
+    ROOFGEN_TRY(StagePoints real, StagePoints::of(variant, stage, plan_.scope));
     auto checked = real.check(preset);
     if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
     const auto* rejected = std::get_if<Rejected>(&checked);
@@ -246,6 +250,22 @@ class Planner {
     std::string fault;   ///< empty: none
     double seconds = 0;  ///< by the prior
   };
+  /// Of all points, in their order, on the threads of the search: a space has tens of thousands of legal points.
+  Result<std::vector<Judged>> judge_all(const StagePlan& plan) const {
+    std::vector<Judged> out(plan.points.number);
+    const size_t blocks = (out.size() + kJudgedTogether - 1) / kJudgedTogether;
+    ROOFGEN_CHECK(for_each_index(run_.threads(), blocks, [&](size_t block) -> Result<void> {
+      ROOFGEN_TRY(StagePoints real, StagePoints::of(*plan.variant, plan.stage(), plan_.scope));
+      ROOFGEN_TRY(StagePoints reduced, StagePoints::of(*plan.variant, plan.stage(), reduced_scope_));
+      const size_t end = std::min(out.size(), (block + 1) * kJudgedTogether);
+      for (size_t point = block * kJudgedTogether; point < end; ++point) {
+        ROOFGEN_TRY(out[point], judge(plan.stage(), plan.points.schedule(point), real, reduced));
+      }
+      return {};
+    }));
+    return out;
+  }
+
   /// The checks of a point that satisfies the rules of its space.
   Result<Judged> judge(const Stage& stage, const Schedule& schedule, StagePoints& real, StagePoints& reduced) const {
     Judged out;
@@ -346,6 +366,7 @@ class Planner {
     }
   }
 
+  const SearchRun& run_;
   const TuneContext& context_;
   const Problem& problem_;
   const TuneOptions& options_;

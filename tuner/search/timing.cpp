@@ -501,10 +501,7 @@ class GpuTiming {
       }
       Fill fill = nullptr;
       if (b.has_contents())  // appending twice writes the same keys
-        fill = [op = &run_.context.op, problem = run_.problem, name = b.name](uint64_t offset,
-                                                                              std::span<std::byte> to) {
-          op->fill(problem, InputPattern::kNormal, name, offset, to);
-        };
+        fill = run_.context.op.filler(run_.problem, InputPattern::kNormal, b.name);
       // Once: each launch leaves it zero.
       if (b.zeroed) fill = [](uint64_t, std::span<std::byte> to) { std::ranges::fill(to, std::byte{0}); };
       out.push_back({b.name, b.bytes, std::move(fill)});
