@@ -60,23 +60,22 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
     const Timing* t = p.measurement ? ranking_timing(*p.measurement) : nullptr;
     if (!t && !has_time(p)) continue;
     Json& results = file_of(p.schedule)["results"];
-    results.push_back(
-        {{"timestamp", timestamp},
-         {"configuration", params_json(p.schedule)},
-         {"objectives", {"time"}},
-         {"times", times(&p, t ? t->times_ns : std::vector<double>())},
-         {"invalidity", "correct"},
-         {"correctness", 1},
-         {"measurements",
-          {{{"name", "time"}, {"value", t ? 1e-6 * t->median_ns : 1e3 * p.seconds}, {"unit", "ms"}},
-           {{"name", "predicted"}, {"value", 1e3 * p.predicted}, {"unit", "ms"}},
-           {{"name", "registers"}, {"value", p.registers}, {"unit", "per thread"}},
-           {{"name", "shared_memory"}, {"value", p.smem_bytes}, {"unit", "bytes"}}}}});
+    results.push_back({{"timestamp", timestamp},
+                       {"configuration", params_json(p.schedule)},
+                       {"objectives", {"time"}},
+                       {"times", times(&p, t ? t->times_ns : std::vector<double>())},
+                       {"invalidity", "correct"},
+                       {"correctness", 1},
+                       {"measurements",
+                        {{{"name", "time"}, {"value", t ? 1e-6 * t->median_ns : 1e3 * p.seconds}, {"unit", "ms"}},
+                         {{"name", "predicted"}, {"value", 1e3 * p.predicted}, {"unit", "ms"}},
+                         {{"name", "registers"}, {"value", p.registers}, {"unit", "per thread"}},
+                         {{"name", "shared_memory"}, {"value", p.smem_bytes}, {"unit", "bytes"}}}}});
     if (!t) continue;
     // A time model needs the clock of a time, which the power limit sets.
     Json& measurements = results.back()["measurements"];
-    for (const auto& [name, value, unit] : {std::tuple("sm_clock", p.measurement->sm_mhz, "MHz"),
-                                            std::tuple("power", p.measurement->power_w, "W")})
+    for (const auto& [name, value, unit] :
+         {std::tuple("sm_clock", p.measurement->sm_mhz, "MHz"), std::tuple("power", p.measurement->power_w, "W")})
       if (value > 0) measurements.push_back({{"name", name}, {"value", value}, {"unit", unit}});
   }
   for (const Rejected& r : report.rejections) {
