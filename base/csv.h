@@ -28,7 +28,7 @@ struct CellTable {
 struct TableLimits {
   size_t bytes = size_t{4} << 20;
   size_t rows = 10'000;  ///< of all tables together, without headers
-  size_t columns = 256;
+  size_t columns = 1024;
   size_t cell_bytes = 4096;
 };
 

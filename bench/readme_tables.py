@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md, between <!-- results:begin NAME --> and <!-- results:end NAME -->.
+"""Writes measured results into README.md and docs/ceilings.md, between <!-- results:begin NAME --> and
+<!-- results:end NAME -->.
 
-    readme_tables.py [--check] [--results DIR] [--readme FILE]
+    readme_tables.py [--check] [--results DIR] [--page FILE ...]
 
 Reads the results of visits (docs/visit.md); for each problem and GPU the newest good result counts. --check writes
-nothing and exits 1 if README.md differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
+nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
 """
 import argparse
 import difflib
@@ -15,6 +16,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+TARGETS = ROOT / "bench/targets.json"
+PAGES = [ROOT / "README.md", ROOT / "docs/ceilings.md"]
 VISIT = "bench/portable.sh && bench/gpu_visit.sh 1500"
 
 
@@ -83,19 +86,26 @@ def attention_flops(p):
     return 4 * p["batch"] * p["heads"] * pairs * p["d"]
 
 
+OTHER_SIZES = ("M", "N", "K", "experts", "rows", "cols")
+FLAGS = ("causal", "lse", "residual")
+TEXTS = ("sizes", "gated", "quant")
+
+
 def problem_key(p):
     """Equal for the documents of `roofgen tune` and bench/peers on the same problem; the latter nests the sizes."""
     flat = {**p, **p.get("dims", {}), **p.get("flags", {})}
-    names = ("op", "dtype", "L", "kv_len", "d", "batch", "heads", "kv_heads", "M", "N", "K", "rows", "cols")
+    names = ("op", "dtype", "L", "kv_len", "d", "batch", "heads", "kv_heads", "page", *OTHER_SIZES)
     sizes = tuple(flat.get(name) for name in names)
-    return sizes + (bool(flat.get("causal")), bool(flat.get("lse")))
+    return sizes + tuple(bool(flat.get(name)) for name in FLAGS) + tuple(flat.get(name) or "" for name in TEXTS)
 
 
 def problem_text(p):
     hidden = {name for name, same in (("kv_len", "L"), ("kv_heads", "heads")) if p.get(name) == p.get(same)}
-    sizes = [name for name in ("L", "kv_len", "d", "batch", "heads", "kv_heads", "M", "N", "K") if name in p]
+    sizes = [name for name in ("L", "kv_len", "d", "batch", "heads", "kv_heads", "page", *OTHER_SIZES) if name in p]
+    texts = [f"{name}={p[name]}" for name in TEXTS if p.get(name)]
+    texts += [p["epilogue"]] if p.get("epilogue", "acc") != "acc" else []
     return " ".join([p["op"], p["dtype"], *(f"{name}={p[name]}" for name in sizes if name not in hidden),
-                     *(name for name in ("causal", "lse") if p.get(name))])
+                     *(name for name in FLAGS if p.get(name)), *texts])
 
 
 def where(each):
@@ -120,18 +130,18 @@ def peer_ratios(results):
             if ratio:
                 text = f"{peer['name']} {ratio['median']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]"
                 ratios.append((ratio["median"], text))
-        key = each["gpu"]["uuid"], problem_key({"op": document["op"], **document["problem"]})
+        key = each["gpu"]["name"], problem_key({"op": document["op"], **document["problem"]})
         found[key] = "; ".join(text for _, text in sorted(ratios))
     return found
 
 
 def rate(problem, time_us, match):
     """In the unit of the published figure."""
-    if problem["op"] == "gemm":
+    if problem["op"] in ("gemm", "grouped_gemm"):
         return f"{2 * problem['M'] * problem['N'] * problem['K'] / time_us / 1e6:.0f} TFLOP/s"
     if problem["op"] != "attention":
         return ""
-    if "gb_s" in match:
+    if "gb_s" in match or problem["L"] == 1:
         kv_bytes = 4 * problem["batch"] * problem["kv_heads"] * problem["kv_len"] * problem["d"]
         return f"{kv_bytes / time_us / 1e3:.0f} GB/s"
     return f"{attention_flops(problem) / time_us / 1e6:.0f} TFLOP/s"
@@ -147,16 +157,17 @@ def published(match):
 def measured(results):
     """The targets: our time, rate and score, the published figure, and the peers."""
     def key(each):
-        return each["gpu"]["uuid"], problem_key(each["result"]["problem"])
+        return each["gpu"]["name"], problem_key(each["result"]["problem"])
 
     peers, rows = peer_ratios(results), []
+    matches = {target["name"]: target["match"] for target in json.loads(TARGETS.read_bytes())["problems"]}
     tuned = [each for each in results if each["step"] == "tune" and each["result"]["device"]["origin"] == "measured"]
     for each in newest(tuned, key):
         document, problem = each["result"], each["result"]["problem"]
         best = next(v for v in document["variants"] if v["name"] == document["best_variant"])
         measurement = best.get("measurement") or best["kernels"][0]["measurement"]
         timing = measurement.get("cold") or measurement["hot"]
-        match = each["about"].get("match", {})
+        match = each["about"].get("match", matches.get(each["task"], {}))
         order = [each["gpu"]["name"], problem["op"], problem["dtype"]]
         order += [problem.get(name, 0) for name in ("d", "causal", "L", "kv_len", "batch", "heads", "kv_heads")]
         rows.append((order, [
@@ -172,7 +183,7 @@ def measured(results):
 def ceilings(results):
     """The measured roofs of each GPU beside its datasheet."""
     rows = []
-    for each in newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["uuid"]):
+    for each in newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["name"]):
         for c in each["result"]["ceilings"]:
             if c.get("origin") != "measured":
                 continue
@@ -193,8 +204,8 @@ BLOCKS = {
 }
 
 
-def rewrite(text, results):
-    """README.md with its blocks written anew. Raises Bad where the markers are wrong."""
+def rewrite(pages, results):
+    """The texts with their blocks written anew. Raises Bad where the markers are wrong."""
     seen = []
 
     def block(match):
@@ -208,7 +219,7 @@ def rewrite(text, results):
         return begin + (write(results) or nothing) + end
 
     pattern = r"(<!-- results:begin (\S+) -->\n)(.*?)(<!-- results:end (\S+) -->)"
-    written = re.sub(pattern, block, text, flags=re.DOTALL)
+    written = [re.sub(pattern, block, text, flags=re.DOTALL) for text in pages]
     for name in BLOCKS:
         if seen.count(name) != 1:
             raise Bad(f"the block {name} is there {seen.count(name)} times, not once")
@@ -217,19 +228,19 @@ def rewrite(text, results):
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="readme_tables.py", description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if README.md differs")
-    parser.add_argument("--readme", default=ROOT / "README.md", type=Path, metavar="FILE")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page differs")
+    parser.add_argument("--page", nargs="+", default=PAGES, type=Path, metavar="FILE")
     options, results = results_of(parser, arguments)
-    before = options.readme.read_text(encoding="utf-8")
-    after = rewrite(before, results)
-    if options.check and after != before:
-        lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), "README.md", "as it should be")
-        sys.stderr.writelines(lines)
-        raise Bad("README.md is not what the results say; bench/readme_tables.py writes it")
-    if after != before:
-        part = Path(f"{options.readme}.part")
-        part.write_text(after, encoding="utf-8")
-        part.replace(options.readme)
+    before = [page.read_text(encoding="utf-8") for page in options.page]
+    for page, old, new in zip(options.page, before, rewrite(before, results)):
+        if options.check and new != old:
+            sys.stderr.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), page.name,
+                                                       "as it should be"))
+            raise Bad(f"{page.name} is not what the results say; bench/readme_tables.py writes it")
+        if new != old:
+            part = Path(f"{page}.part")
+            part.write_text(new, encoding="utf-8")
+            part.replace(page)
 
 
 if __name__ == "__main__":

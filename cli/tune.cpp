@@ -94,7 +94,7 @@ SecondOpinions second_opinions(const Session& session, const Workbench& bench, c
   return out;
 }
 
-/// ": stage: reason" of what most candidates that ran or were compiled fell by; empty when nothing did.
+/// ": stage: reason" of what most candidates that ran or were compiled fell by, or what ended the search before any did.
 std::string most_frequent_rejection(const TuneReport& report) {
   std::map<std::string, size_t> count;
   const Rejected* most = nullptr;
@@ -102,7 +102,7 @@ std::string most_frequent_rejection(const TuneReport& report) {
     if (r.stage == "constraint" || r.stage == "launch" || r.stage == "feeder") continue;
     if (++count[r.stage]; !most || count[r.stage] > count[most->stage]) most = &r;
   }
-  if (!most) return "";
+  if (!most) return report.ended.empty() ? "" : ": " + report.ended;
   return fmt::format(": {}: {}", most->stage, most->reason.substr(0, most->reason.find('\n')));
 }
 

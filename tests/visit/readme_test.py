@@ -92,7 +92,7 @@ class ReadmeTest(unittest.TestCase):
     def run_script(self, text, *arguments, code=0):
         """(stderr, README.md afterwards)"""
         self.readme.write_text(text, encoding="utf-8")
-        command = [sys.executable, SCRIPT, "--readme", self.readme, "--results", self.results, *arguments]
+        command = [sys.executable, SCRIPT, "--page", self.readme, "--results", self.results, *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr, self.readme.read_text(encoding="utf-8")
@@ -184,6 +184,6 @@ class CalibrationTest(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--update"]:
         good = sorted((each for each in RESULTS if each["status"] == "ok"), key=lambda each: each["ended"])
-        GOLDEN.write_text(readme_tables.rewrite(EMPTY, good), encoding="utf-8")
+        GOLDEN.write_text(readme_tables.rewrite([EMPTY], good)[0], encoding="utf-8")
     else:
         unittest.main()

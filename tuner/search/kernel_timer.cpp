@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/pool.h"
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/line_table.h"
 #include "runtime/sass/taken_shares.h"
@@ -91,7 +92,7 @@ std::unique_ptr<EvaluationClaim> KernelTimer::claim(const KernelLaunch& kernel, 
   return store_ ? store_->claim(key_of(kernel, model)) : std::make_unique<EvaluationClaim>();
 }
 
-void KernelTimer::read(const std::vector<const Binary*>& binaries) {
+void KernelTimer::read(const std::vector<const Binary*>& binaries, int threads) {
   if (!unavailable_.empty()) return;
   std::vector<sass::CodeRequest> requests;
   std::vector<const Binary*> asked;
@@ -103,9 +104,18 @@ void KernelTimer::read(const std::vector<const Binary*>& binaries) {
     requests.push_back({b->cubin, b->entry, b->arch});
     asked.push_back(b);
   }
-  std::vector<Result<sass::Code>> codes = sass::read_code(requests);
-  for (size_t i = 0; i < asked.size(); ++i)
-    codes_[asked[i]->digest] = std::make_shared<const Result<sass::Code>>(std::move(codes[i]));
+  std::vector<Code> codes(asked.size());
+  const size_t parts = std::min(asked.size(), static_cast<size_t>(std::max(threads, 1)));
+  // Each part is one run of nvdisasm, which has one thread.
+  (void)for_each_index(threads, parts, [&](size_t part) -> Result<void> {
+    const size_t begin = part * asked.size() / parts, end = (part + 1) * asked.size() / parts;
+    std::vector<Result<sass::Code>> some = sass::read_code({requests.begin() + static_cast<ptrdiff_t>(begin),
+                                                            requests.begin() + static_cast<ptrdiff_t>(end)});
+    for (size_t i = begin; i < end; ++i)
+      codes[i] = std::make_shared<const Result<sass::Code>>(std::move(some[i - begin]));
+    return {};
+  });
+  for (size_t i = 0; i < asked.size(); ++i) codes_[asked[i]->digest] = std::move(codes[i]);
 }
 
 void KernelTimer::forget() {
@@ -114,7 +124,7 @@ void KernelTimer::forget() {
 }
 
 KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
-  read({&binary});
+  read({&binary}, 1);
   const std::lock_guard lock(mutex_);
   return codes_.at(binary.digest);
 }

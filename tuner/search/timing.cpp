@@ -19,6 +19,9 @@ namespace {
 /// Warm-up of every measurement after the first: the GPU was idle for seconds only.
 constexpr double kStillWarm_s = 0.5;
 
+/// Share of the time that --time leaves for a measurement: its warm-up takes no more.
+constexpr double kMostWarmUp = 0.15;
+
 /// Times of the model closer than this count as equal; the kernel with fewer resources wins.
 constexpr double kTie = 0.01;
 
@@ -522,9 +525,12 @@ class GpuTiming {
     if (options.progress)
       hooks.progress = [&](const char*, uint64_t done, uint64_t total) { options.progress(phase, done, total); };
     if (options.bench_clock) hooks.clock = *options.bench_clock;
-    if (options.time_limit_s > 0)
-      hooks.deadline_s = hooks.clock.now_s() + std::max(0.0, options.time_limit_s - run_.elapsed_s());
     Protocol protocol = options.protocol;
+    if (options.time_limit_s > 0) {
+      const double left_s = std::max(0.0, options.time_limit_s - run_.elapsed_s());
+      hooks.deadline_s = hooks.clock.now_s() + left_s;
+      protocol.warmup_s = std::min(protocol.warmup_s, kMostWarmUp * left_s);
+    }
     protocol.hot = protocol.hot && (hot || !protocol.cold);
     if (warm_) protocol.warmup_s = std::min(protocol.warmup_s, kStillWarm_s);
     warm_ = true;
@@ -565,7 +571,8 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
     open.push_back(t);
     binaries.push_back(&t->task->candidate.binary);
   }
-  if (!open.empty()) timer.read(binaries);
+  if (!open.empty() && run.trials_over()) return run.interrupted() ? "interrupted" : "the time was over";
+  if (!open.empty()) timer.read(binaries, run.threads());
   std::vector<std::string> failures(open.size());
   Pool pool(run.threads());
   std::atomic<size_t> done{0};
