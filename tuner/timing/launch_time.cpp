@@ -176,7 +176,8 @@ class LaunchModel::Estimate {
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
     const double dram_share = std::min(1.0, again.dram_cycles / std::max(1.0, again.cycles));
     out_.imbalance = imbalance_if(again.cycles / load.resident, again.alone_cycles, dram_share);
-    const double interval_cycles = rate_of_interval * static_cast<double>(busiest_) * out_.imbalance;
+    const double interval_cycles =
+        rate_of_interval * static_cast<double>(busiest_) * out_.imbalance * short_of_busiest(dram_share);
     out_.interval_s = std::max(interval_cycles, least_cycles_) / m_.clock_hz + m_.launch_s;
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
@@ -229,7 +230,7 @@ class LaunchModel::Estimate {
       const double alone_cycles = simulate_sm(m_, *r_.code, alone).cycles;
       out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest_), alone_cycles, dram_share);
     }
-    out_.cycles = std::max(cycles * scale_ * out_.imbalance, least_cycles_);
+    out_.cycles = std::max(cycles * scale_ * out_.imbalance * short_of_busiest(dram_share), least_cycles_);
   }
 
   Result<const CtaStream*> stream(uint64_t cta) {
@@ -309,6 +310,13 @@ class LaunchModel::Estimate {
   using Shares = std::map<uint32_t, double>;
   /// Positions on one axis, and the work of their CTAs; between two of them it changes evenly.
   using Works = std::vector<std::pair<uint32_t, double>>;
+
+  /// Where DRAM is the limit, SMs with fewer CTAs than the busiest leave their part of it to the others: the part of
+  /// the time that DRAM takes goes with the mean number of CTAs of an SM.
+  double short_of_busiest(double dram_share) const {
+    const double even = static_cast<double>(ctas_) / static_cast<double>(busiest_ * static_cast<uint64_t>(m_.sms));
+    return ctas_ > static_cast<uint64_t>(m_.sms) ? 1 - dram_share * (1 - even) : 1;
+  }
 
   /// LaunchTime::imbalance where a CTA takes `cta_cycles` of a full SM, and `alone_cycles` if it has the SM alone.
   /// Where DRAM is the limit, the CTAs that run on at the end have more of it. Sets the least time of the longest CTA.

@@ -1,6 +1,6 @@
 // Kernels of sm_90a in the event model, for docs/fidelity-kernels.md: the GEMM ladder of fast.cu and FlashAttention-3
 // at d 128, from kernels written after them (gemm_ladder.cu, attention.cu), beside published times; and schedules of
-// roofgen's own templates beside the times that an H100 measured (results/). No GPU takes part. Prints three Markdown
+// roofgen's own templates beside measured times (results/). No GPU takes part. Prints Markdown
 // tables.
 //
 //   warpgroups FOLDER [--explain] [--only gemm|attention|measured] [--results DIR]      FOLDER: of the two kernels
@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -261,15 +262,17 @@ void print_attention(const std::string& source, bool with_reasons) {
   }
 }
 
-// ---- Schedules that an H100 measured ---------------------------------------------------------------
+// ---- Measured schedules ----------------------------------------------------------------------------
 
 using Json = nlohmann::json;
 
 struct Measured {
+  std::string device;
   Problem problem;
   std::string text;  ///< of the schedule
   profile::Pins pins;
   double us = 0, clock_mhz = 0;
+  std::string space;  ///< of a schedule that a search explored; empty: the best, or one timed alone
 };
 
 /// The text of a file, unpacked if its name ends in .gz.
@@ -286,7 +289,7 @@ std::string unpacked(const std::string& path) {
 Problem problem_of(const Json& j) {
   Problem out;
   out.op = j.at("op");
-  out.dtype = j.at("dtype") == "fp16" ? DType::kFp16 : DType::kBf16;
+  out.dtype = parse_dtype(j.at("dtype")).value_or(DType::kBf16);
   for (const char* dim : {"M", "N", "K", "L", "d", "batch", "heads", "kv_heads", "kv_len"})
     if (j.contains(dim)) out.dims[dim] = j.at(dim);
   for (const char* flag : {"causal", "lse"})
@@ -296,8 +299,12 @@ Problem problem_of(const Json& j) {
   return need(need(find_op(out.op))->complete(std::move(out)));
 }
 
-Measured measured_of(const Json& problem, const Json& params, double us, double clock_mhz) {
-  Measured out{problem_of(problem), "", {}, us, clock_mhz};
+std::string device_of(const std::string& gpu) {
+  return gpu.find("H200") == std::string::npos ? "h100-sxm" : "h200-sxm";
+}
+
+Measured measured_of(const std::string& gpu, const Json& problem, const Json& params, double us, double clock_mhz) {
+  Measured out{device_of(gpu), problem_of(problem), "", {}, us, clock_mhz, ""};
   for (const auto& [name, value] : params.items()) {
     if (value.is_boolean())
       out.pins[name] = value.get<bool>();
@@ -305,15 +312,27 @@ Measured measured_of(const Json& problem, const Json& params, double us, double 
       out.pins[name] = value.get<std::string>();
     else
       out.pins[name] = value.get<int64_t>();
+    // Parameters that change nothing stay out of the table.
+    if (value == 1 || value == 0 || value == false || value == "direct" || value == "always") continue;
     out.text += fmt::format("{}{}={}", out.text.empty() ? "" : " ", name,
                             value.is_string() ? value.get<std::string>() : value.dump());
   }
   return out;
 }
 
-/// The best schedules of the warpgroup variants, each at its own clock, and those that a search timed beside them, at
-/// the clock of the best. An explored schedule with clusters is left out: its arrivals at other CTAs were fences for
-/// the whole GPU, which the template has no more (templates/lib/barrier.cuh).
+double measurement_of(const Json& point, const char* name) {
+  for (const Json& m : point.at("measurements"))
+    if (m.at("name") == name) return m.at("value");
+  return 0;
+}
+
+bool is_warpgroup(const Json& problem, const std::string& variant) {
+  return variant == "warpgroup" && (problem.at("op") == "gemm" || problem.at("op") == "attention");
+}
+
+/// The best schedules of the warpgroup variants and those timed alone, each at its own clock, and those that searches
+/// explored. The first exploration has the clock of its best alone, and its schedules with clusters are left out: their
+/// arrivals at other CTAs were fences for the whole GPU, which the template has no more (templates/lib/barrier.cuh).
 std::vector<Measured> measured_in(const std::string& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) files.push_back(entry.path());
@@ -321,81 +340,121 @@ std::vector<Measured> measured_in(const std::string& folder) {
   std::vector<Measured> out;
   for (const auto& file : files) {
     const std::string name = file.filename();
-    if (name.starts_with("tune.") && name.ends_with(".json")) {
-      const Json result = Json::parse(unpacked(file)).value("result", Json());
+    if ((name.starts_with("tune.") || name.starts_with("alone.")) && name.ends_with(".json")) {
+      const Json whole = Json::parse(unpacked(file)), result = whole.value("result", Json());
       if (!result.is_object()) continue;
       for (const Json& variant : result.at("variants")) {
-        if (variant.at("name") != "warpgroup" || variant.at("kernels").empty()) continue;
+        if (!is_warpgroup(result.at("problem"), variant.at("name")) || variant.at("kernels").empty()) continue;
         const Json& m = variant.at("measurement");
-        out.push_back(measured_of(result.at("problem"), variant.at("kernels")[0].at("schedule").at("params"),
-                                  m.at("cold").at("median_us"), m.at("sm_mhz")));
+        if (m.is_null()) continue;
+        const Json& timing = m.at("cold").is_null() ? m.at("hot") : m.at("cold");
+        out.push_back(measured_of(whole.at("gpu").at("name"), result.at("problem"),
+                                  variant.at("kernels")[0].at("schedule").at("params"), timing.at("median_us"),
+                                  m.at("sm_mhz")));
       }
-    } else if (name.starts_with("explore.") && name.find("warpgroup") != std::string::npos) {
+    } else if (name.ends_with(".t4.json.gz")) {
       const Json run = Json::parse(unpacked(file)), &about = run.at("metadata");
+      if (!is_warpgroup(about.at("problem"), about.at("variant"))) continue;
+      const Json& gpu = about.at("gpu");
+      const bool first = name.starts_with("explore.");
       for (const Json& point : run.at("results")) {
-        if (point.at("invalidity") != "correct" || point.at("configuration").value("cluster", 1) > 1) continue;
-        out.push_back(measured_of(about.at("problem"), point.at("configuration"),
-                                  1e3 * point.at("measurements")[0].at("value").get<double>(),
-                                  about.at("gpu").at("at_clock").at("sm_mhz")));
+        if (point.at("invalidity") != "correct" || (first && point.at("configuration").value("cluster", 1) > 1))
+          continue;
+        const double clock = first ? gpu.at("at_clock").at("sm_mhz").get<double>() : measurement_of(point, "sm_clock");
+        if (!(clock > 0)) continue;
+        out.push_back(measured_of(gpu.at("name"), about.at("problem"), point.at("configuration"),
+                                  1e3 * measurement_of(point, "time"), clock));
+        out.back().space = file.parent_path().filename().string() + " " + name.substr(0, name.size() - 11);
       }
     }
   }
   return out;
 }
 
-timing::LaunchTime timed(const Measured& m) {
-  const profile::Compiled compiled = need(profile::compile({m.problem, "h100-sxm", m.pins, {}, "warpgroup"}));
+Result<timing::LaunchTime> timed(const Measured& m) {
+  const profile::Compiled compiled = need(profile::compile({m.problem, m.device, m.pins, {}, "warpgroup"}));
   const sass::Code code =
       need(std::move(sass::read_code({{compiled.binary.cubin, compiled.binary.entry, compiled.binary.arch}}).at(0)));
   timing::LaunchRequest request = profile::launch_request(compiled);
   request.code = &code;
-  return need(
-      timing::launch_time(compiled.device, need(timing::machine_of(compiled.device, m.clock_mhz)), std::move(request)));
+  return timing::launch_time(compiled.device, need(timing::machine_of(compiled.device, m.clock_mhz)),
+                             std::move(request));
 }
 
+double mean(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += x;
+  return sum / static_cast<double>(v.size());
+}
+
+double covariance(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t k = 0; k < a.size(); ++k) sum += (a[k] - mean(a)) * (b[k] - mean(b));
+  return sum;
+}
+
+struct Errors {
+  std::vector<double> percent, modelled, measured;  ///< of the event model; logarithms of times
+};
+
+std::string problem_text(const Problem& p) {
+  const auto dim = [&](const char* name) { return p.dims.count(name) ? p.dims.at(name) : 0; };
+  const bool causal = p.flags.count("causal") && p.flags.at("causal");
+  return p.op == "gemm"
+             ? fmt::format("GEMM {} {}", to_string(p.dtype), dim("M"))
+             : fmt::format("attention {} d {}, {}{}", to_string(p.dtype), dim("d"), dim("L"), causal ? " causal" : "");
+}
+
+/// The single schedules, and a summary of each explored space.
 void print_measured(const std::string& folder, bool with_reasons) {
   fmt::print(
-      "| problem | schedule | measured us | event us | interval us | event error | interval error | SM clock | rule | "
-      "tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-  const timing::Machine machine = need(timing::machine_of(need(load_device(DataFiles{}, "h100-sxm"))));
-  std::vector<double> errors, modelled, measured;
+      "| device | problem | schedule | measured us | event us | interval us | event error | interval error | SM clock "
+      "| "
+      "rule | tensor pipe |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  std::map<std::string, Errors> spaces;
   for (const Measured& m : measured_in(folder)) {
-    const timing::LaunchTime t = timed(m);
+    const timing::Machine machine = need(timing::machine_of(need(load_device(DataFiles{}, m.device))));
+    const Result<timing::LaunchTime> modelled = timed(m);
+    if (!modelled) {
+      fmt::print(stderr, "warpgroups: {} {}: {}\n", problem_text(m.problem), m.text, to_string(modelled.error()));
+      continue;
+    }
+    const timing::LaunchTime& t = *modelled;
     const auto error = [&](double seconds) { return 100 * (seconds * 1e6 / m.us - 1); };
-    const auto dim = [&](const char* name) { return m.problem.dims.count(name) ? m.problem.dims.at(name) : 0; };
-    const std::string problem =
-        m.problem.op == "gemm"
-            ? fmt::format("GEMM {}", dim("M"))
-            : fmt::format("attention d {}, {}{}", dim("d"), dim("L"),
-                          m.problem.flags.count("causal") && m.problem.flags.at("causal") ? " causal" : "");
+    if (!m.space.empty()) {
+      Errors& all = spaces[m.space];
+      all.percent.push_back(error(t.event_s));
+      all.modelled.push_back(std::log(t.event_s));
+      all.measured.push_back(std::log(m.us));
+      continue;
+    }
     // The clock that the model would choose if the kernel took as long as measured.
     const double rule = timing::clock_of(machine, t.tensor_flops / t.tensor_peak_flops / (1e-6 * m.us)) / 1e6;
-    fmt::print("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} % | {:+.1f} % | {:.0f} MHz | {:.0f} MHz | {:.0f} % |\n",
-               problem, m.text, m.us, 1e6 * t.event_s, 1e6 * t.interval_s, error(t.event_s), error(t.interval_s),
-               m.clock_mhz, rule, tensor_share(t));
+    fmt::print(
+        "| {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} % | {:+.1f} % | {:.0f} MHz | {:.0f} MHz | {:.0f} % |\n",
+        m.device, problem_text(m.problem), m.text, m.us, 1e6 * t.event_s, 1e6 * t.interval_s, error(t.event_s),
+        error(t.interval_s), m.clock_mhz, rule, tensor_share(t));
     if (with_reasons) explain(t);
     std::fflush(stdout);
-    if (m.problem.op != "gemm" || dim("M") != 4096) continue;
-    errors.push_back(std::abs(error(t.event_s)));
-    modelled.push_back(std::log(t.event_s)), measured.push_back(std::log(m.us));
   }
-  const auto mean = [](const std::vector<double>& v) {
-    double sum = 0;
-    for (const double x : v) sum += x;
-    return sum / static_cast<double>(v.size());
-  };
-  const auto covariance = [&](const std::vector<double>& a, const std::vector<double>& b) {
-    double sum = 0;
-    for (size_t k = 0; k < a.size(); ++k) sum += (a[k] - mean(a)) * (b[k] - mean(b));
-    return sum;
-  };
-  if (errors.size() < 2) return;
-  std::nth_element(errors.begin(), errors.begin() + static_cast<long>(errors.size() / 2), errors.end());
   fmt::print(
-      "\nGEMM 4096: {} points, median of the event model's absolute error {:.1f} %, correlation of the logarithms "
-      "{:.3f}\n",
-      errors.size(), errors[errors.size() / 2],
-      covariance(modelled, measured) / std::sqrt(covariance(modelled, modelled) * covariance(measured, measured)));
+      "\n| explored space | points | median error | median absolute error | correlation of the logarithms |\n"
+      "| --- | --- | --- | --- | --- |\n");
+  for (auto& [name, all] : spaces) {
+    const double correlation =
+        all.modelled.size() < 3
+            ? 0
+            : covariance(all.modelled, all.measured) /
+                  std::sqrt(covariance(all.modelled, all.modelled) * covariance(all.measured, all.measured));
+    const auto median = [](std::vector<double> v) {
+      std::nth_element(v.begin(), v.begin() + static_cast<long>(v.size() / 2), v.end());
+      return v[v.size() / 2];
+    };
+    std::vector<double> absolute = all.percent;
+    for (double& x : absolute) x = std::abs(x);
+    fmt::print("| {} | {} | {:+.1f} % | {:.1f} % | {:.3f} |\n", name, all.percent.size(), median(all.percent),
+               median(absolute), correlation);
+  }
 }
 
 std::string text_of(const std::string& path) {
