@@ -1,5 +1,5 @@
-// Memory that a client shares with its GPU worker: inputs of gigabytes are made there by all cores and copied to the GPU
-// from there. Sent through the socket, they took five times as long.
+// Memory that a client shares with its GPU worker: inputs of gigabytes are made there by all cores and copied to the
+// GPU from there. Sent through the socket, they took five times as long.
 #pragma once
 
 #include <cstddef>

@@ -109,8 +109,8 @@ void KernelTimer::read(const std::vector<const Binary*>& binaries, int threads) 
   // Each part is one run of nvdisasm, which has one thread.
   (void)for_each_index(threads, parts, [&](size_t part) -> Result<void> {
     const size_t begin = part * asked.size() / parts, end = (part + 1) * asked.size() / parts;
-    std::vector<Result<sass::Code>> some = sass::read_code({requests.begin() + static_cast<ptrdiff_t>(begin),
-                                                            requests.begin() + static_cast<ptrdiff_t>(end)});
+    std::vector<Result<sass::Code>> some = sass::read_code(
+        {requests.begin() + static_cast<ptrdiff_t>(begin), requests.begin() + static_cast<ptrdiff_t>(end)});
     for (size_t i = begin; i < end; ++i)
       codes[i] = std::make_shared<const Result<sass::Code>>(std::move(some[i - begin]));
     return {};
