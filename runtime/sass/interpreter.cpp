@@ -324,6 +324,19 @@ uint32_t Interpreter::State::record(WarpState& w, const Instruction& i, uint32_t
 Interpreter::Interpreter(const Code& code, StreamLaunch launch)
     : state_(std::make_unique<State>(code, std::move(launch))) {}
 Interpreter::~Interpreter() = default;
+Result<std::optional<CtaStream>> Interpreter::run_on(uint64_t cta) {
+  const std::map<uint32_t, Doubt> before = state_->doubts;
+  if (std::ranges::none_of(before, [&](const auto& d) { return state_->ends_most(d.first); }))
+    return std::optional<CtaStream>();
+  state_->goes_on = true;
+  state_->most_of_warp = ~uint64_t{0};
+  Result<CtaStream> out = state_->run(cta);
+  state_->goes_on = false;
+  state_->doubts = before;
+  if (!out) return std::move(out).error();
+  return std::optional(std::move(*out));
+}
+
 Result<CtaStream> Interpreter::run(uint64_t cta, uint64_t most_of_warp) {
   state_->most_of_warp = most_of_warp;
   return state_->run(cta);
@@ -429,6 +442,13 @@ void Interpreter::State::meet(WarpState& w, const Instruction& i, uint32_t next,
   }
 }
 
+/// Whether an instruction ends most CTAs, but not all, by a condition that is not known.
+bool Interpreter::State::ends_most(uint32_t index) const {
+  const auto at = doubts.find(index);
+  return at != doubts.end() && at->second.is_branch && at->second.share > 0.5 && at->second.share < 1 &&
+         code.instructions[index].opcode->action == Action::kExit;
+}
+
 /// Whether a branch on an unknown value is taken this time. Of n such branches of a CTA, the share of n is taken,
 /// rounded, and evenly spread: what a CTA does depends on no other one.
 bool Interpreter::State::guess(uint32_t index) {
@@ -436,7 +456,7 @@ bool Interpreter::State::guess(uint32_t index) {
   const std::optional<double> share = launch.taken_share ? launch.taken_share(index) : std::nullopt;
   doubts[index].share = share;
   // Without knowledge a loop ends, and a forward branch, which skips something, is not taken.
-  if (!share) return false;
+  if (!share || (goes_on && ends_most(index))) return false;
   const double of = std::clamp(*share, 0.0, 1.0);
   const auto n = static_cast<double>(undecided[index]++);
   return std::floor(of * (n + 1) + 0.5) > std::floor(of * n + 0.5);

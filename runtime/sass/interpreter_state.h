@@ -171,6 +171,7 @@ struct Interpreter::State {
   std::vector<WarpState> warps;
   std::array<CtaBarrier, 16> barriers;
   uint64_t steps_left = 0, most_of_warp = ~uint64_t{0};
+  bool goes_on = false;  ///< the CTA does not end where most do
   uint64_t cta_number = 0;
 
   /// Tensor maps are aligned by their address in constant memory, which depends on the architecture.
@@ -221,6 +222,7 @@ struct Interpreter::State {
     d.index = index, d.is_branch = is_branch, ++d.count;
   }
   bool guess(uint32_t index);
+  bool ends_most(uint32_t index) const;
   void arrive(WarpState& w, size_t barrier, uint32_t resume_at, uint32_t mask);
   void meet(WarpState& w, const Instruction& i, uint32_t next, uint32_t mask);
   void release(WarpState& w, uint32_t wanted);

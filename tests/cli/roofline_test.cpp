@@ -245,7 +245,7 @@ TEST_F(RooflineCli, AProfileIsLaidOverADeviceOfItsName) {
       json(
           "explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --profile mine.json --json")["attainable_tflops"],
       json("explain gemm --M 16 --N 4096 --K 4096 --ceilings sustained --json")["attainable_tflops"]);
-  EXPECT_EQ(json("devices h200-sxm --no-profile --json")["cells"]["dram_sustained_gb_s"]["value"], 4300);
+  EXPECT_EQ(json("devices h200-sxm --no-profile --json")["cells"]["dram_sustained_gb_s"]["value"], 4621);
   refused("roofline --device h100-sxm --profile mine.json", 2,
           "the profile is of \"h200-sxm\", the device is \"h100-sxm\"");
   refused("roofline --profile nothing.json", 2, "no such file");

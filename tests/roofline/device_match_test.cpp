@@ -57,7 +57,7 @@ TEST(MatchDevice, AnH200IsTheCatalogueEntryWithTheDriversValues) {
   EXPECT_EQ(d->cells.at("memory_bytes").origin, Origin::kMeasured);
   EXPECT_NE(d->cells.at("sms").source.find("driver"), std::string::npos);
   EXPECT_NEAR(d->at("dram_gb_s"), 4814.3, 0.1);  // 2 x 3201 MHz x 6016 bits
-  EXPECT_EQ(d->at("dram_sustained_gb_s"), 4300);
+  EXPECT_EQ(d->at("dram_sustained_gb_s"), 4621);
   EXPECT_EQ(d->at("peak_bf16_tflops"), 989.4);  // same SMs and clock: the published figure stays
   EXPECT_EQ(d->cells.at("peak_bf16_tflops").origin, Origin::kDatasheet);
   EXPECT_TRUE(tunable(*d));

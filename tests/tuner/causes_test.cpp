@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/support/devices.h"
 #include "tuner/verdict.h"
 
 namespace roofgen::causes_test {
@@ -12,7 +13,7 @@ using testing::StartsWith;
 
 namespace {
 
-Device h200() { return *load_device(DataFiles(), "h200-sxm"); }
+Device h200() { return test::round_h200(); }
 
 /// A kernel with T_work of `us` plus one launch, multiplied by `idle` and `stall`. T_problem is 100 us.
 KernelReport kernel(double us, double idle, double stall, const char* roof = "DRAM") {

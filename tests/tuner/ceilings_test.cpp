@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "roofline/figures.h"
+#include "tests/support/devices.h"
 #include "tests/support/fake_gpu.h"
 #include "tuner/ceilings/profile.h"
 
@@ -292,7 +293,7 @@ class ProfileTest : public CeilingsTest {
   void SetUp() override {}
   static CeilingsReport report(double dram = 4100) {
     CeilingsReport r;
-    r.device = *load_device(DataFiles(), "h200-sxm");
+    r.device = test::round_h200();
     r.gpu = FakeScript::h200_identity();
     r.date = "2026-01-02T03:04:05Z";
     r.cells["dram_sustained_gb_s"] = {dram, "GB/s", Origin::kMeasured, "a test that says so"};
@@ -399,7 +400,7 @@ TEST_F(ProfileTest, MeasuredCeilingsAreDrawnSolid) {
       if (c.sustained && c.origin == Origin::kMeasured) out.push_back(fmt::format("{} {:.1f}", c.name, c.tflops));
     return out;
   };
-  EXPECT_EQ(solid(), std::vector<std::string>{"DRAM 4300"});
+  EXPECT_EQ(solid(), (std::vector<std::string>{"DRAM 4300", "L2 7510"}));
   CeilingsReport r = report();
   r.cells["l2_sustained_gb_s"] = {6000, "GB/s", Origin::kMeasured, "a test that says so"};
   r.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};

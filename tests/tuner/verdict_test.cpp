@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "tests/support/devices.h"
+
 namespace roofgen::verdict_test {
 
 namespace {
 
-Device h200() { return *load_device(DataFiles(), "h200-sxm"); }
+Device h200() { return test::round_h200(); }
 
 /// `band`: of every kernel.
 FusionVerdict verdict(std::vector<VariantReport> variants, double band, const std::vector<OtherVariant>& untried = {}) {
@@ -301,7 +303,7 @@ TuneReport one_head(double seconds, double ctas) {
   TuneReport r;
   r.problem.op = "attention";
   r.problem.dims = {{"L", 2048}, {"kv_len", 2048}, {"d", 64}, {"batch", 1}, {"heads", 1}, {"kv_heads", 1}};
-  r.device = *load_device(DataFiles(), "h200-sxm");
+  r.device = h200();
   VariantReport v;
   v.name = "fused";
   v.verified = true;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "generator/ops/attention.h"
+#include "tests/support/devices.h"
 #include "tests/support/json_schema.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/whatif/report.h"
@@ -20,11 +21,7 @@ using testing::StartsWith;
 
 namespace {
 
-Device h200() {
-  auto d = load_device(DataFiles(), "h200-sxm");
-  EXPECT_TRUE(d);
-  return *d;
-}
+Device h200() { return test::round_h200(); }
 
 constexpr double kBand = 0.3;  // of every kernel
 

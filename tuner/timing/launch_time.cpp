@@ -130,6 +130,7 @@ class LaunchModel::Estimate {
     if (count(*typical).tile_sectors > 0) {
       ROOFGEN_TRY(load_.copy_sharing, copy_sharing(*typical));
     }
+    ROOFGEN_TRY(last_, interpreter_.run_on(typical_));
     load_.local_miss = local_miss(*typical);
     ROOFGEN_TRY(load_.atomic_sharers, atomic_sharers(*typical));
     std::set<uint64_t> simulated{typical_};
@@ -220,17 +221,22 @@ class LaunchModel::Estimate {
     } else if (busiest_ > all) {
       cycles *= static_cast<double>(busiest_) / static_cast<double>(all);
     }
+    SmLoad alone = load;
+    alone.resident = 1;
+    alone.trace_spans = 0;
+    const auto cycles_alone = [&](const CtaStream& cta) {
+      alone.ctas = {&cta};
+      return simulate_sm(m_, *r_.code, alone).cycles;
+    };
     // Where no CTA does more than the typical one, the end of the grid is short: the interval model's estimate
     // suffices.
     if (longest_ > 1) {
-      SmLoad alone = load;
-      alone.ctas = {&streams_.at(typical_)};
-      alone.resident = 1;
-      alone.trace_spans = 0;
-      const double alone_cycles = simulate_sm(m_, *r_.code, alone).cycles;
+      const double alone_cycles = cycles_alone(streams_.at(typical_));
       out_.imbalance = imbalance_if(cycles / static_cast<double>(busiest_), alone_cycles, dram_share);
     }
     out_.cycles = std::max(cycles * scale_ * out_.imbalance * short_of_busiest(dram_share), least_cycles_);
+    // The CTA that goes on where the others end does so when all have ended.
+    if (last_) out_.cycles += std::max(0.0, cycles_alone(*last_) - cycles_alone(streams_.at(typical_)));
   }
 
   Result<const CtaStream*> stream(uint64_t cta) {
@@ -735,6 +741,7 @@ class LaunchModel::Estimate {
   Machine m_;
   LaunchRequest r_;
   sass::Interpreter interpreter_;
+  std::optional<CtaStream> last_;  ///< of the CTA that does the rest of the work behind the exit of the others
   Dim3 grid_;
   uint64_t ctas_;
   std::array<Axis, 3> dims_;  ///< of the grid
