@@ -26,9 +26,9 @@ class Inputs {
   void row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const;
   /// The format of a row in memory.
   DType dtype_of(Tensor tensor, int64_t batch, int64_t row) const;
-  /// The row that the products of attention use: rotated, and of e4m3 times its scale. New keys and values of a cache
-  /// in fp8 are those that the cache holds afterwards. `variance` (nullptr: not needed): of the error of a correct
-  /// kernel's operand, which is rounded to the problem's dtype where the kernel rotates it.
+  /// The row that the products of attention use: rotated and rounded to the problem's dtype, and of e4m3 times its
+  /// scale. New keys and values of a cache in fp8 are those that the cache holds afterwards. `variance` (nullptr: not
+  /// needed): the square of the largest error of a correct kernel's operand, which differs only near ties.
   void operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out, double* variance) const;
   /// The scale of e4m3 of a K/V head (of Q: of the query heads that share it), an fp32 number. Powers of two where
   /// results are exact.

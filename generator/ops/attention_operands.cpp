@@ -1,6 +1,6 @@
 // Rows of Q, K and V in memory and as operands, with rotary positions, appended keys and a cache in fp8. A row of a
 // structured pattern has its structure where the products use it: memory holds it rotated back, or divided by the
-// scale, and rounded.
+// scale, and rounded. Every kernel rounds a rotated element once, to the format of its products or of the cache.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -163,27 +163,27 @@ void Inputs::operand(Tensor tensor, int64_t batch, int64_t head, int64_t row, do
   if (fp8 && !becomes_fp8)
     for (int64_t c = 0; c < shape_.d; ++c) out[c] *= scale;
   std::array<double, 256> error{};  // of the fp32 value before it is rounded
-  if (is_unrotated(tensor, batch, row)) {
+  const bool rotated = is_unrotated(tensor, batch, row);
+  if (rotated) {
     const Prologue& p = *shape_.prologue;
     p.rotate(tensor == Tensor::kQ ? shape_.position(batch, row) : row, out);
-    const Format16 format = format_of(shape_.dtype);
-    const double u = unit_roundoff(format), subnormal = rms_subnormal_error(format);
     for (int64_t i = 0; i < p.rotary_dim() / 2; ++i) {
       const auto [a, b] = p.columns(i);
-      const double norm = std::hypot(out[a], out[b]);
-      for (const int64_t c : {a, b}) {
-        error[c] = kRotationError * norm;
-        if (!variance || becomes_fp8 || norm == 0) continue;
-        const double rounding = u * out[c];
-        variance[c] = rounding * rounding / 3 + subnormal * subnormal + error[c] * error[c];
-      }
+      error[a] = error[b] = kRotationError * std::hypot(out[a], out[b]);
     }
   }
-  if (!becomes_fp8) return;
+  if (!rotated && !becomes_fp8) return;
+  const Format16 format = format_of(shape_.dtype);
   for (int64_t c = 0; c < shape_.d; ++c) {
     double doubt = 0;
-    out[c] = stored_fp8(out[c], error[c], scale, &doubt) * scale;
-    if (variance) variance[c] = doubt * scale * doubt * scale;
+    if (becomes_fp8) {
+      out[c] = stored_fp8(out[c], error[c], scale, &doubt) * scale;
+      doubt *= scale;
+    } else {
+      if (variance) doubt = round_to(out[c] + error[c], format) - round_to(out[c] - error[c], format);
+      out[c] = round_to(out[c], format);
+    }
+    if (variance) variance[c] = doubt * doubt;
   }
 }
 

@@ -136,10 +136,8 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
   }
 }
 
-/// The deviations of scores. With rounded operands that of q k is sqrt(k^2 var q + q^2 var k), and the errors of the
-/// columns are independent; a sum in e4m3 adds a share of the sum of q^2 k^2 (Shape::cut_off). With growing scores one
-/// column decides, so that its error in q is the same for all keys of a row: the largest error is counted, whose square
-/// is three times the variance. Sums of one-hot scores are exact.
+/// The deviations of scores. With doubtful operands that of q k is sqrt(k^2 var q + q^2 var k), and few columns have an
+/// error; a sum in e4m3 adds a share of the sum of q^2 k^2 (Shape::cut_off). Sums of one-hot scores are exact.
 class ProductErrors {
  public:
   ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band, InputPattern pattern)
@@ -153,7 +151,7 @@ class ProductErrors {
     for (int64_t r = 0; r < band.row_end - band.row_begin; ++r) {
       inputs.operand(Tensor::kQ, band.batch, band.head, band.row_begin + r, row.data(), variance.data());
       for (int64_t c = 0; c < d_; ++c) {
-        q_[r * 2 * d_ + c] = (pattern == InputPattern::kGrowing ? 3 : 1) * variance[c];
+        q_[r * 2 * d_ + c] = variance[c];
         q_[r * 2 * d_ + d_ + c] = row[c] * row[c];
       }
     }

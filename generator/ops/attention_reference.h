@@ -31,8 +31,8 @@ struct Path {
 };
 
 /// Data of one row without its elements. p: exact probabilities; s: exact scaled scores; g = (e^(u |s|) - 1) / u: the
-/// effect on p of rounding s, in units of the unit roundoff u. Errors of rounded operands and of a score expression, of
-/// standard deviation sigma, add to g as independent errors in the same units.
+/// effect on p of rounding s, in units of the unit roundoff u. Errors of doubtful operands and of a score expression,
+/// of standard deviation sigma, add to g as independent errors in the same units.
 struct RowFacts {
   double lse = 0;         ///< natural log of the sum of e^s; -inf for a row without visible keys
   double max = 0;         ///< largest score
@@ -58,8 +58,8 @@ std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPatte
                                                   const Region& band);
 
 /// Products, scores or masked scores of a band, [rows][kv_pitch]. Masked scores are -inf for hidden keys, and
-/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression and rounded operands. Cached; callers
-/// keep rows * kv_len below kScoreLimit by dividing the band.
+/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression and doubtful operands. Cached;
+/// callers keep rows * kv_len below kScoreLimit by dividing the band.
 struct BandScores {
   std::vector<float> s, sigma;
 };

@@ -99,8 +99,8 @@ struct Shape {
   bool rotates_keys() const { return prologue && prologue->rotates_keys(); }
   /// The first key of a sequence that is in K_new and V_new; its number of keys if none is.
   int64_t first_new(int64_t b) const { return keys(b) - (append() ? q_len : 0); }
-  /// Whether products have errors far above those of fp32: of operands that kernels round first (rotated ones, new keys
-  /// and values of a cache in fp8), or of sums in e4m3.
+  /// Whether products may have errors far above those of fp32: of operands that kernels round first and near ties
+  /// either way (rotated ones, new keys and values of a cache in fp8), or of sums in e4m3.
   bool has_product_errors() const { return rotary() || (append() && fp8()) || fp8_products; }
   /// The element of K and V at which the row of a key begins.
   int64_t place_of_key(int64_t b, int64_t head, int64_t key) const {

@@ -13,7 +13,7 @@ class Tolerance {
   Tolerance(const Shape& shape, InputPattern pattern, const Path& path);
 
   /// An element of S (products, scores or masked scores) with exact value s; `sigma`: standard deviation of the errors
-  /// of rounded operands and of the score expression.
+  /// of doubtful operands and of the score expression.
   double score(Value value, double s, double sigma) const;
   /// An element of P with exact value p and score s, in a row with these data.
   double probability(double p, double s, double sigma, const RowFacts& facts) const;

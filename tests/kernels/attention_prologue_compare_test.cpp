@@ -158,6 +158,21 @@ Comparison compare_with(const Problem& p, const attention::BandReference& refere
   return *op().compare(p, InputPattern::kNormal, "prologue", "attention", {0, 0, 0, reference.rows}, read);
 }
 
+// Rotated codes round with the same sign in many columns: their errors add up in the LSE.
+TEST(PrologueTolerance, RoundedOperandsPassAndTruncatedOnesDoNot) {
+  for (const DType dtype : {DType::kBf16, DType::kFp16})
+    for (const Flags& flags : {kLse, Flags{{"lse", true}, {"append", true}}})
+      for (const InputPattern pattern : {InputPattern::kNormal, InputPattern::kOneHot, InputPattern::kGrowing}) {
+        const Dims dims{{"L", 100}, {"kv_len", 200}, {"d", 128}, {"batch", 1}, {"heads", 1}, {"kv_heads", 1}};
+        World world(spread(complete({"", dims, kHalf, flags, {}, false, dtype}), pattern), pattern);
+        world.run();
+        EXPECT_EQ(world.compare("fused", "attention").failure, "") << to_string(pattern);
+        world.run(with([](Faults& f) { f.truncated = true; }));
+        const Comparison found = world.compare("fused", "attention");
+        EXPECT_GT(found.worst, 3) << to_string(pattern) << " " << found.failure;
+      }
+}
+
 TEST(PrologueTolerance, OneExtraKeyExceedsIt) {
   for (const bool fp8 : {false, true}) {
     Case c{"", {{"L", 64}, {"kv_len", 1023}, {"batch", 1}, {"heads", 1}, {"kv_heads", 1}}, kHalf, {}, {}, fp8};

@@ -128,6 +128,12 @@ std::vector<Case> patterns() {
         out.back().problem.name += std::string("_") + name;
         out.back().problem.pattern = pattern;
       }
+  // Many keys and columns, whose roundings add up in the LSE.
+  for (const char* prologue : {"half", "append_half"}) {
+    out.push_back(combined(before(prologue), kAround[1], "prologue_split2", 100, 200, 128, DType::kBf16));
+    out.back().problem.name += "_one_hot";
+    out.back().problem.pattern = InputPattern::kOneHot;
+  }
   return out;
 }
 
@@ -167,7 +173,8 @@ std::vector<Case> prefill() {
       out.push_back(combined(before(prologue), kAround[1], variant, 200, 200, 64, DType::kBf16));
   // More queries than keys: the first queries are before the first key.
   for (const char* prologue : {"half", "interleaved"})
-    out.push_back(combined(before(prologue), kAround[0], "fused", 40, 23, 64, DType::kBf16));
+    for (const char* variant : {"fused", "prologue_fused"})
+      out.push_back(combined(before(prologue), kAround[0], variant, 40, 23, 64, DType::kBf16));
   return out;
 }
 

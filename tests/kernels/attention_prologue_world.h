@@ -99,6 +99,7 @@ struct Faults {
   bool unrounded_new = false;  ///< attention uses K_new and V_new instead of the stored e4m3
   bool overflows = false;      ///< NaN instead of the largest e4m3
   bool truncated_new = false;  ///< e4m3 by truncation
+  bool truncated = false;      ///< rotated elements in 16 bits by truncation
   bool keys_missing = false;   ///< ignores the new keys
   bool plain_scaled = false;   ///< K_plain and V_plain times the scale
 };
@@ -180,10 +181,10 @@ class World {
     }
   }
 
-  /// All stages, with operands rounded as kernels round them; `exactly`: without any rounding but that to e4m3.
+  /// All stages, with operands and P rounded as kernels round them; `exactly`: P not rounded.
   void run(const Faults& f = {}, bool exactly = false) {
     const Shape s(p_);
-    const auto round16 = [&](double x) { return exactly ? x : rounded(x, p_.dtype); };
+    const auto round16 = [&](double x) { return rounded(x, p_.dtype); };
     const bool rotary = number("rotary_dim") > 0, fp8 = is("kv_fp8"), append = is("append");
     const auto scale = [&](bool values, int64_t h) {
       if (!fp8 || (f.no_k_scale && !values)) return 1.0;
@@ -208,7 +209,7 @@ class World {
             if (rotary && !values && fresh_one && !f.new_unrotated) turn(x, position, f, f.new_twice ? 2 : 1);
             if (rotary && !values && !fresh_one && is("rotates_keys") && !f.k_unrotated) {
               turn(x, position, f, f.k_twice ? 2 : 1);
-              for (double& y : x) y = round16(y);
+              for (double& y : x) y = f.truncated ? truncated(y) : round16(y);
             }
             if (rotary && !values && !fresh_one && !is("rotates_keys") && f.k_twice) turn(x, position, f);
             const double unit = scale(values, h);
@@ -222,7 +223,7 @@ class World {
                   if (f.truncated_new && std::fabs(stored) > std::fabs(y / unit))
                     stored = decode_e4m3((encode_e4m3(stored) & 128) | ((encode_e4m3(stored) & 127) - 1));
                 } else if (rotary && !values) {
-                  stored = round16(y);
+                  stored = f.truncated ? truncated(y) : round16(y);
                 }
                 y = stored;
               }
@@ -272,6 +273,11 @@ class World {
   const Problem& problem() const { return p_; }
 
  private:
+  double truncated(double x) const {
+    const double near = rounded(x, p_.dtype);
+    return std::fabs(near) > std::fabs(x) ? near - std::copysign(spacing(x, format_of(p_.dtype)), x) : near;
+  }
+
   bool rotates_or_fp8(bool values) const { return is("kv_fp8") || (is("rotates_keys") && !values); }
 
   void write_new(int64_t b, int64_t h, int64_t j, bool values, const std::vector<double>& x, const Faults& f) {
@@ -290,12 +296,12 @@ class World {
               const std::vector<std::vector<double>>& v, double k_scale, double v_scale, int64_t first_new,
               const Faults& f, bool exactly) {
     const Shape s(p_);
-    const auto round16 = [&](double x) { return exactly ? x : rounded(x, p_.dtype); };
+    const auto round16 = [&](double x) { return rounded(x, p_.dtype); };
     const int64_t position = r + s.keys(b) - s.rows(b), end = s.causal ? position + 1 : s.keys(b);
     std::vector<double> q(static_cast<size_t>(s.d));
     for (int64_t c = 0; c < s.d; ++c) q[static_cast<size_t>(c)] = get("Q", query('q', b, h, r) + c);
     if (number("rotary_dim") > 0 && !f.q_unrotated) turn(q, position + f.q_shift, f);
-    for (double& x : q) x = round16(x);
+    for (double& x : q) x = f.truncated ? truncated(x) : round16(x);
     const int64_t token = s.first_token(b) + r;
     for (int64_t c = 0; c < s.d; ++c) put("Q_plain", (token * s.heads + h) * s.d + c, q[static_cast<size_t>(c)]);
     std::vector<double> p, o(q.size(), 0.0);
@@ -312,7 +318,7 @@ class World {
     for (size_t j = 0; j < p.size(); ++j) {
       const double e = std::exp(p[j] - max);
       sum += e;
-      for (size_t c = 0; c < o.size(); ++c) o[c] += round16(e) * v[j][c];
+      for (size_t c = 0; c < o.size(); ++c) o[c] += (exactly ? e : round16(e)) * v[j][c];
     }
     for (size_t c = 0; c < o.size(); ++c) {
       o[c] *= v_scale / sum;
