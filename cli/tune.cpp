@@ -94,7 +94,7 @@ SecondOpinions second_opinions(const Session& session, const Workbench& bench, c
   return out;
 }
 
-/// ": stage: reason" of what most candidates that ran or were compiled fell by, or what ended the search before any did.
+/// ": stage: reason" of what most candidates that ran or were compiled fell by, or what ended the search before that.
 std::string most_frequent_rejection(const TuneReport& report) {
   std::map<std::string, size_t> count;
   const Rejected* most = nullptr;

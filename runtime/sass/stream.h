@@ -133,8 +133,8 @@ class Interpreter {
   /// Runs one CTA from its beginning; a warp stops after `most_of_warp` instructions. Errors: Exit::kFailed with the
   /// reason (endless, deadlock).
   Result<CtaStream> run(uint64_t cta, uint64_t most_of_warp = ~uint64_t{0});
-  /// The same CTA if it is the one that goes on where a condition, which run() did not know, ends most CTAs: the last to
-  /// arrive at a counter, for example, which adds up the parts of all. nullopt: run() met no such exit.
+  /// The same CTA if it is the one that goes on where an unknown condition ends most CTAs: the last to arrive at a
+  /// counter, for example, which adds up the parts of all. nullopt: run() met no such exit.
   Result<std::optional<CtaStream>> run_on(uint64_t cta);
   /// Whether a branch or a guard of the CTAs so far may depend on the CTA's index on an axis of the grid (0: x). If
   /// not, all CTAs along the axis execute the same instructions.

@@ -317,11 +317,13 @@ class LaunchModel::Estimate {
   /// Positions on one axis, and the work of their CTAs; between two of them it changes evenly.
   using Works = std::vector<std::pair<uint32_t, double>>;
 
-  /// Where DRAM is the limit, SMs with fewer CTAs than the busiest leave their part of it to the others: the part of
-  /// the time that DRAM takes goes with the mean number of CTAs of an SM.
+  /// Where DRAM is the limit, SMs with fewer CTAs than the busiest leave their part of it to the others: the time that
+  /// DRAM takes goes with the mean number of CTAs of an SM. The time is the 4-norm of DRAM's and the rest, as in the
+  /// interval model.
   double short_of_busiest(double dram_share) const {
+    if (ctas_ <= static_cast<uint64_t>(m_.sms)) return 1;
     const double even = static_cast<double>(ctas_) / static_cast<double>(busiest_ * static_cast<uint64_t>(m_.sms));
-    return ctas_ > static_cast<uint64_t>(m_.sms) ? 1 - dram_share * (1 - even) : 1;
+    return std::pow(1 - std::pow(dram_share, 4) + std::pow(dram_share * even, 4), 0.25);
   }
 
   /// LaunchTime::imbalance where a CTA takes `cta_cycles` of a full SM, and `alone_cycles` if it has the SM alone.
