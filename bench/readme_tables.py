@@ -142,7 +142,7 @@ def rate(problem, time_us, match):
     if problem["op"] != "attention":
         return ""
     if "gb_s" in match or problem["L"] == 1:
-        kv_bytes = 4 * problem["batch"] * problem["kv_heads"] * problem["kv_len"] * problem["d"]
+        kv_bytes = 2 * (1 if problem["dtype"] == "fp8" else 2) * problem["batch"] * problem["kv_heads"] * problem["kv_len"] * problem["d"]
         return f"{kv_bytes / time_us / 1e3:.0f} GB/s"
     return f"{attention_flops(problem) / time_us / 1e6:.0f} TFLOP/s"
 

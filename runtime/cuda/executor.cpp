@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/staging.h"
+
 namespace roofgen {
 namespace cuda {
 namespace {
@@ -11,7 +13,7 @@ namespace {
 // The poison byte. 0xFFFF is a NaN in bf16 and fp16, 0xFFFFFFFF in fp32, so that unwritten values cannot pass for
 // results.
 constexpr unsigned char kPoison = 0xff;
-constexpr size_t kStagingBytes = size_t{64} << 20;
+constexpr size_t kStagingBytes = Staging::kBytes;  // a client makes no more of an input at once
 
 /// "sm_90a" -> "sm_90": the suffix restricts where code runs; it does not describe the GPU.
 std::string plain_arch(const std::string& arch) {

@@ -1,5 +1,6 @@
 // Memory that a client shares with its GPU worker: inputs of gigabytes are made there by all cores and copied to the
-// GPU from there. Sent through the socket, they took five times as long.
+// GPU from there. Before, a profile of a search (decode, K and V of 1 GB, simulated driver) had a seventh of the time
+// of allocations in making the bytes, the rest in the socket.
 #pragma once
 
 #include <cstddef>

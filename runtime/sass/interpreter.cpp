@@ -324,6 +324,7 @@ uint32_t Interpreter::State::record(WarpState& w, const Instruction& i, uint32_t
 Interpreter::Interpreter(const Code& code, StreamLaunch launch)
     : state_(std::make_unique<State>(code, std::move(launch))) {}
 Interpreter::~Interpreter() = default;
+
 Result<std::optional<CtaStream>> Interpreter::run_on(uint64_t cta) {
   const std::map<uint32_t, Doubt> before = state_->doubts;
   if (std::ranges::none_of(before, [&](const auto& d) { return state_->ends_most(d.first); }))

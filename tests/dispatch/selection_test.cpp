@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "generator/emit.h"
+#include "tests/support/c_program.h"
 #include "tuner/dispatch/serving.h"
 
 namespace roofgen::test::selection_test {
@@ -71,13 +72,7 @@ class Table {
     }
     main << "  return 0;\n}\n";
     main.close();
-    const std::string command = fmt::format(
-        "cd '{}' && cc -std=c11 -Wall -Wextra -Werror main.c -o program -ldl 2>build.txt && ./program >out.txt",
-        dir_.string());
-    const int status = std::system(command.c_str());
-    std::stringstream build;
-    build << std::ifstream(dir_ / "build.txt").rdbuf();
-    EXPECT_EQ(status, 0) << build.str();
+    test::build_and_run_c(dir_, "main.c");
     std::vector<Answer> out;
     std::ifstream in(dir_ / "out.txt");
     for (Answer a; in >> a.selected >> a.workspace;) {

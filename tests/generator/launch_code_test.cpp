@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "generator/emit.h"
+#include "tests/support/c_program.h"
 
 namespace roofgen::launch_code_test {
 namespace {
@@ -93,13 +94,7 @@ class Program {
   /// launches.
   void run(size_t& made) {
     std::ofstream(dir_ / "program.c") << includes_ << head() << "int main(void) {\n" << calls_ << "  return 0;\n}\n";
-    const std::string command = fmt::format(
-        "cd '{}' && cc -std=c11 -Wall -Wextra -Werror *.c -o program -ldl 2>build.txt && ./program >out.txt",
-        dir_.string());
-    const int status = std::system(command.c_str());
-    std::stringstream build;
-    build << std::ifstream(dir_ / "build.txt").rdbuf();
-    EXPECT_EQ(status, 0) << build.str();
+    test::build_and_run_c(dir_, "*.c");
     std::ifstream in(dir_ / "out.txt");
     for (const auto& [what, expected, smem, may_refuse] : expected_) {
       std::string line;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "generator/problem_json.h"
 #include "tuner/recording/recording.h"

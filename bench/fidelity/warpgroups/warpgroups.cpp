@@ -317,6 +317,7 @@ Measured measured_of(const std::string& gpu, const Json& problem, const Json& pa
     out.text += fmt::format("{}{}={}", out.text.empty() ? "" : " ", name,
                             value.is_string() ? value.get<std::string>() : value.dump());
   }
+  out.pins.try_emplace("persistent", false);  // the first records are older than the parameter
   return out;
 }
 
