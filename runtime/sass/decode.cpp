@@ -86,7 +86,8 @@ const std::unordered_map<std::string_view, uint64_t>& modifier_bits() {
                                                                       {"F64", kF64},
                                                                       {"F16", kF16},
                                                                       {"BF16", kF16},
-                                                                      {"TRUNC", kTrunc}};
+                                                                      {"TRUNC", kTrunc},
+                                                                      {"U", kUnanimous}};
   return bits;
 }
 

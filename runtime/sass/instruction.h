@@ -252,6 +252,7 @@ enum Modifier : uint64_t {
   kF64 = 1ull << 59,
   kF16 = 1ull << 60,
   kTrunc = 1ull << 61,
+  kUnanimous = 1ull << 62,
 };
 
 inline constexpr size_t kMostOperands = 10;

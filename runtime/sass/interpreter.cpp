@@ -513,6 +513,8 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
         const bool here = !(wanted.known >> lane & 1) || !(wanted.v[lane] & w.alive & ~path.mask);
         if (here != i.has(kConverged)) taken = 0;
       }
+      // The lanes stay together: they jump if all (BRA.U) or any of them (BRA.U.ANY) would.
+      if (i.has(kUnanimous) && taken != path.mask) taken = taken && i.has(kAny) ? path.mask : 0;
       split(taken, i.target);
       return;
     }

@@ -167,6 +167,24 @@ TEST(Lanes, BranchesAskWhetherAllLanesOfAMaskAreHere) {
   EXPECT_THAT(executions(cta, 9), ElementsAre(1));
 }
 
+TEST(Lanes, UnanimousBranchesKeepTheLanesTogether) {
+  const auto code = [](const char* branch) {
+    return code_of({{"", "S2R", "R0,SR_TID.X"},
+                    {"", "ISETP.GE.AND", "P0,PT,R0,0x1,PT"},
+                    {"@P0", branch, "0x40"},  // all lanes but the first would jump
+                    {"", "NOP", ""},
+                    {"", "EXIT", ""}});
+  };
+  const auto lanes_behind = [&](const char* branch, uint32_t threads) {
+    const Code c = code(branch);
+    Interpreter i(c, launch_of(1, threads));
+    return executions(run(i), 3);
+  };
+  EXPECT_THAT(lanes_behind("BRA.U", 32), ElementsAre(1));
+  EXPECT_THAT(lanes_behind("BRA.U.ANY", 32), ElementsAre(0));
+  EXPECT_THAT(lanes_behind("BRA.U.ANY", 1), ElementsAre(1));
+}
+
 TEST(Lanes, ACollectivePartRunsOnceForAllItsLanes) {
   const Code code = code_of({{"", "S2R", "R0,SR_TID.X"},
                              {"", "ISETP.GE.AND", "P0,PT,R0,0x10,PT"},
