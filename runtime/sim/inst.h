@@ -241,9 +241,14 @@ struct RowTable {
 
 /// Products of wgmma, a warp's 16 rows at a time. Matrices are in float, in blocks of 8 rows (of A) or columns (of B):
 /// of each k the 8 elements one after the other, of columns the even ones before the odd ones.
+/// The places of the pieces of a register with a row of 16 bytes for each four lanes.
+inline constexpr uint32_t kRegisterPieces[8] = {0, 16, 32, 48, 64, 80, 96, 112};
+
 struct WgmmaTable {
-  /// Decodes 8 pieces of 16 bytes: rows with elements along k; or, `turned`, of 8 values of k, with 8 rows each.
-  void (*decode)(Multiplicand type, bool turned, bool columns, const void* const piece[8], float* out);
+  /// Decodes blocks of 8 pieces of 16 bytes, each at `places` bytes from `base`: rows with elements along k; or,
+  /// `turned`, of 8 values of k, with 8 rows each.
+  void (*decode)(Multiplicand type, bool turned, bool columns, const void* base, const uint32_t* places,
+                 uint32_t blocks, float* out);
   /// sums = a b, or sums + a b if it `keeps` them. `sums`: the warp's registers, a row of 32 lanes each.
   void (*multiply)(WgmmaSum type, uint32_t* const* sums, const float* a, const float* b, uint32_t n, uint32_t k,
                    bool keeps);

@@ -207,14 +207,9 @@ void Machine::read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blo
                     0};
   const size_t before = wgmma_reads_.size();
   wgmma_reads_.resize(before + places.offsets.size());
-  uint32_t* read = wgmma_reads_.data() + before;
+  uint32_t* const read = wgmma_reads_.data() + before;
   for (size_t i = 0; i < places.offsets.size(); ++i) read[i] = begin - base + places.offsets[i];
-  for (uint32_t block = 0; block < blocks; ++block)
-    for (uint32_t step = 0; step < 2; ++step, read += 8) {
-      const void* pieces[8];
-      for (uint32_t row = 0; row < 8; ++row) pieces[row] = shared_.data() + read[row];
-      lanes_.wgmma.decode(type, turned, !is_a, pieces, out + (block * in.sub + step * (in.sub / 2)) * 8);
-    }
+  lanes_.wgmma.decode(type, turned, !is_a, shared_.data(), read, 2 * blocks, out);
 }
 
 void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
@@ -232,11 +227,8 @@ void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
   if (registers)
     for (uint32_t i = 0; i < kWarpgroup; ++i)
       for (uint32_t r = 0; r < 4; ++r) {
-        // A register of A is 8 rows of 16 bytes, a row to four lanes.
-        const uint32_t* from = row(warps_[first + i], kernel_.lists[in.list + sums_of(in) + r]);
-        const void* pieces[8];
-        for (uint32_t g = 0; g < 8; ++g) pieces[g] = from + 4 * g;
-        lanes_.wgmma.decode(static_cast<Multiplicand>(in.type & 15), false, false, pieces,
+        lanes_.wgmma.decode(static_cast<Multiplicand>(in.type & 15), false, false,
+                            row(warps_[first + i], kernel_.lists[in.list + sums_of(in) + r]), kRegisterPieces, 1,
                             a + ((2 * i + r % 2) * k + r / 2 * (k / 2)) * 8);
       }
   else

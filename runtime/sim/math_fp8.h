@@ -220,9 +220,7 @@ struct mma_fp8 {
   static void run(const WarpRegs& regs, const Inst& in, const u32* lists, u32) {
     const u32 *d = lists + in.list, *a = d + 4, *b = a + 2 * kSteps, *c = b + kSteps;
     const auto decode = [&](u32 reg, bool columns, float* out) {
-      const void* rows[8];
-      for (int g = 0; g < 8; ++g) rows[g] = regs.rows + reg * 32 + 4 * g;
-      wgmma_decode(kType, false, columns, rows, out);
+      wgmma_decode(kType, false, columns, regs.rows + reg * 32, kRegisterPieces, 1, out);
     };
     alignas(64) float a_elements[kSteps][16 * 16], b_elements[kSteps][8 * 16];
     for (int step = 0; step < kSteps; ++step) {

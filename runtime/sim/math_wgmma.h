@@ -54,36 +54,52 @@ FN void put_elements(f32x8 v, bool columns, float* out) {
   if (columns) v = ROOFGEN_SHUFFLE(f32x8, u32x8, v, v, 0, 2, 4, 6, 1, 3, 5, 7);
   __builtin_memcpy(out, &v, sizeof v);
 }
-template <class F>
-FN void decode_words(bool columns, const void* const piece[8], float* out) {
-  u32x8 pairs[4], words[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) pairs[i] = concat<u32x8>(load_vector<u32x4>(piece[i]), load_vector<u32x4>(piece[i + 4]));
-  transpose_pairs(pairs, words);
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c)
-#pragma GCC unroll 4
-    for (int j = 0; j < F::kPerWord; ++j)
-      put_elements(F::expand(words[c], j), columns, out + 8 * (c * F::kPerWord + j));
+/// The pieces of a block of 8 rows, at these bytes from `base`.
+FN void find_pieces(const void* base, const u32* places, const char* piece[8]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) piece[i] = static_cast<const char*>(base) + places[i];
 }
 template <class F>
-FN void decode_turned(bool columns, const void* const piece[8], float* out) {
+FN void decode_words(bool columns, const void* base, const u32* places, u32 blocks, float* out) {
+  for (u32 block = 0; block < blocks; ++block, places += 8) {
+    const char* piece[8];
+    find_pieces(base, places, piece);
+    u32x8 pairs[4], words[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      pairs[i] = concat<u32x8>(load_vector<u32x4>(piece[i]), load_vector<u32x4>(piece[i + 4]));
+    transpose_pairs(pairs, words);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c)
+#pragma GCC unroll 4
+      for (int j = 0; j < F::kPerWord; ++j, out += 8) put_elements(F::expand(words[c], j), columns, out);
+  }
+}
+template <class F>
+FN void decode_turned(bool columns, const void* base, const u32* places, u32 blocks, float* out) {
+  for (u32 block = 0; block < blocks; ++block, places += 8) {
+    const char* piece[8];
+    find_pieces(base, places, piece);
 #pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k)
-    put_elements(F::expand(__builtin_convertvector(load_vector<u16x8>(piece[k]), u32x8), 0), columns, out + 8 * k);
+    for (int k = 0; k < 8; ++k, out += 8)
+      put_elements(F::expand(__builtin_convertvector(load_vector<u16x8>(piece[k]), u32x8), 0), columns, out);
+  }
 }
 
-void wgmma_decode(Multiplicand type, bool turned, bool columns, const void* const piece[8], float* out) {
+void wgmma_decode(Multiplicand type, bool turned, bool columns, const void* base, const u32* places, u32 blocks,
+                  float* out) {
+  const auto rows = [&](auto words) { decode_words<decltype(words)>(columns, base, places, blocks, out); };
+  const auto halves = [&](auto words) {
+    turned ? decode_turned<decltype(words)>(columns, base, places, blocks, out) : rows(words);
+  };
   switch (type) {
-    case Multiplicand::kF16:
-      return turned ? decode_turned<HalfWords>(columns, piece, out) : decode_words<HalfWords>(columns, piece, out);
-    case Multiplicand::kBf16:
-      return turned ? decode_turned<Bf16Words>(columns, piece, out) : decode_words<Bf16Words>(columns, piece, out);
-    case Multiplicand::kTf32: return decode_words<Tf32Words>(columns, piece, out);
-    case Multiplicand::kE4m3: return decode_words<E4m3Words>(columns, piece, out);
-    case Multiplicand::kE5m2: return decode_words<E5m2Words>(columns, piece, out);
-    case Multiplicand::kS8: return decode_words<S8Words>(columns, piece, out);
-    case Multiplicand::kU8: return decode_words<U8Words>(columns, piece, out);
+    case Multiplicand::kF16: return halves(HalfWords{});
+    case Multiplicand::kBf16: return halves(Bf16Words{});
+    case Multiplicand::kTf32: return rows(Tf32Words{});
+    case Multiplicand::kE4m3: return rows(E4m3Words{});
+    case Multiplicand::kE5m2: return rows(E5m2Words{});
+    case Multiplicand::kS8: return rows(S8Words{});
+    case Multiplicand::kU8: return rows(U8Words{});
   }
 }
 

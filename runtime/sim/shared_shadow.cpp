@@ -46,24 +46,38 @@ void SharedShadow::start_engine(uint32_t engine, uint32_t first_warp, uint32_t n
 }
 
 size_t SharedShadow::engine_reads(uint32_t engine, std::span<const uint32_t> offsets, size_t first) {
-  // Up to which stamp the engine has seen each warp's writes through the asynchronous proxy; and those of bulk copies.
-  uint32_t limits[2][kMaxWarps];
+  // The last write of each warp that the engine has seen through the asynchronous proxy, as a record has it; and the
+  // last of its bulk copies.
+  uint32_t last[2][kMaxWarps];
   for (uint32_t v = 0; v < kMaxWarps; ++v) {
-    limits[0][v] = std::min(seen_[engine][v], proxied_[v]);
-    limits[1][v] = seen_[engine][v];
+    last[0][v] = v << 27 | std::min(seen_[engine][v], proxied_[v]);
+    last[1][v] = v << 27 | seen_[engine][v];
   }
-  const Chunk* const chunks = chunks_.data();
   uint32_t* const read = &engine_read_[size_t{engine - warps_} * shared_chunks_];
   const uint32_t now = now_;
-  for (size_t i = first; i < offsets.size(); ++i) {
-    const uint32_t at = offsets[i] >> 4;
+  const Chunk* const chunks = chunks_.data();
+  const auto in_doubt = [&](uint32_t at) -> uint32_t {
     const Chunk& c = chunks[at];
+    const uint32_t writer = c.record.writer;
+    return static_cast<uint32_t>(c.valid ^ 0xffff) | c.pending | static_cast<uint32_t>(c.record.read_stamp >= kBytes) |
+           static_cast<uint32_t>(writer > last[c.by_copy][writer >> 27]);
+  };
+  // One branch for the pieces of a block: it is never taken where all is in order.
+  constexpr size_t kBlock = 8;
+  size_t i = first;
+  for (; i + kBlock <= offsets.size(); i += kBlock) {
+    uint32_t any = 0;
+    for (size_t k = i; k < i + kBlock; ++k) {
+      const uint32_t at = offsets[k] >> 4;
+      read[at] = now;
+      any |= in_doubt(at);
+    }
+    if (any) break;
+  }
+  for (; i < offsets.size(); ++i) {
+    const uint32_t at = offsets[i] >> 4;
     read[at] = now;
-    // One branch for all conditions: it is never taken where all is in order.
-    const uint32_t bad =
-        static_cast<uint32_t>(c.valid ^ 0xffff) | c.pending | static_cast<uint32_t>(c.record.read_stamp >= kBytes) |
-        static_cast<uint32_t>((c.record.writer & kStampMask) > limits[c.by_copy][c.record.writer >> 27]);
-    if (bad) return i;
+    if (in_doubt(at)) return i;
   }
   return offsets.size();
 }

@@ -118,16 +118,13 @@ TEST(Wgmma, HostsAgree) {
         for (auto& piece : source)
           for (auto& row : piece)
             for (auto& word : row) word = random();
+        std::vector<uint32_t> places(source.size() * 8);
+        for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<uint32_t>(16 * i);
         int set = 0;
         for (const LaneTable* table : all_host_lanes()) {
           const int at = set++ ? 1 : 0;
-          for (size_t i = 0; i < source.size(); ++i) {
-            const void* rows[8];
-            for (int r = 0; r < 8; ++r) rows[r] = source[i][static_cast<size_t>(r)].data();
-            const bool columns = i >= 4;
-            table->wgmma.decode(element, turned, columns, rows,
-                                (columns ? b[at] + (i - 4) / 2 * 8 * k : a[at] + i / 2 * 8 * k) + i % 2 * 4 * k);
-          }
+          table->wgmma.decode(element, turned, false, source.data(), places.data(), 4, a[at]);
+          table->wgmma.decode(element, turned, true, source.data() + 4, places.data(), n / 8 * 2, b[at]);
           std::memcpy(after[at], before, sizeof before);
           uint32_t* sums[128];
           for (int i = 0; i < 128; ++i) sums[i] = after[at][i];
