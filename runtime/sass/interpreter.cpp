@@ -443,24 +443,34 @@ void Interpreter::State::meet(WarpState& w, const Instruction& i, uint32_t next,
   }
 }
 
-/// Whether an instruction ends most CTAs, but not all, by a condition that is not known.
+/// Whether a condition that is not known leads past the rest of the work in most CTAs, or in every second one, but not
+/// in all. Compilers make an exit or a branch to the end of it.
 bool Interpreter::State::ends_most(uint32_t index) const {
   const auto at = doubts.find(index);
-  return at != doubts.end() && at->second.is_branch && at->second.share > 0.5 && at->second.share < 1 &&
-         code.instructions[index].opcode->action == Action::kExit;
+  if (at == doubts.end() || !at->second.is_branch || at->second.repeats) return false;
+  const Instruction& i = code.instructions[index];
+  const bool skips = i.opcode->action == Action::kExit || (i.opcode->action == Action::kBra && i.target > index);
+  return skips && at->second.share >= 0.5 && at->second.share < 1;
 }
 
-/// Whether a branch on an unknown value is taken this time. Of n such branches of a CTA, the share of n is taken,
-/// rounded, and evenly spread: what a CTA does depends on no other one.
-bool Interpreter::State::guess(uint32_t index) {
+/// Whether a branch on an unknown value is taken this time. The warps of a CTA decide alike when they first come to it,
+/// because barriers may follow; later, in a loop, its share of the executions is taken, evenly spread. What a CTA does
+/// depends on no other one.
+bool Interpreter::State::guess(uint32_t warp, uint32_t index) {
   doubt(index, true);
-  const std::optional<double> share = launch.taken_share ? launch.taken_share(index) : std::nullopt;
-  doubts[index].share = share;
+  Doubt& branch = doubts[index];
+  branch.share = launch.taken_share ? launch.taken_share(index) : std::nullopt;
+  Guesses& g = undecided[index];
+  const bool first = !(g.warps >> warp & 1);
+  g.warps |= 1u << warp;
+  branch.repeats |= !first;
   // Without knowledge a loop ends, and a forward branch, which skips something, is not taken.
-  if (!share || (goes_on && ends_most(index))) return false;
-  const double of = std::clamp(*share, 0.0, 1.0);
-  const auto n = static_cast<double>(undecided[index]++);
-  return std::floor(of * (n + 1) + 0.5) > std::floor(of * n + 0.5);
+  if (!branch.share || (goes_on && ends_most(index))) return false;
+  const double of = std::clamp(*branch.share, 0.0, 1.0);
+  const bool taken = first ? of >= 0.5 : of * static_cast<double>(g.seen + 1) + 0.5 >= static_cast<double>(g.taken + 1);
+  ++g.seen;
+  g.taken += taken;
+  return taken;
 }
 
 void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
@@ -492,7 +502,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       known &= kn, value &= v;
     }
     if (!(mask & ~known)) return value & mask;
-    return (value & known & mask) | (guess(index) ? mask & ~known : 0);
+    return (value & known & mask) | (guess(w.number, index) ? mask & ~known : 0);
   };
   // The lanes in which the guard holds; an unknown guard does not.
   const auto decided = [&]() -> uint32_t {

@@ -164,7 +164,12 @@ struct Interpreter::State {
   // ---- One CTA ----------------------------------------------------------------------------------
   std::map<uint64_t, Written> written;     ///< by line of device memory
   bool reads_back = false;                 ///< a value that it wrote, and that is not known
-  std::map<uint32_t, uint64_t> undecided;  ///< by instruction: branches on unknown values so far
+  /// Executions of a branch on unknown values, and those that took it; the warps that have come to it (a bit each).
+  struct Guesses {
+    uint64_t seen = 0, taken = 0;
+    uint32_t warps = 0;
+  };
+  std::map<uint32_t, Guesses> undecided;  ///< by instruction
   uint32_t cta_x = 0, cta_y = 0, cta_z = 0;
   std::vector<std::byte> shared;
   std::vector<uint8_t> shared_known;
@@ -221,7 +226,7 @@ struct Interpreter::State {
     Doubt& d = doubts[index];
     d.index = index, d.is_branch = is_branch, ++d.count;
   }
-  bool guess(uint32_t index);
+  bool guess(uint32_t warp, uint32_t index);
   bool ends_most(uint32_t index) const;
   void arrive(WarpState& w, size_t barrier, uint32_t resume_at, uint32_t mask);
   void meet(WarpState& w, const Instruction& i, uint32_t next, uint32_t mask);

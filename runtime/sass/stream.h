@@ -101,6 +101,7 @@ struct Doubt {
   uint64_t count = 0;                ///< executions
   bool is_branch = false;            ///< a branch on an unknown value; otherwise an access with an unknown address
   std::optional<double> share = {};  ///< of a branch: TakenShare's answer; none: it is not taken
+  bool repeats = false;              ///< of a branch: a warp comes to it more than once
 };
 
 /// Initial contents of device memory: writes `out` with the bytes at `address`; false: unknown.
