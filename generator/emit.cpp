@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "generator/jinja/jinja.h"
 #include "generator/json_reader.h"
 #include "generator/launch_code.h"
@@ -483,9 +484,17 @@ std::string images_text(const EmitRequest& request) {
   return out;
 }
 
+/// What expressions of search spaces know of the device.
+Json limits_json(const expr::Map& scope) {
+  Json out = Json::object();
+  for (const auto& [name, value] : *scope.at("device").map())
+    out[name] = value.as<bool>() ? Json(value.truthy()) : Json(*value.as<int64_t>());
+  return out;
+}
+
 Json manifest_json(const EmitRequest& request, const Json& description) {
   Json out{
-      {"schema", "roofgen.manifest.2"},
+      {"schema", kManifestSchema},
       {"name", request.name},
       {"problem", problem_json(*request.problem)},
       {"licence", kLicence},
@@ -502,12 +511,24 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
   for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
   for (size_t i = 0; i < request.pipelines.size(); ++i) {
     const Json& p = description["pipelines"][i];
-    Json pipeline{{"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", p["ptx"]}, {"kernels", Json::array()}};
-    for (const Json& k : p["kernels"]) {
-      Json kernel;
-      for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes",
-                                 "threads", "cluster", "dependent", "source"})
-        kernel[member] = k[member];
+    Json pipeline{{"arch", p["arch"]},
+                  {"variant", p["variant"]},
+                  {"limits", limits_json(request.pipelines[i].scope)},
+                  {"ptx", p["ptx"]},
+                  {"kernels", Json::array()}};
+    for (const EmittedKernel& k : request.pipelines[i].kernels) {
+      const Json& described = p["kernels"][pipeline["kernels"].size()];
+      Json kernel{{"name", described["name"]},
+                  {"entry", described["entry"]},
+                  {"arch", k.binary->arch},
+                  {"params", params_json(k.program->schedule.params)},
+                  {"digest", k.binary->digest},
+                  {"source_sha256", sha256(k.program->source)},
+                  {"ptx_sha256", sha256(bare_ptx(k.binary->ptx))},
+                  {"cubin_sha256", sha256(k.binary->cubin)}};
+      for (const char* member :
+           {"registers", "spill_bytes", "smem_bytes", "threads", "cluster", "dependent", "source"})
+        kernel[member] = described[member];
       pipeline["kernels"].push_back(std::move(kernel));
     }
     pipeline["temporaries"] = Json::array();
@@ -652,6 +673,11 @@ std::string bare_ptx(const std::string& ptx) {
     out += line.substr(first) + "\n";
   }
   return out;
+}
+
+bool is_c_name(const std::string& name) {
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {

@@ -12,6 +12,9 @@
 
 namespace roofgen {
 
+/// Of manifest.json, from which tuner/bundle/ makes the folder again.
+inline constexpr const char* kManifestSchema = "roofgen.manifest.3";
+
 /// One kernel of the winning variant.
 struct EmittedKernel {
   const Stage* stage = nullptr;
@@ -50,6 +53,9 @@ struct EmitRequest {
 
 /// The PTX without comments, line numbers and debug sections: equal for equal machine code.
 std::string bare_ptx(const std::string& ptx);
+
+/// Whether files and functions of a bundle can begin with it.
+bool is_c_name(const std::string& name);
 
 /// File name -> contents.
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request);
