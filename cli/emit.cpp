@@ -172,9 +172,8 @@ Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFl
   // The newest architecture first; before code for all of its devices, code for this one alone.
   std::vector<Tuned*> newest;
   for (const auto& t : all) newest.push_back(t.get());
-  std::ranges::sort(newest, std::greater(), [](const Tuned* t) {
-    return std::pair(std::atoi(t->arch.c_str() + 3), t->arch.size());
-  });
+  std::ranges::sort(newest, std::greater(),
+                    [](const Tuned* t) { return std::pair(std::atoi(t->arch.c_str() + 3), t->arch.size()); });
   for (Tuned* t : newest) {
     for (const EmittedShape& s : t->shapes)
       out->bundle.shapes.push_back({s.sizes, out->bundle.pipelines.size() + s.pipeline});
@@ -196,8 +195,8 @@ Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
   if (flags.problem.op.empty()) {
     for (const auto& [name, values] : flags.given())
       if (std::ranges::count(own, name) > 0)
-        return Error{Exit::kUsage, fmt::format("{} needs the op, as in `roofgen emit {} {} ...`", name,
-                                               manifest.problem.op, name)};
+        return Error{Exit::kUsage,
+                     fmt::format("{} needs the op, as in `roofgen emit {} {} ...`", name, manifest.problem.op, name)};
   } else {
     ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
     ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
@@ -267,8 +266,9 @@ Run declare_emit(FlagSet app) {
           "kernels for these architectures, each tuned on a device of it: 80,90a [the device's]")
       .split(',');
   app.find("op").required(false);
-  app.add("--manifest", flags->manifest,
-          "make the bundle of this manifest.json again, without a search; the problem's flags and --archs must be its own");
+  app.add(
+      "--manifest", flags->manifest,
+      "make the bundle of this manifest.json again, without a search; the problem's flags and --archs must be its own");
   flags->given = [app] { return app.given(); };
   app.add_switch("--replay", flags->replay, "also write replay/, the launch of the tuned problem for profilers");
   flags->family.declare(app, {"--archs", "--replay"});

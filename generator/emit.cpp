@@ -526,8 +526,7 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
                   {"source_sha256", sha256(k.program->source)},
                   {"ptx_sha256", sha256(bare_ptx(k.binary->ptx))},
                   {"cubin_sha256", sha256(k.binary->cubin)}};
-      for (const char* member :
-           {"registers", "spill_bytes", "smem_bytes", "threads", "cluster", "dependent", "source"})
+      for (const char* member : {"registers", "spill_bytes", "smem_bytes", "threads", "cluster", "dependent", "source"})
         kernel[member] = described[member];
       pipeline["kernels"].push_back(std::move(kernel));
     }

@@ -17,7 +17,7 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   ASSERT_EQ(o.exit, 0) << o.err;
   const Json manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);
   ASSERT_FALSE(manifest.is_discarded());
-  EXPECT_EQ(manifest["schema"], "roofgen.manifest.2");
+  EXPECT_EQ(manifest["schema"], "roofgen.manifest.3");
   ASSERT_EQ(manifest["pipelines"].size(), 1u);
   const Json& pipeline = manifest["pipelines"][0];
   ASSERT_FALSE(pipeline["kernels"].empty());

@@ -146,7 +146,8 @@ class Rebuilder {
     Legal& legal = std::get<Legal>(checked);
     TunedKernel& kernel = out.kernels.emplace_back();
     ROOFGEN_TRY(const std::string fault, launch_fault(stage, legal));
-    if (!fault.empty()) return Error{Exit::kFailed, fmt::format("{} is illegal: {}", stage.name, fault), recorded.where};
+    if (!fault.empty())
+      return Error{Exit::kFailed, fmt::format("{} is illegal: {}", stage.name, fault), recorded.where};
     ROOFGEN_TRY(kernel.program, generate(files_, stage, legal));
     ROOFGEN_TRY(kernel.launch, make_launch(stage, legal));
     return std::move(legal.scope);
@@ -180,8 +181,8 @@ class Rebuilder {
       if (!binaries[k]) return Error{Exit::kFailed, "the compiler gave no answer", kernel.where};
       if (programs[k]) return changed(kernel, out.kernels[k].program, *binaries[k]);
       if (sha256(binaries[k]->cubin) != kernel.cubin_sha256)
-        warn_(fmt::format("{}: {} has other machine code, by {}; its PTX is that of the verified kernel", manifest_.file,
-                          kernel.name, by_));
+        warn_(fmt::format("{}: {} has other machine code, by {}; its PTX is that of the verified kernel",
+                          manifest_.file, kernel.name, by_));
       binaries[k]->digest = kernel.digest;
       out.binaries.push_back(std::move(*binaries[k]));
     }

@@ -44,8 +44,8 @@ struct Manifest {
 /// Errors: file:line:col, Exit::kFailed. The text may be a stranger's: at most 4 MiB, 64 pipelines of 64 kernels.
 Result<Manifest> read_manifest(std::string text, std::string file);
 
-/// Why the bundle is none of these problems and architectures ("80", "90a"), with the difference; Exit::kFailed. Nothing
-/// is asked of the architectures where there are none.
+/// An error with the first difference where the bundle is not that of these problems and architectures ("80", "90a";
+/// none: any).
 Result<void> check_fits(const Manifest& manifest, const std::vector<Problem>& problems,
                         const std::vector<std::string>& archs);
 
