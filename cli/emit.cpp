@@ -12,6 +12,7 @@
 #include "cli/family.h"
 #include "generator/interface.h"
 #include "tuner/bundle/bundle.h"
+#include "tuner/bundle/finished.h"
 #include "tuner/evidence/counters.h"
 #include "tuner/views/views.h"
 
@@ -79,22 +80,23 @@ Result<std::unique_ptr<Compiler>> compiler_for(const std::string& arch, bool lin
   return make_nvrtc_compiler(options, cache_dir(), warn);
 }
 
-/// The facts of a result that another run with the same store repeats.
-std::string evidence(const TuneReport& report) {
-  const Json all = parse_json(tune_json(report));
-  Json out;
-  for (const char* member : {"device", "strategy", "floor", "score", "score_datasheet"}) out[member] = all[member];
-  for (const Json& v : all["variants"])
-    if (v["name"] == report.best_variant) out["variant"] = v;
-  return json_line(out);
-}
-
 /// Null: interrupted.
-Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags& problem, const RunFlags& run) {
+Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& flags, const ProblemFlags& problem) {
   auto out = std::make_unique<Tuned>();
-  ROOFGEN_TRY(out->bench, make_workbench(session, problem, run));
+  ROOFGEN_TRY(out->bench, make_workbench(session, problem, flags.run));
   Workbench& bench = out->bench;
-  ROOFGEN_TRY(out->result, run_tune(session, bench, problem, run));
+  out->shapes.push_back({bench.problem.dims, 0});
+  ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, flags.run));
+  // The launch in replay/ comes from the search.
+  if (finished && !flags.replay) {
+    Result<Bundle> bundle = bundle_of(*bench.files, *finished, compiler_for, [](const std::string&) {});
+    if (bundle) {
+      out->pipelines = std::move(bundle->pipelines);
+      out->arch = out->pipelines.front()->emitted.arch;
+      return out;
+    }
+  }
+  ROOFGEN_TRY(out->result, run_tune(session, bench, problem, flags.run));
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
@@ -103,7 +105,6 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags&
                               out->result.winners[report.best_variant], compiler_for));
   out->arch = out->pipelines.front()->emitted.arch;
   out->pipelines.front()->emitted.evidence = evidence(report);
-  out->shapes.push_back({bench.problem.dims, 0});
   return out;
 }
 
@@ -159,7 +160,7 @@ Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFl
   auto& all = out->tuned;
   for (const ProblemFlags& problem : runs) {
     ROOFGEN_TRY(std::unique_ptr<Tuned> one,
-                single ? tuned(session, problem, flags.run) : tuned_family(session, flags, std::move(problems)));
+                single ? tuned(session, flags, problem) : tuned_family(session, flags, std::move(problems)));
     if (!one) return std::optional<Emitted>();
     if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->arch == one->arch; }))
       all.push_back(std::move(one));
@@ -211,15 +212,14 @@ Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
 }
 
 void print_results(const Emitted& emitted) {
-  const auto& all = emitted.tuned;
-  if (!emitted.bundle.table.empty()) {
-    if (!all.empty()) fmt::print("{}\n", dispatch_text(all.front()->table));
-    return;
-  }
-  for (const auto& t : all) {
-    const TuneReport& report = t->result.report;
-    fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", report.best_variant, t->bench.problem.op, t->arch,
-               time_text(report.find(report.best_variant)->seconds), t->bench.device.name, report.score.value);
+  if (emitted.tuned.empty()) return;
+  if (!emitted.bundle.table.empty()) fmt::print("{}\n", dispatch_text(emitted.tuned.front()->table));
+  for (const auto& p : emitted.bundle.pipelines) {
+    if (p->emitted.evidence.empty()) continue;
+    const Json result = parse_json(p->emitted.evidence), &variant = result["variant"];
+    fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", p->emitted.variant->name, emitted.bundle.problem.op,
+               p->emitted.arch, time_text(1e-6 * variant["time_us"].get<double>()),
+               result["device"]["name"].get<std::string>(), result["score"].get<double>());
   }
 }
 

@@ -484,14 +484,6 @@ std::string images_text(const EmitRequest& request) {
   return out;
 }
 
-/// What expressions of search spaces know of the device.
-Json limits_json(const expr::Map& scope) {
-  Json out = Json::object();
-  for (const auto& [name, value] : *scope.at("device").map())
-    out[name] = value.as<bool>() ? Json(value.truthy()) : Json(*value.as<int64_t>());
-  return out;
-}
-
 Json manifest_json(const EmitRequest& request, const Json& description) {
   Json out{
       {"schema", kManifestSchema},
@@ -518,14 +510,7 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
                   {"kernels", Json::array()}};
     for (const EmittedKernel& k : request.pipelines[i].kernels) {
       const Json& described = p["kernels"][pipeline["kernels"].size()];
-      Json kernel{{"name", described["name"]},
-                  {"entry", described["entry"]},
-                  {"arch", k.binary->arch},
-                  {"params", params_json(k.program->schedule.params)},
-                  {"digest", k.binary->digest},
-                  {"source_sha256", sha256(k.program->source)},
-                  {"ptx_sha256", sha256(bare_ptx(k.binary->ptx))},
-                  {"cubin_sha256", sha256(k.binary->cubin)}};
+      Json kernel = recorded_kernel_json(k.stage->name, *k.program, *k.binary);
       for (const char* member : {"registers", "spill_bytes", "smem_bytes", "threads", "cluster", "dependent", "source"})
         kernel[member] = described[member];
       pipeline["kernels"].push_back(std::move(kernel));
@@ -672,6 +657,24 @@ std::string bare_ptx(const std::string& ptx) {
     out += line.substr(first) + "\n";
   }
   return out;
+}
+
+Json limits_json(const expr::Map& scope) {
+  Json out = Json::object();
+  for (const auto& [name, value] : *scope.at("device").map())
+    out[name] = value.as<bool>() ? Json(value.truthy()) : Json(*value.as<int64_t>());
+  return out;
+}
+
+Json recorded_kernel_json(const std::string& stage, const Program& program, const Binary& binary) {
+  return {{"name", stage},
+          {"entry", program.entry},
+          {"arch", binary.arch},
+          {"params", params_json(program.schedule.params)},
+          {"digest", binary.digest},
+          {"source_sha256", sha256(program.source)},
+          {"ptx_sha256", sha256(bare_ptx(binary.ptx))},
+          {"cubin_sha256", sha256(binary.cubin)}};
 }
 
 bool is_c_name(const std::string& name) {
