@@ -1,54 +1,16 @@
-// A bundle from the manifest of another one. The compiler is a fake: its PTX repeats the source.
+// A bundle from the manifest of another one.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "tuner/bundle/bundle.h"
+#include "tests/bundle/fake_compiler.h"
 
 namespace roofgen::test::manifest_test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-/// What a compiler makes of a source.
-struct Release {
-  std::string version = "NVRTC 13.0", ptx = "ptx", cubin = "cubin";
-  bool lines_change_ptx = false;
-};
-
-class FakeCompiler : public Compiler {
- public:
-  FakeCompiler(Release release, std::string arch, bool line_info)
-      : release_(std::move(release)), arch_(std::move(arch)), line_info_(line_info) {}
-  std::string description() const override { return release_.version + " at /somewhere"; }
-  std::string digest(const Program&) const override { return std::string(64, line_info_ ? 'a' : 'b'); }
-  void compile_all(const std::vector<const Program*>& programs,
-                   const std::function<bool(CompileOutcome)>& done) override {
-    for (size_t i = 0; i < programs.size(); ++i) {
-      Binary b;
-      b.digest = digest(*programs[i]);
-      b.arch = programs[i]->target.empty() ? arch_ : programs[i]->target;
-      b.entry = programs[i]->entry;
-      b.ptx = fmt::format(".version 9.0\n{}{}\n{}", release_.ptx, line_info_ && release_.lines_change_ptx ? "L" : "",
-                          programs[i]->source);
-      b.cubin = release_.cubin + (line_info_ ? " with lines" : "");
-      done({i, b});
-    }
-  }
-
- private:
-  Release release_;
-  std::string arch_;
-  bool line_info_;
-};
-
-MakeCompiler compiler(Release release = {}) {
-  return [release](const std::string& arch, bool line_info) -> Result<std::unique_ptr<Compiler>> {
-    return std::unique_ptr<Compiler>(new FakeCompiler(release, arch, line_info));
-  };
-}
 
 using Files = std::map<std::string, std::string>;
 
@@ -79,7 +41,8 @@ class MadeAgain : public testing::Test {
     bundle.name = "it";
     bundle.problem = p;
     bundle.compiler = release.version + " at /elsewhere";
-    bundle.pipelines.push_back(*bundle_pipeline(files_, device, p, variant, std::move(kernels), compiler(release)));
+    bundle.pipelines.push_back(
+        *bundle_pipeline(files_, device, p, variant, std::move(kernels), fake_compiler(release)));
     bundle.shapes.push_back({p.dims, 0});
     return *bundle_files(files_, bundle);
   }
@@ -87,7 +50,7 @@ class MadeAgain : public testing::Test {
   Result<Files> again(const std::string& manifest, Release release = {}) {
     ROOFGEN_TRY(const Manifest read, read_manifest(manifest, "m.json"));
     ROOFGEN_TRY(const Bundle bundle,
-                bundle_of(files_, read, compiler(release), [&](const std::string& w) { warnings_.push_back(w); }));
+                bundle_of(files_, read, fake_compiler(release), [&](const std::string& w) { warnings_.push_back(w); }));
     return bundle_files(files_, bundle);
   }
 
@@ -189,7 +152,7 @@ TEST_F(MadeAgain, ErrorsNameThePlace) {
 TEST_F(MadeAgain, AResultOfOtherKernelsIsRefused) {
   std::string text = bundle_of_defaults(attention_, "fused").at("manifest.json");
   Json json = parse_json(text);
-  const Json kernel{{"digest", std::string(64, 'a')}};
+  const Json kernel{{"digest", FakeCompiler({}, "sm_90", true).digest({})}};
   json["pipelines"][0]["result"]["variant"] = {{"name", "fused"}, {"kernels", {kernel}}};
   const auto same = again(json_document(json));
   ASSERT_TRUE(same) << to_string(same.error());

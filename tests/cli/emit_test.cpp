@@ -44,6 +44,17 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   }
 }
 
+// The store then has a part of the search, and no result.
+TEST(Emit, AKilledSearchIsNotTakenForAFinishedOne) {
+  const Home whole, killed;
+  if (!has_nvrtc(whole)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  ASSERT_EQ(whole.run(kEmit).exit, 0);
+  EXPECT_NE(killed.run_and_signal(kEmit, "KILL").exit, 0);
+  EXPECT_FALSE(fs::exists(killed.dir() / "out/manifest.json"));
+  ASSERT_EQ(killed.run(kEmit).exit, 0);
+  EXPECT_EQ(whole.read("out/manifest.json"), killed.read("out/manifest.json"));
+}
+
 TEST(Emit, AnArchitectureWithoutADeviceIsAUsageError) {
   const Home home;
   for (const auto& [archs, words] :

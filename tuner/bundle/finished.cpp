@@ -26,7 +26,8 @@ std::optional<StoreKey> key_of(const TuneContext& context, const Problem& proble
   // The digest of an empty program is that of compiler, architecture and options.
   out.simulator += fmt::format(" {} {} nvdisasm={}", context.executor.info().name, context.compiler.digest({}),
                                context.timer ? sass::nvdisasm_path() : "");
-  out.device = fmt::format("{} {} arch_specific={}", context.device.name, context.device.arch, context.device.arch_specific);
+  out.device =
+      fmt::format("{} {} arch_specific={}", context.device.name, context.device.arch, context.device.arch_specific);
   for (const auto& [name, cell] : context.device.cells)
     out.device += fmt::format(" {}={} {}", name, cell.value, to_string(cell.origin));
   return out;
@@ -62,11 +63,14 @@ void note_finished(const TuneContext& context, const Problem& problem, const Tun
     pipeline["kernels"].push_back(recorded_kernel_json(kernels[i].stage, k.program, k.binary));
     if (k.binary.arch.ends_with('a')) pipeline["arch"] = k.binary.arch;
   }
-  context.store->put(*key, json_line({{"schema", kManifestSchema},
-                                      {"name", problem.op},
-                                      {"problem", problem_json(problem)},
-                                      {"compiler", context.compiler.description()},
-                                      {"pipelines", Json::array({pipeline})}}));
+  const std::string payload = json_line({{"schema", kManifestSchema},
+                                         {"name", problem.op},
+                                         {"problem", problem_json(problem)},
+                                         {"compiler", context.compiler.description()},
+                                         {"pipelines", Json::array({pipeline})}});
+  // Another process with the same search has the same result.
+  if (const auto claim = context.store->claim(*key); claim && context.store->lookup(*key) != payload)
+    context.store->put(*key, payload);
 }
 
 std::optional<Manifest> recall_finished(const TuneContext& context, const Problem& problem,
