@@ -527,12 +527,11 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
 /// Why the self test has no reference of the problem; "" if it has.
 std::string without_reference(const Problem& problem, const expr::Map& scope) {
   const auto is = [&](const char* name) { return scope.count(name) && scope.at(name).truthy(); };
-  if (problem.op == "grouped_gemm") return "grouped products";
-  if (problem.dtype == DType::kFp8) return "fp8 operands";
+  if (problem.op == "grouped_gemm" && problem.dims.count("tokens")) return "routed tokens";
+  if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
   if (is("scaled")) return "scales of blocks";
   if (is("modified")) return "a score or mask expression";
   if (is("varlen")) return "packed sequences";
-  if (is("ragged") || is("paged")) return "caches with lengths or pages";
   if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
   return "";
 }
@@ -545,12 +544,13 @@ Json sizes_that_select(const EmitRequest& request, bool selects) {
     int64_t most;  ///< where the shapes do not differ
   };
   const std::string& op = request.problem->op;
+  const bool product = op == "gemm" || op == "grouped_gemm";
   const std::vector<Size> sizes =
-      op == "gemm" ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
+      product ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
       : op == "attention"
           ? std::vector<Size>{{"batch", 1}, {"heads", INT64_MAX}, {"kv_heads", INT64_MAX}, {"L", 256}, {"kv_len", 256}}
           : std::vector<Size>{{"rows", 3}, {"cols", INT64_MAX}};
-  const double most = op == "gemm" ? 0x1p28 : 0x1p24;
+  const double most = product ? 0x1p28 : 0x1p24;
   Json out = Json::array();
   for (size_t p = 0; selects && p < request.pipelines.size(); ++p) {
     const auto shape = std::ranges::find(request.shapes, p, &EmittedShape::pipeline);
@@ -588,10 +588,14 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["group"] = problem.dims.at("heads") / problem.dims.at("kv_heads");
     out["scale"] = real(problem.reals.at("scale"));
     out["rounds_scores"] = unfused;
+    out["lengths"] = pipeline.scope.at("ragged").truthy();
+    out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
     return out;
   }
-  std::vector<std::string> names{problem.op == "gemm" ? "epilogue" : "fused"};
-  if (problem.op == "gemm") {
+  const bool grouped = problem.op == "grouped_gemm", product = grouped || problem.op == "gemm";
+  std::vector<std::string> names{product ? "epilogue" : "fused"};
+  out["grouped"] = grouped;
+  if (product) {
     out["reference"] = "gemm";
     for (const char* text : {"gated", "a_layout", "b_layout"}) out[text] = problem.texts.at(text);
     const DType c = problem.dtypes.at("out");
@@ -636,7 +640,18 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
       while (text.find("a->") != std::string::npos) text.replace(text.find("a->"), 3, "");
       count += (count.empty() ? "" : " * ") + bracketed(text);
     }
-    out["tensors"].push_back({{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}});
+    Json tensor{{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}, {"of_experts", false}};
+    // Of a grouped product: a tensor with the index n alone has a part for each expert.
+    if (grouped) {
+      const std::vector<std::string>* indices = interface.indices_of(p["key"]);
+      if (!indices) continue;
+      tensor["of_experts"] = *indices == std::vector<std::string>{"n"};
+      tensor["count"] = tensor["of_experts"] == true ? "kExperts * N"
+                        : indices->empty()           ? "1"
+                        : indices->size() == 2       ? "M * N"
+                                                     : "M";
+    }
+    out["tensors"].push_back(std::move(tensor));
   }
   return out;
 }
