@@ -530,7 +530,6 @@ std::string without_reference(const Problem& problem, const expr::Map& scope) {
   if (problem.op == "grouped_gemm" && problem.dims.count("tokens")) return "routed tokens";
   if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
   if (is("scaled")) return "scales of blocks";
-  if (is("modified")) return "a score or mask expression";
   if (is("varlen")) return "packed sequences";
   if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
   return "";
@@ -581,7 +580,8 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
   out["dtype"] = to_string(problem.dtype);
   out["chosen"] = sizes_that_select(request, description["selects"] == true);
   for (const auto& [name, size] : problem.dims) out[name] = size;
-  if (problem.op == "attention") {
+  const bool attention = problem.op == "attention";
+  if (attention) {
     out["reference"] = "attention";
     out["causal"] = problem.flags.at("causal");
     out["lse"] = problem.flags.at("lse");
@@ -590,10 +590,14 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["rounds_scores"] = unfused;
     out["lengths"] = pipeline.scope.at("ragged").truthy();
     out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
-    return out;
+    out["modified"] = pipeline.scope.at("modified").truthy();
+    out["has_score"] = out["has_mask"] = false;
+    if (out["modified"] == false) return out;
+    const expr::Map& modifiers = *pipeline.scope.at("formulas").map()->at("modifiers").map();
+    for (const char* part : {"has_score", "has_mask"}) out[part] = modifiers.at(part).truthy();
   }
   const bool grouped = problem.op == "grouped_gemm", product = grouped || problem.op == "gemm";
-  std::vector<std::string> names{product ? "epilogue" : "fused"};
+  std::vector<std::string> names{attention ? "modifiers" : product ? "epilogue" : "fused"};
   out["grouped"] = grouped;
   if (product) {
     out["reference"] = "gemm";
@@ -604,7 +608,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     const std::string stored = pipeline.scope.at("stored_dtype").str();
     out["stored"] = unfused && stored != "fp32" ? stored : "";
     out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();
-  } else {
+  } else if (!attention) {
     out["reference"] = "rows";
     if (unfused) {
       names.clear();
@@ -630,10 +634,11 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["formulas"].push_back(std::move(f));
   }
   for (const Json& p : description["parameters"]) {
-    if (p["kind"] == "real")
+    if (p["kind"] == "real" && !attention)
       out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
-    // Those of the formula: A, B, x and outputs have declarations of their own.
-    if (p["kind"] != "tensor" || p["writes"] == true || p["key"] == "A" || p["key"] == "B" || p["key"] == "x") continue;
+    // Those of the formula.
+    const std::vector<std::string>* indices = interface.indices_of(p["key"]);
+    if (p["kind"] != "tensor" || p["writes"] == true || !indices) continue;
     std::string count;
     for (const Json& side : p["shape"]) {
       std::string text = side.get<std::string>();
@@ -643,8 +648,6 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     Json tensor{{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}, {"of_experts", false}};
     // Of a grouped product: a tensor with the index n alone has a part for each expert.
     if (grouped) {
-      const std::vector<std::string>* indices = interface.indices_of(p["key"]);
-      if (!indices) continue;
       tensor["of_experts"] = *indices == std::vector<std::string>{"n"};
       tensor["count"] = tensor["of_experts"] == true ? "kExperts * N"
                         : indices->empty()           ? "1"
