@@ -255,6 +255,12 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
   }
 }
 
+TEST(Emitted, ALaunchInAGraphAndLaunchesOfSeveralThreads) {
+  const std::string gemm = "gemm --M 128 --N 128 --K 512 --variant ";
+  embed(gemm + "split_k2", "concurrent", "", "-pthread -fsanitize=thread");
+  embed(gemm + "warpgroup", "concurrent", "", "-pthread -fsanitize=thread");
+}
+
 TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
   embed("attention --L 64 --d 64 --batch 2 --heads 4 --kv-heads 2 --variant unfused --lse", "misuse", "",
         "-fsanitize=address,undefined -fno-sanitize-recover=undefined");
