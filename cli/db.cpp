@@ -11,6 +11,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "tuner/bundle/finished.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/store/exchange.h"
 #include "tuner/timing/sm_model.h"
@@ -211,8 +212,9 @@ Result<Exit> merge(Store& store, const DbFlags& flags) {
 Result<Exit> collect(Store& store, const DbFlags& flags, const std::string& path) {
   std::error_code ignored;
   const auto before = static_cast<double>(std::filesystem::file_size(path, ignored));
-  ROOFGEN_TRY(const StoredRows dropped,
-              store.collect({{kEvaluationVersion, timing::model_version()}, flags.older, flags.dry_run}));
+  ROOFGEN_TRY(
+      const StoredRows dropped,
+      store.collect({{kEvaluationVersion, timing::model_version(), finished_version()}, flags.older, flags.dry_run}));
   const auto after = static_cast<double>(std::filesystem::file_size(path, ignored));
   if (flags.json)
     print({{"schema", "roofgen.db-gc.1"},

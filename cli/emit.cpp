@@ -1,11 +1,9 @@
 // roofgen emit OP -o DIR: tune, then write the winner as a library to build in.
-#include "generator/emit.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <memory>
+#include <optional>
 
 #include "base/json.h"
 #include "base/output_file.h"
@@ -13,7 +11,8 @@
 #include "base/units.h"
 #include "cli/family.h"
 #include "generator/interface.h"
-#include "tuner/dispatch/serving.h"
+#include "tuner/bundle/bundle.h"
+#include "tuner/bundle/finished.h"
 #include "tuner/evidence/counters.h"
 #include "tuner/views/views.h"
 
@@ -24,30 +23,10 @@ struct EmitFlags {
   ProblemFlags problem;
   RunFlags run;
   FamilyFlags family;
-  std::string directory, name;
+  std::string directory, name, manifest;
   std::vector<std::string> archs;
   bool replay = false;
-};
-
-/// Why `name` cannot begin the names of C functions; nothing when it can.
-Result<void> check_name(const std::string& name) {
-  for (size_t i = 0; i < name.size(); ++i) {
-    const unsigned char c = static_cast<unsigned char>(name[i]);
-    if (!(std::isalpha(c) || c == '_' || (i > 0 && std::isdigit(c))))
-      return Error{
-          Exit::kUsage,
-          fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit",
-                      name)};
-  }
-  return {};
-}
-
-/// The kernels of one pipeline, and what they refer to.
-struct Pipeline {
-  ProblemVariants tuned_for;
-  std::vector<TunedKernel> kernels;
-  std::vector<Binary> binaries;
-  EmittedPipeline emitted;
+  std::function<std::vector<std::pair<std::string, std::vector<std::string>>>()> given;  ///< on the command line
 };
 
 /// The best kernels on one device.
@@ -55,9 +34,15 @@ struct Tuned {
   Workbench bench;
   TuneResult result;    ///< of a single problem
   DispatchTable table;  ///< of several
-  std::vector<std::unique_ptr<Pipeline>> pipelines;
+  std::vector<std::unique_ptr<BundlePipeline>> pipelines;
   std::vector<EmittedShape> shapes;
-  const std::string& arch() const { return pipelines.front()->emitted.arch; }
+  std::string arch;
+};
+
+/// What was emitted, and of which results.
+struct Emitted {
+  Bundle bundle;
+  std::vector<std::unique_ptr<Tuned>> tuned;  ///< none: from a manifest
 };
 
 /// The flags of a run for "90a" or "90" of --archs: on the chosen device if that is one of the architecture, else on
@@ -88,75 +73,38 @@ Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const s
                fmt::format("--archs: no device of the catalogue is {}; {} was expected", arch, fmt::join(known, ", "))};
 }
 
-/// The binaries of the winner without line numbers, which are most of their bytes. They are those that were verified:
-/// the PTX is the same.
-Result<std::vector<Binary>> without_lines(const std::vector<TunedKernel>& kernels, const std::string& arch) {
+Result<std::unique_ptr<Compiler>> compiler_for(const std::string& arch, bool line_info) {
   CompileOptions options;
   options.arch = arch;
-  options.line_info = false;
-  options.jobs = 1;
-  ROOFGEN_TRY(const auto compiler, make_nvrtc_compiler(options, cache_dir(), warn));
-  std::vector<const Program*> programs;
-  std::vector<Binary> out;
-  for (const TunedKernel& k : kernels) {
-    programs.push_back(&k.program);
-    out.push_back(k.binary);
-  }
-  compiler->compile_all(programs, [&](CompileOutcome outcome) {
-    if (outcome.binary && bare_ptx(outcome.binary->ptx) == bare_ptx(out[outcome.index].ptx)) {
-      outcome.binary->digest = out[outcome.index].digest;
-      out[outcome.index] = std::move(*outcome.binary);
-    }
-    return true;
-  });
-  return out;
-}
-
-/// The facts of a result that another run with the same store repeats.
-std::string evidence(const TuneReport& report) {
-  const Json all = parse_json(tune_json(report));
-  Json out;
-  for (const char* member : {"device", "strategy", "floor", "score", "score_datasheet"}) out[member] = all[member];
-  for (const Json& v : all["variants"])
-    if (v["name"] == report.best_variant) out["variant"] = v;
-  return json_line(out);
-}
-
-/// `arch`: for which the kernels were compiled.
-Result<std::unique_ptr<Pipeline>> pipeline_of(const Workbench& bench, const Problem& problem,
-                                              const std::string& variant, std::vector<TunedKernel> kernels,
-                                              const std::string& arch) {
-  auto out = std::make_unique<Pipeline>();
-  ROOFGEN_TRY(out->tuned_for, variants_of(*bench.files, *bench.op, bench.device, problem));
-  ROOFGEN_TRY(out->binaries, without_lines(kernels, arch));
-  out->kernels = std::move(kernels);
-  const expr::Map& scope = out->tuned_for.scope;
-  const Variant& v = *out->tuned_for.find(variant);
-  ROOFGEN_TRY(std::vector<Buffer> own, temporaries(v, scope));
-  out->emitted = {bench.device.arch, &v, std::move(own), scope, {}, ""};
-  for (size_t i = 0; i < v.stages.size(); ++i) {
-    const TunedKernel& k = out->kernels[i];
-    auto checked = check_schedule(v, v.stages[i], k.program.schedule, scope);
-    out->emitted.kernels.push_back(
-        {&v.stages[i], &k.program, &out->binaries[i], &k.launch, std::get<Legal>(checked).scope});
-    if (k.binary.arch.ends_with('a')) out->emitted.arch = k.binary.arch;
-  }
-  return out;
+  options.line_info = line_info;
+  return make_nvrtc_compiler(options, cache_dir(), warn);
 }
 
 /// Null: interrupted.
-Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags& problem, const RunFlags& run) {
+Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& flags, const ProblemFlags& problem) {
   auto out = std::make_unique<Tuned>();
-  ROOFGEN_TRY(out->bench, make_workbench(session, problem, run));
+  ROOFGEN_TRY(out->bench, make_workbench(session, problem, flags.run));
   Workbench& bench = out->bench;
-  ROOFGEN_TRY(out->result, run_tune(session, bench, problem, run));
+  out->shapes.push_back({bench.problem.dims, 0});
+  ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, flags.run));
+  // The launch in replay/ comes from the search.
+  if (finished && !flags.replay) {
+    Result<Bundle> bundle = bundle_of(*bench.files, *finished, compiler_for, [](const std::string&) {});
+    if (bundle) {
+      out->pipelines = std::move(bundle->pipelines);
+      out->arch = out->pipelines.front()->emitted.arch;
+      return out;
+    }
+  }
+  ROOFGEN_TRY(out->result, run_tune(session, bench, problem, flags.run));
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
-  ROOFGEN_TRY(out->pipelines.emplace_back(), pipeline_of(bench, bench.problem, report.best_variant,
-                                                         out->result.winners[report.best_variant], report.arch));
+  ROOFGEN_TRY(out->pipelines.emplace_back(),
+              bundle_pipeline(*bench.files, bench.device, bench.problem, report.best_variant,
+                              out->result.winners[report.best_variant], compiler_for));
+  out->arch = out->pipelines.front()->emitted.arch;
   out->pipelines.front()->emitted.evidence = evidence(report);
-  out->shapes.push_back({bench.problem.dims, 0});
   return out;
 }
 
@@ -182,19 +130,20 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFl
   for (size_t k = 0; k < out->table.kernels.size(); ++k) {
     const DispatchKernel& kernel = out->table.kernels[k];
     ROOFGEN_TRY(out->pipelines.emplace_back(),
-                pipeline_of(out->bench, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
-                            std::move(family.result.kernels[k]), out->table.arch));
+                bundle_pipeline(files, out->bench.device, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
+                                std::move(family.result.kernels[k]), compiler_for));
   }
-  std::string arch = out->arch();
+  out->arch = out->pipelines.front()->emitted.arch;
   for (const auto& p : out->pipelines)
-    if (p->emitted.arch.ends_with('a')) arch = p->emitted.arch;
-  for (const auto& p : out->pipelines) p->emitted.arch = arch;
+    if (p->emitted.arch.ends_with('a')) out->arch = p->emitted.arch;
+  for (const auto& p : out->pipelines) p->emitted.arch = out->arch;
   for (const DispatchShape& s : out->table.shapes) out->shapes.push_back({s.problem.dims, s.kernel});
   return out;
 }
 
-Result<Exit> run(const Session& session, const EmitFlags& flags) {
-  ROOFGEN_CHECK(check_name(flags.name));
+/// The bundle of the best kernels. Nothing: interrupted.
+Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFlags& flags) {
+  if (flags.problem.op.empty()) return Error{Exit::kUsage, "op is required"};
   if (const auto op = find_op(flags.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
   const bool single = problems.size() == 1;
@@ -207,44 +156,97 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   if (runs.empty()) runs.push_back(flags.problem);
   // The directory is checked before minutes are spent.
   ROOFGEN_CHECK(make_directory(flags.directory));
-  std::vector<std::unique_ptr<Tuned>> all;
+  std::optional<Emitted> out(std::in_place);
+  auto& all = out->tuned;
   for (const ProblemFlags& problem : runs) {
     ROOFGEN_TRY(std::unique_ptr<Tuned> one,
-                single ? tuned(session, problem, flags.run) : tuned_family(session, flags, std::move(problems)));
-    if (!one) return Exit::kInterrupted;
-    if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->arch() == one->arch(); }))
+                single ? tuned(session, flags, problem) : tuned_family(session, flags, std::move(problems)));
+    if (!one) return std::optional<Emitted>();
+    if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->arch == one->arch; }))
       all.push_back(std::move(one));
   }
-  const Tuned& first = *all.front();
+  const Workbench& bench = all.front()->bench;
+  out->bundle.name = flags.name.empty() ? bench.problem.op : flags.name;
+  out->bundle.problem = bench.problem;
+  out->bundle.compiler = bench.compiler->description();
+  if (!single) out->bundle.table = dispatch_json(all.front()->table);
   // The newest architecture first; before code for all of its devices, code for this one alone.
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    const auto key = [](const std::string& arch) { return std::pair(std::atoi(arch.c_str() + 3), arch.size()); };
-    return key(a->arch()) > key(b->arch());
-  });
-  const std::string compiler = first.bench.compiler->description();
-  EmitRequest request;
-  request.name = flags.name.empty() ? first.bench.problem.op : flags.name;
-  request.files = &files;
-  request.problem = &first.bench.problem;
-  request.buffers = first.bench.op->buffers(first.bench.problem);
-  request.compiler = compiler.substr(0, compiler.find(" at "));
-  if (!single) request.table = dispatch_json(first.table);
-  for (const auto& t : all) {
-    for (const EmittedShape& s : t->shapes) request.shapes.push_back({s.sizes, request.pipelines.size() + s.pipeline});
-    for (const auto& p : t->pipelines) request.pipelines.push_back(p->emitted);
+  std::vector<Tuned*> newest;
+  for (const auto& t : all) newest.push_back(t.get());
+  std::ranges::sort(newest, std::greater(),
+                    [](const Tuned* t) { return std::pair(std::atoi(t->arch.c_str() + 3), t->arch.size()); });
+  for (Tuned* t : newest) {
+    for (const EmittedShape& s : t->shapes)
+      out->bundle.shapes.push_back({s.sizes, out->bundle.pipelines.size() + s.pipeline});
+    std::ranges::move(t->pipelines, std::back_inserter(out->bundle.pipelines));
   }
-  ROOFGEN_TRY(const auto texts, emit(request));
+  return out;
+}
+
+/// The bundle of --manifest. The problem's flags and --archs are conditions here.
+Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
+  std::vector<std::string> own = flags.problem.given.names();
+  own.insert(own.end(), {"--dtype", "--archs"});
+  const std::vector<std::string> other{"--manifest", "--output", "--name", "--data-dir", "--color"};
+  for (const auto& [name, values] : flags.given())
+    if (std::ranges::count(own, name) + std::ranges::count(other, name) == 0)
+      return Error{Exit::kUsage, fmt::format("{} is for a search, and --manifest has none; leave it out", name)};
+  ROOFGEN_TRY(std::string text, read_input(flags.manifest));
+  ROOFGEN_TRY(const Manifest manifest, read_manifest(std::move(text), flags.manifest));
+  if (flags.problem.op.empty()) {
+    for (const auto& [name, values] : flags.given())
+      if (std::ranges::count(own, name) > 0)
+        return Error{Exit::kUsage,
+                     fmt::format("{} needs the op, as in `roofgen emit {} {} ...`", name, manifest.problem.op, name)};
+  } else {
+    ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
+    ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
+    for (Problem& p : problems) {
+      ROOFGEN_TRY(p, op->complete(std::move(p)));
+    }
+    ROOFGEN_CHECK(check_fits(manifest, problems, flags.archs));
+  }
+  ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compiler_for, warn));
+  if (!flags.name.empty()) bundle.name = flags.name;
+  return bundle;
+}
+
+void print_results(const Emitted& emitted) {
+  if (emitted.tuned.empty()) return;
+  if (!emitted.bundle.table.empty()) fmt::print("{}\n", dispatch_text(emitted.tuned.front()->table));
+  for (const auto& p : emitted.bundle.pipelines) {
+    if (p->emitted.evidence.empty()) continue;
+    const Json result = parse_json(p->emitted.evidence), &variant = result["variant"];
+    fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", p->emitted.variant->name, emitted.bundle.problem.op,
+               p->emitted.arch, time_text(1e-6 * variant["time_us"].get<double>()),
+               result["device"]["name"].get<std::string>(), result["score"].get<double>());
+  }
+}
+
+Result<Exit> run(const Session& session, const EmitFlags& flags) {
+  if (!flags.name.empty() && !is_c_name(flags.name))
+    return Error{Exit::kUsage,
+                 fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit",
+                             flags.name)};
+  Emitted emitted;
+  if (flags.manifest.empty()) {
+    ROOFGEN_TRY(std::optional<Emitted> tuned, tuned_bundle(session, flags));
+    if (!tuned) return Exit::kInterrupted;
+    emitted = std::move(*tuned);
+  } else {
+    ROOFGEN_TRY(emitted.bundle, rebuilt_bundle(session, flags));
+  }
+  const DataFiles files(session.data_dirs);
+  ROOFGEN_TRY(const auto texts, bundle_files(files, emitted.bundle));
+  ROOFGEN_CHECK(make_directory(flags.directory));
   for (const auto& [name, text] : texts) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
   if (flags.replay) {
+    const Tuned& first = *emitted.tuned.front();
     ROOFGEN_TRY(const CounterRequest replay,
                 counter_request(files, *first.bench.op, first.result, first.result.report.best_variant));
     ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   }
-  if (!single) fmt::print("{}\n", dispatch_text(first.table));
-  for (const auto& t : all)
-    if (const TuneReport& report = t->result.report; single)
-      fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", report.best_variant, t->bench.problem.op, t->arch(),
-                 time_text(report.find(report.best_variant)->seconds), t->bench.device.name, report.score.value);
+  print_results(emitted);
   fmt::print("written to {}:\n", flags.directory);
   for (const auto& [name, text] : texts)
     fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
@@ -263,6 +265,11 @@ Run declare_emit(FlagSet app) {
   app.add("--archs", flags->archs,
           "kernels for these architectures, each tuned on a device of it: 80,90a [the device's]")
       .split(',');
+  app.find("op").required(false);
+  app.add(
+      "--manifest", flags->manifest,
+      "make the bundle of this manifest.json again, without a search; the problem's flags and --archs must be its own");
+  flags->given = [app] { return app.given(); };
   app.add_switch("--replay", flags->replay, "also write replay/, the launch of the tuned problem for profilers");
   flags->family.declare(app, {"--archs", "--replay"});
   app.footer("Example: roofgen emit attention --L 2048 --d 64 -o third_party/attn");

@@ -152,6 +152,12 @@ void OpFlags::declare(FlagSet app) {
       " attention gemm grouped_gemm map chain ", "Problem");
 }
 
+std::vector<std::string> OpFlags::names() const {
+  std::vector<std::string> out;
+  for (const Given& g : given_) out.push_back(g.flag.name());
+  return out;
+}
+
 Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {
   ROOFGEN_TRY(std::vector<Problem> all, problems(op, dtype));
   if (all.size() == 1) return std::move(all.front());

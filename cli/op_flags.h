@@ -20,6 +20,7 @@ class OpFlags {
   /// The same where a size may be a list: a problem for each combination, that of the last flag changing fastest. At
   /// most kMostShapes.
   Result<std::vector<Problem>> problems(const std::string& op, const std::string& dtype) const;
+  std::vector<std::string> names() const;  ///< of all flags
 
  private:
   struct Given {

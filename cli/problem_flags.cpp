@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "roofline/device.h"
+#include "tuner/bundle/finished.h"
 
 namespace roofgen::cli {
 
@@ -267,7 +268,18 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
   Progress progress;
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-  return tune({bench.resources(), *bench.op}, bench.problem, options);
+  const TuneContext context{bench.resources(), *bench.op};
+  ROOFGEN_TRY(TuneResult result, tune(context, bench.problem, options));
+  // Data files of the user may change, the key of the result does not.
+  if (session.data_dirs.empty()) note_finished(context, bench.problem, options, result);
+  return result;
+}
+
+Result<std::optional<Manifest>> finished_tune(const Session& session, const Workbench& bench, const ProblemFlags& flags,
+                                              const RunFlags& run) {
+  if (!session.data_dirs.empty()) return std::optional<Manifest>();
+  ROOFGEN_TRY(const TuneOptions options, tune_options(session, bench, flags, run));
+  return recall_finished({bench.resources(), *bench.op}, bench.problem, options);
 }
 
 }  // namespace roofgen::cli

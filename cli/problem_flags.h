@@ -9,6 +9,7 @@
 #include "cli/profile.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "tuner/bundle/manifest.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/store/store.h"
 #include "tuner/strategy/strategy.h"
@@ -76,6 +77,10 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
 /// What the flags say of a search, without its progress.
 Result<TuneOptions> tune_options(const Session& session, const Workbench& bench, const ProblemFlags& flags,
                                  const RunFlags& run);
+/// Keeps the result in the store, too.
 Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run);
+/// What the store has of an earlier run_tune() that would give the same.
+Result<std::optional<Manifest>> finished_tune(const Session& session, const Workbench& bench, const ProblemFlags& flags,
+                                              const RunFlags& run);
 
 }  // namespace roofgen::cli

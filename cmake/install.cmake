@@ -11,6 +11,9 @@ foreach(library roofgen_cuda_shim roofgen_cudart_shim_12 roofgen_cudart_shim_13 
   endif()
 endforeach()
 
+# What find_package(roofgen) reads.
+install(FILES cmake/roofgenConfig.cmake cmake/roofgen_add_kernel.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/roofgen)
+
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

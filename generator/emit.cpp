@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "generator/jinja/jinja.h"
 #include "generator/json_reader.h"
 #include "generator/launch_code.h"
@@ -485,7 +486,7 @@ std::string images_text(const EmitRequest& request) {
 
 Json manifest_json(const EmitRequest& request, const Json& description) {
   Json out{
-      {"schema", "roofgen.manifest.2"},
+      {"schema", kManifestSchema},
       {"name", request.name},
       {"problem", problem_json(*request.problem)},
       {"licence", kLicence},
@@ -502,12 +503,16 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
   for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
   for (size_t i = 0; i < request.pipelines.size(); ++i) {
     const Json& p = description["pipelines"][i];
-    Json pipeline{{"arch", p["arch"]}, {"variant", p["variant"]}, {"ptx", p["ptx"]}, {"kernels", Json::array()}};
-    for (const Json& k : p["kernels"]) {
-      Json kernel;
-      for (const char* member : {"name", "entry", "schedule", "digest", "registers", "spill_bytes", "smem_bytes",
-                                 "threads", "cluster", "dependent", "source"})
-        kernel[member] = k[member];
+    Json pipeline{{"arch", p["arch"]},
+                  {"variant", p["variant"]},
+                  {"limits", limits_json(request.pipelines[i].scope)},
+                  {"ptx", p["ptx"]},
+                  {"kernels", Json::array()}};
+    for (const EmittedKernel& k : request.pipelines[i].kernels) {
+      const Json& described = p["kernels"][pipeline["kernels"].size()];
+      Json kernel = recorded_kernel_json(k.stage->name, *k.program, *k.binary);
+      for (const char* member : {"registers", "spill_bytes", "smem_bytes", "threads", "cluster", "dependent", "source"})
+        kernel[member] = described[member];
       pipeline["kernels"].push_back(std::move(kernel));
     }
     pipeline["temporaries"] = Json::array();
@@ -522,12 +527,10 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
 /// Why the self test has no reference of the problem; "" if it has.
 std::string without_reference(const Problem& problem, const expr::Map& scope) {
   const auto is = [&](const char* name) { return scope.count(name) && scope.at(name).truthy(); };
-  if (problem.op == "grouped_gemm") return "grouped products";
-  if (problem.dtype == DType::kFp8) return "fp8 operands";
+  if (problem.op == "grouped_gemm" && problem.dims.count("tokens")) return "routed tokens";
+  if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
   if (is("scaled")) return "scales of blocks";
-  if (is("modified")) return "a score or mask expression";
   if (is("varlen")) return "packed sequences";
-  if (is("ragged") || is("paged")) return "caches with lengths or pages";
   if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
   return "";
 }
@@ -540,12 +543,13 @@ Json sizes_that_select(const EmitRequest& request, bool selects) {
     int64_t most;  ///< where the shapes do not differ
   };
   const std::string& op = request.problem->op;
+  const bool product = op == "gemm" || op == "grouped_gemm";
   const std::vector<Size> sizes =
-      op == "gemm" ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
+      product ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
       : op == "attention"
           ? std::vector<Size>{{"batch", 1}, {"heads", INT64_MAX}, {"kv_heads", INT64_MAX}, {"L", 256}, {"kv_len", 256}}
           : std::vector<Size>{{"rows", 3}, {"cols", INT64_MAX}};
-  const double most = op == "gemm" ? 0x1p28 : 0x1p24;
+  const double most = product ? 0x1p28 : 0x1p24;
   Json out = Json::array();
   for (size_t p = 0; selects && p < request.pipelines.size(); ++p) {
     const auto shape = std::ranges::find(request.shapes, p, &EmittedShape::pipeline);
@@ -576,17 +580,26 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
   out["dtype"] = to_string(problem.dtype);
   out["chosen"] = sizes_that_select(request, description["selects"] == true);
   for (const auto& [name, size] : problem.dims) out[name] = size;
-  if (problem.op == "attention") {
+  const bool attention = problem.op == "attention";
+  if (attention) {
     out["reference"] = "attention";
     out["causal"] = problem.flags.at("causal");
     out["lse"] = problem.flags.at("lse");
     out["group"] = problem.dims.at("heads") / problem.dims.at("kv_heads");
     out["scale"] = real(problem.reals.at("scale"));
     out["rounds_scores"] = unfused;
-    return out;
+    out["lengths"] = pipeline.scope.at("ragged").truthy();
+    out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
+    out["modified"] = pipeline.scope.at("modified").truthy();
+    out["has_score"] = out["has_mask"] = false;
+    if (out["modified"] == false) return out;
+    const expr::Map& modifiers = *pipeline.scope.at("formulas").map()->at("modifiers").map();
+    for (const char* part : {"has_score", "has_mask"}) out[part] = modifiers.at(part).truthy();
   }
-  std::vector<std::string> names{problem.op == "gemm" ? "epilogue" : "fused"};
-  if (problem.op == "gemm") {
+  const bool grouped = problem.op == "grouped_gemm", product = grouped || problem.op == "gemm";
+  std::vector<std::string> names{attention ? "modifiers" : product ? "epilogue" : "fused"};
+  out["grouped"] = grouped;
+  if (product) {
     out["reference"] = "gemm";
     for (const char* text : {"gated", "a_layout", "b_layout"}) out[text] = problem.texts.at(text);
     const DType c = problem.dtypes.at("out");
@@ -595,7 +608,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     const std::string stored = pipeline.scope.at("stored_dtype").str();
     out["stored"] = unfused && stored != "fp32" ? stored : "";
     out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();
-  } else {
+  } else if (!attention) {
     out["reference"] = "rows";
     if (unfused) {
       names.clear();
@@ -621,17 +634,27 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["formulas"].push_back(std::move(f));
   }
   for (const Json& p : description["parameters"]) {
-    if (p["kind"] == "real")
+    if (p["kind"] == "real" && !attention)
       out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
-    // Those of the formula: A, B, x and outputs have declarations of their own.
-    if (p["kind"] != "tensor" || p["writes"] == true || p["key"] == "A" || p["key"] == "B" || p["key"] == "x") continue;
+    // Those of the formula.
+    const std::vector<std::string>* indices = interface.indices_of(p["key"]);
+    if (p["kind"] != "tensor" || p["writes"] == true || !indices) continue;
     std::string count;
     for (const Json& side : p["shape"]) {
       std::string text = side.get<std::string>();
       while (text.find("a->") != std::string::npos) text.replace(text.find("a->"), 3, "");
       count += (count.empty() ? "" : " * ") + bracketed(text);
     }
-    out["tensors"].push_back({{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}});
+    Json tensor{{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}, {"of_experts", false}};
+    // Of a grouped product: a tensor with the index n alone has a part for each expert.
+    if (grouped) {
+      tensor["of_experts"] = *indices == std::vector<std::string>{"n"};
+      tensor["count"] = tensor["of_experts"] == true ? "kExperts * N"
+                        : indices->empty()           ? "1"
+                        : indices->size() == 2       ? "M * N"
+                                                     : "M";
+    }
+    out["tensors"].push_back(std::move(tensor));
   }
   return out;
 }
@@ -652,6 +675,29 @@ std::string bare_ptx(const std::string& ptx) {
     out += line.substr(first) + "\n";
   }
   return out;
+}
+
+Json limits_json(const expr::Map& scope) {
+  Json out = Json::object();
+  for (const auto& [name, value] : *scope.at("device").map())
+    out[name] = value.as<bool>() ? Json(value.truthy()) : Json(*value.as<int64_t>());
+  return out;
+}
+
+Json recorded_kernel_json(const std::string& stage, const Program& program, const Binary& binary) {
+  return {{"name", stage},
+          {"entry", program.entry},
+          {"arch", binary.arch},
+          {"params", params_json(program.schedule.params)},
+          {"digest", binary.digest},
+          {"source_sha256", sha256(program.source)},
+          {"ptx_sha256", sha256(bare_ptx(binary.ptx))},
+          {"cubin_sha256", sha256(binary.cubin)}};
+}
+
+bool is_c_name(const std::string& name) {
+  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {

@@ -6,11 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "generator/generate.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
 namespace roofgen {
+
+/// Of manifest.json, from which tuner/bundle/ makes the folder again.
+inline constexpr const char* kManifestSchema = "roofgen.manifest.3";
 
 /// One kernel of the winning variant.
 struct EmittedKernel {
@@ -50,6 +54,14 @@ struct EmitRequest {
 
 /// The PTX without comments, line numbers and debug sections: equal for equal machine code.
 std::string bare_ptx(const std::string& ptx);
+
+/// Parts of a manifest: what expressions of search spaces know of the device; a kernel's schedule, and the digests by
+/// which it is known again.
+Json limits_json(const expr::Map& scope);
+Json recorded_kernel_json(const std::string& stage, const Program& program, const Binary& binary);
+
+/// Whether files and functions of a bundle can begin with it.
+bool is_c_name(const std::string& name);
 
 /// File name -> contents.
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request);

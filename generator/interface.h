@@ -40,6 +40,11 @@ class Interface {
   /// The C name of a parameter, which is added at its first use.
   std::string add(Parameter::Kind kind, const std::string& key);
   bool has_tensor(const std::string& buffer) const;
+  /// Of a tensor that a formula reads; null: it is none.
+  const std::vector<std::string>* indices_of(const std::string& buffer) const {
+    const auto found = indices_.find(buffer);
+    return found == indices_.end() ? nullptr : &found->second;
+  }
   /// Whether a local variable may have the name.
   bool is_free(const std::string& name) const;
   /// The numbers among the parameters that are words of `code`.

@@ -58,6 +58,39 @@ Result<std::string> JsonReader::string_or(const Json& object, const char* key, s
   return string(object, key);
 }
 
+Result<const Json*> JsonReader::member(const Json& object, const char* key, bool (Json::*is)() const noexcept,
+                                       const char* expected) const {
+  if (!object.is_object() || !object.contains(key)) return bad_at(object, fmt::format("\"{}\" is missing", key));
+  if (!(object[key].*is)()) return bad_at(object, fmt::format("\"{}\": {} was expected", key, expected), key);
+  return &object[key];
+}
+
+Result<bool> JsonReader::boolean(const Json& object, const char* key) const {
+  ROOFGEN_TRY(const Json* value, member(object, key, &Json::is_boolean, "true or false"));
+  return value->get<bool>();
+}
+
+Result<double> JsonReader::number(const Json& object, const char* key, double least, double most) const {
+  ROOFGEN_TRY(const Json* value, member(object, key, &Json::is_number, "a number"));
+  const double out = value->get<double>();
+  if (!(out >= least && out <= most))
+    return bad_at(object, fmt::format("\"{}\": a number from {:g} to {:g} was expected", key, least, most), key);
+  return out;
+}
+
+Result<int64_t> JsonReader::integer(const Json& object, const char* key, int64_t most) const {
+  ROOFGEN_TRY(const Json* value, member(object, key, &Json::is_number_integer, "an integer"));
+  ROOFGEN_CHECK(number(object, key, 0, static_cast<double>(most)));
+  return value->get<int64_t>();
+}
+
+Result<const Json*> JsonReader::items(const Json& object, const char* key, size_t most) const {
+  ROOFGEN_TRY(const Json* out, member(object, key, &Json::is_array, "a list"));
+  if (out->empty() || out->size() > most)
+    return bad_at(object, fmt::format("\"{}\" has {} items; 1 to {} were expected", key, out->size(), most), key);
+  return out;
+}
+
 Result<Json> JsonReader::list(const Json& object, const char* key) const {
   if (!object.is_object()) return bad_at(object, "an object was expected");
   if (!object.contains(key)) return Json::array();

@@ -28,6 +28,15 @@ class JsonReader {
                     std::initializer_list<const char*> more = {}) const;
   Result<std::string> string(const Json& object, const char* key) const;
   Result<std::string> string_or(const Json& object, const char* key, std::string otherwise) const;
+  /// The member, which `is` accepts: "an object" or the like was expected.
+  Result<const Json*> member(const Json& object, const char* key, bool (Json::*is)() const noexcept,
+                             const char* expected) const;
+  Result<bool> boolean(const Json& object, const char* key) const;
+  Result<double> number(const Json& object, const char* key, double least, double most) const;
+  /// From 0 to `most`.
+  Result<int64_t> integer(const Json& object, const char* key, int64_t most) const;
+  /// A list of 1 to `most` items.
+  Result<const Json*> items(const Json& object, const char* key, size_t most) const;
   /// The member as an array; an empty one when it is absent.
   Result<Json> list(const Json& object, const char* key) const;
   Result<std::vector<std::string>> strings(const Json& object, const char* key) const;

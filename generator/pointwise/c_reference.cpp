@@ -2,9 +2,10 @@
 // precision, with the error of a correct kernel, as Formula::evaluate computes them. templates/bundle/number.c.jinja
 // has the functions. The text is the body of
 //
-//   void formula(const number* source, int64_t m, int64_t cols, number* const* out)
+//   void formula(const number* source, int64_t m, int64_t rows, int64_t cols, number* const* out)
 //
-// where source[n] has n from 0 to cols - 1. t_bias: the elements of a tensor; s_scale: a scalar.
+// where source[n] has n from 0 to cols - 1; of attention with the indices b, h, q and their sizes batches, heads
+// instead of m and rows, and n for k. t_bias: the elements of a tensor; s_scale: a scalar.
 #include <fmt/format.h>
 
 #include "generator/pointwise/body.h"
@@ -65,10 +66,15 @@ class Text {
   std::string element(const TensorArg& tensor) const {
     std::string at;
     for (const std::string& index : tensor.indices) {
-      const bool column = index == body_.vocabulary.indices.back();
-      at = at.empty() ? (column ? "n" : "m") : at + (column ? " * cols + n" : " * rows + m");
+      const char* size = index == "m" ? "rows" : index == "b" ? "batches" : index == "h" ? "heads" : "cols";
+      at = at.empty() ? variable(index) : fmt::format("({}) * {} + {}", at, size, variable(index));
     }
     return fmt::format("t_{}[{}]", tensor.name, at.empty() ? "0" : at);
+  }
+
+  /// The last index is that of the loop.
+  std::string variable(const std::string& index) const {
+    return index == body_.vocabulary.indices.back() ? "n" : index;
   }
 
   std::string operation(int i) const {
@@ -90,7 +96,7 @@ class Text {
       case Code::kSource: return "(number){source[n].value, 1, 0}";
       case Code::kTensor: return "exact(" + element(body_.vocabulary.tensors[which]) + ")";
       case Code::kScalar: return "constant(s_" + body_.scalar_names[which] + ")";
-      case Code::kIndex: return which + 1 == body_.vocabulary.indices.size() ? "exact((double)n)" : "exact((double)m)";
+      case Code::kIndex: return fmt::format("exact((double){})", variable(body_.vocabulary.indices[which]));
       case Code::kInverseCols: return "rounded(exact(1.0 / (double)cols), 0)";
       case Code::kConstant: return fmt::format("{}({:.17g})", is_float ? "constant" : "exact", op.number);
       case Code::kConvert: return arg(0);

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <llvm/ADT/StringRef.h>
-#include <llvm/Support/SHA256.h>
 #include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <map>
 #include <thread>
 
+#include "base/sha256.h"
 #include "runtime/compile/cache.h"
 #include "runtime/compile/headers.h"
 #include "runtime/compile/log.h"
@@ -27,23 +27,13 @@ class Digest {
  public:
   void add(std::string_view text) {
     uint64_t size = text.size();
-    char bytes[sizeof size];
-    for (char& byte : bytes) {
-      byte = static_cast<char>(size & 0xff);
-      size >>= 8;
-    }
-    sha_.update(llvm::StringRef(bytes, sizeof bytes));
-    sha_.update(llvm::StringRef(text.data(), text.size()));
+    for (int i = 0; i < 8; ++i, size >>= 8) bytes_ += static_cast<char>(size & 0xff);
+    bytes_ += text;
   }
-  std::string hex() {
-    std::string out;
-    auto hash = sha_.final();  // a StringRef in LLVM 14, an array in later versions
-    for (auto byte : hash) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-    return out;
-  }
+  std::string hex() const { return sha256(bytes_); }
 
  private:
-  llvm::SHA256 sha_;
+  std::string bytes_;
 };
 
 std::vector<std::string> nvrtc_flags(const CompileOptions& options, const std::string& arch) {

@@ -2,10 +2,11 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 
 #include <cstring>
 #include <filesystem>
+
+#include "base/build_id.h"
 
 namespace roofgen {
 
@@ -57,43 +58,6 @@ std::string fetch_text(int (*size_of_it)(void*, size_t*), int (*get)(void*, char
   std::string out = fetch(size_of_it, get, program);
   while (!out.empty() && out.back() == '\0') out.pop_back();
   return out;
-}
-
-struct BuildId {
-  uintptr_t inside = 0;  ///< an address within the loaded library
-  std::string hex;
-};
-
-int read_build_id(dl_phdr_info* info, size_t, void* data) {
-  auto* wanted = static_cast<BuildId*>(data);
-  bool ours = false;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& segment = info->dlpi_phdr[i];
-    uintptr_t start = info->dlpi_addr + segment.p_vaddr;
-    ours |= segment.p_type == PT_LOAD && wanted->inside >= start && wanted->inside < start + segment.p_memsz;
-  }
-  if (!ours) return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const char* note = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
-    const char* end = note + segment.p_memsz;
-    while (end - note >= static_cast<ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
-      ElfW(Nhdr) header;
-      std::memcpy(&header, note, sizeof header);
-      const char* name = note + sizeof header;
-      const char* value = name + ((header.n_namesz + 3) & ~3u);
-      const char* next = value + ((header.n_descsz + 3) & ~3u);
-      if (next > end || next <= note) break;
-      if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
-        for (uint32_t b = 0; b < header.n_descsz; ++b)
-          wanted->hex += fmt::format("{:02x}", static_cast<unsigned char>(value[b]));
-        return 1;
-      }
-      note = next;
-    }
-  }
-  return 1;
 }
 
 }  // namespace
@@ -148,12 +112,7 @@ std::vector<std::string> Nvrtc::archs() const {
   return out;
 }
 
-std::string Nvrtc::build_id() const {
-  BuildId wanted;
-  std::memcpy(&wanted.inside, &api_->nvrtcVersion, sizeof wanted.inside);
-  dl_iterate_phdr(read_build_id, &wanted);
-  return wanted.hex;
-}
+std::string Nvrtc::build_id() const { return roofgen::build_id(reinterpret_cast<const void*>(api_->nvrtcVersion)); }
 
 CompileReply Nvrtc::compile(const CompileRequest& request) const {
   CompileReply reply;

@@ -17,7 +17,7 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   ASSERT_EQ(o.exit, 0) << o.err;
   const Json manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);
   ASSERT_FALSE(manifest.is_discarded());
-  EXPECT_EQ(manifest["schema"], "roofgen.manifest.2");
+  EXPECT_EQ(manifest["schema"], "roofgen.manifest.3");
   ASSERT_EQ(manifest["pipelines"].size(), 1u);
   const Json& pipeline = manifest["pipelines"][0];
   ASSERT_FALSE(pipeline["kernels"].empty());
@@ -42,6 +42,17 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
     EXPECT_EQ(text, home.read(std::string("out2/") + file)) << file;
     EXPECT_EQ(text.find(home.dir().string()), std::string::npos) << file;
   }
+}
+
+// The store then has a part of the search, and no result.
+TEST(Emit, AKilledSearchIsNotTakenForAFinishedOne) {
+  const Home whole, killed;
+  if (!has_nvrtc(whole)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  ASSERT_EQ(whole.run(kEmit).exit, 0);
+  EXPECT_NE(killed.run_and_signal(kEmit, "KILL").exit, 0);
+  EXPECT_FALSE(fs::exists(killed.dir() / "out/manifest.json"));
+  ASSERT_EQ(killed.run(kEmit).exit, 0);
+  EXPECT_EQ(whole.read("out/manifest.json"), killed.read("out/manifest.json"));
 }
 
 TEST(Emit, AnArchitectureWithoutADeviceIsAUsageError) {

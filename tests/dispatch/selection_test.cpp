@@ -101,7 +101,7 @@ class Table {
     return v ? std::optional(out) : std::nullopt;
   }
   bool has_temporaries(size_t kernel) const { return !built_[kernel].emitted.temporaries.empty(); }
-  ProblemVariants variants(const Problem& p) const { return *variants_of(files_, op_, device_, p); }
+  ProblemVariants variants(const Problem& p) const { return *variants_of(files_, op_, limits(device_), p); }
 
   Problem problem(const Sizes& sizes) const {
     Problem p;
@@ -121,7 +121,7 @@ class Table {
 
   void add(const Choice& c) {
     Built& built = built_.emplace_back();
-    const auto at = variants_of(files_, op_, device_, problem(c.sizes));
+    const auto at = variants_of(files_, op_, limits(device_), problem(c.sizes));
     ASSERT_TRUE(at) << at.error().message;
     built.at = *at;
     const Variant& v = *built.at.find(c.variant);

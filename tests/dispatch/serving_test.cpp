@@ -18,7 +18,7 @@ class Serving : public ::testing::Test {
   /// A table of one kernel: the default schedule with `changed` parameters.
   DispatchTable table_of(const Problem& tuned_for, const std::string& variant,
                          std::map<std::string, ParamValue> changed = {}) {
-    const auto at = variants_of(files, *op, device, tuned_for);
+    const auto at = variants_of(files, *op, limits(device), tuned_for);
     EXPECT_TRUE(at) << to_string(at.error());
     const Variant& v = *at->find(variant);
     DispatchTable out;
@@ -85,7 +85,7 @@ TEST_F(Serving, AVariantThatTheProblemLacksDoesNotServeIt) {
 
 TEST_F(Serving, RequirementsAreConditionsOverTheSizesThatVary) {
   const Problem p = problem("gemm", {{"M", 256}, {"N", 256}, {"K", 256}});
-  const auto at = variants_of(files, *op, device, p);
+  const auto at = variants_of(files, *op, limits(device), p);
   const Variant& v = *at->find("fused");
   const auto schedule = default_schedule(v, v.stages[0], at->scope, {{"BM", number(64)}, {"BN", number(64)}});
   auto checked = check_schedule(v, v.stages[0], *schedule, at->scope);

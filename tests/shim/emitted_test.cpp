@@ -192,6 +192,75 @@ TEST(Emitted, AttentionOfMergedKeysInPages) {
   embed(kDecode + "merged4 --page 16 --kv-lengths 100,512", "attention", "#define PAGE 16\n");
 }
 
+const std::string kCaches =
+    "attention --L 4 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --kv-lengths 100,512 --page 32 --causal --lse "
+    "--variant ";
+const std::string kAlibi =
+    "attention --L 256 --d 64 --batch 1 --heads 4 --kv-heads 2 --causal --score 's + slope[h] * (k - q)' --arg "
+    "'slope:fp32[h]' --lse --variant ";
+const std::string kGrouped = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --variant fused --epilogue 'acc + bias[n]'";
+
+TEST(Emitted, SelfTestOfCachesWithLengthsAndPages) {
+  self_test(kCaches + "fused");
+  self_test(kCaches + "split4");
+}
+
+TEST(Emitted, SelfTestOfScoreExpressions) {
+  self_test(kAlibi + "fused");
+  self_test(
+      "attention --L 256 --d 64 --batch 1 --heads 4 --kv-heads 2 --variant warpgroup --score 's * t[q] + u[b,h]' --arg "
+      "'t:fp32[q]' --arg 'u:bf16[b,h]'");
+}
+
+TEST(Emitted, SelfTestOfMasks) {
+  self_test(
+      "attention --L 4 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --kv-lengths 100,512 --variant fused --lse --mask "
+      "'(q - k < 64 or k < 4) and kind[k] != 1' --arg 'kind:int32[k]'");
+  self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --mask 'q - k < 64'");
+}
+
+TEST(Emitted, SelfTestOfGroupedProducts) {
+  self_test(kGrouped);
+  self_test("grouped_gemm --sizes 70,0,1,29 --N 128 --K 512 --dtype fp8 --variant warpgroup --gated silu");
+}
+
+TEST(Emitted, SelfTestOfFp8Products) {
+  self_test("gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused --epilogue 'gelu(acc + bias[n])'");
+}
+
+// The references depend on what the kernels read: with other data on the device, or another expression, they differ.
+TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
+  SKIP_WITHOUT_NVRTC
+  struct Case {
+    std::string emit, from, to;
+  };
+  for (const Case& c :
+       {Case{kCaches + "fused", "= (double)keys_of(b, L, kv_len);", "= (double)kv_len;"},
+        {kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
+        {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
+        {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
+        {"gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused", "acc += a * b,", "acc += (k ? a * b : 0),"}}) {
+    const Bundle bundle(c.emit);
+    if (!bundle.made) return;
+    std::string test = bundle.home.read("out/self_test.c");
+    const size_t at = test.find(c.from);
+    ASSERT_NE(at, std::string::npos) << c.from;
+    bundle.home.write("self_test.c", test.replace(at, c.from.size(), c.to));
+    ASSERT_TRUE(bundle.compile("self_test.c", "main.o"));
+    const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
+                                ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
+                                "' ./program >run.txt 2>&1";
+    EXPECT_NE(std::system(command.c_str()), 0) << c.to;
+    EXPECT_NE(bundle.home.read("run.txt").find("FAILED"), std::string::npos) << c.to << bundle.home.read("run.txt");
+  }
+}
+
+TEST(Emitted, ALaunchInAGraphAndLaunchesOfSeveralThreads) {
+  const std::string gemm = "gemm --M 128 --N 128 --K 512 --variant ";
+  embed(gemm + "split_k2", "concurrent", "", "-pthread -fsanitize=thread");
+  embed(gemm + "warpgroup", "concurrent", "", "-pthread -fsanitize=thread");
+}
+
 TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
   embed("attention --L 64 --d 64 --batch 2 --heads 4 --kv-heads 2 --variant unfused --lse", "misuse", "",
         "-fsanitize=address,undefined -fno-sanitize-recover=undefined");

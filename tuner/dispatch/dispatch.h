@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_text.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
@@ -90,7 +91,8 @@ Result<Selection> select(const DispatchTable& table, const Sizes& sizes,
 
 std::string dispatch_text(const DispatchTable& table);
 std::string dispatch_json(const DispatchTable& table);
-/// Reads dispatch_json(). Errors: file:line:col.
+/// Reads dispatch_json(), a file or a part of one. Errors: file:line:col.
+Result<DispatchTable> read_dispatch(const JsonFile& file, const Json& table);
 Result<DispatchTable> read_dispatch(std::string text, std::string file);
 
 }  // namespace roofgen

@@ -26,7 +26,7 @@ class Family {
 
   Result<FamilyResult> run() {
     for (const Problem& p : problems_) {
-      ROOFGEN_TRY(variants_.emplace_back(), variants_of(context_.files, context_.op, context_.device, p));
+      ROOFGEN_TRY(variants_.emplace_back(), variants_of(context_.files, context_.op, limits(context_.device), p));
     }
     size_t done = 0;
     for (const size_t shape : tuning_order(problems_)) {

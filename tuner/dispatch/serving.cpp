@@ -72,10 +72,10 @@ const Variant* ProblemVariants::find(const std::string& name) const {
   return found == variants.end() ? nullptr : &*found;
 }
 
-Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const Device& device,
+Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const expr::Map& device_limits,
                                     const Problem& problem) {
   ProblemVariants out{problem, {}, {}};
-  ROOFGEN_TRY(out.scope, problem_scope(op, problem, limits(device)));
+  ROOFGEN_TRY(out.scope, problem_scope(op, problem, device_limits));
   ROOFGEN_TRY(out.variants, op.variants(files, problem));
   ROOFGEN_TRY(out.variants, expand(std::move(out.variants), out.scope));
   return out;
@@ -111,8 +111,8 @@ Result<bool> serves(const DataFiles& files, const Op& op, const Device& device, 
                     size_t kernel, const Problem& problem) {
   const DispatchKernel& k = table.kernels[kernel];
   const Problem& tuned_for = table.shapes[k.tuned_for].problem;
-  ROOFGEN_TRY(const ProblemVariants tuned, variants_of(files, op, device, tuned_for));
-  ROOFGEN_TRY(const ProblemVariants here, variants_of(files, op, device, problem));
+  ROOFGEN_TRY(const ProblemVariants tuned, variants_of(files, op, limits(device), tuned_for));
+  ROOFGEN_TRY(const ProblemVariants here, variants_of(files, op, limits(device), problem));
   const Variant *of_tuned = tuned.find(k.variant), *variant = here.find(k.variant);
   if (!of_tuned || of_tuned->stages.size() != k.stages.size())
     return Error{Exit::kFailed, fmt::format("{} has no variant {} with {} kernels; another release made the table",

@@ -18,7 +18,9 @@ struct ProblemVariants {
   std::vector<Variant> variants;
   const Variant* find(const std::string& name) const;
 };
-Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const Device& device, const Problem& problem);
+/// `device_limits`: limits() of the device.
+Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const expr::Map& device_limits,
+                                    const Problem& problem);
 
 /// A stage as it was compiled.
 struct CompiledStage {

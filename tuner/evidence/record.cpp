@@ -62,7 +62,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
     if (!t && !has_time(p)) continue;
     Json& results = file_of(p.schedule)["results"];
     results.push_back({{"timestamp", timestamp},
-                       {"configuration", params_json(p.schedule)},
+                       {"configuration", params_json(p.schedule.params)},
                        {"objectives", {"time"}},
                        {"times", times(&p, t ? t->times_ns : std::vector<double>())},
                        {"invalidity", "correct"},
@@ -84,7 +84,7 @@ std::map<std::string, std::string> t4_files(const TuneReport& report) {
     if (r.schedule.params.empty() || r.stage == "constraint" || r.stage == "launch") continue;
     file_of(r.schedule)["results"].push_back(
         {{"timestamp", timestamp},
-         {"configuration", params_json(r.schedule)},
+         {"configuration", params_json(r.schedule.params)},
          {"objectives", {"time"}},
          {"times", times(nullptr, {})},
          {"invalidity", t4_invalidity(r.stage)},

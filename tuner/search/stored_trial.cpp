@@ -1,8 +1,7 @@
 // What the store tells people of a candidate.
-#include "base/json.h"
+#include "generator/problem_json.h"
 #include "tuner/search/timing.h"
 #include "tuner/search/trials.h"
-#include "tuner/views/json.h"
 
 namespace roofgen {
 
@@ -14,7 +13,7 @@ StoredTrial stored_trial(const SearchRun& run, const SearchPlan& plan, const Tas
   out.device = run.context.device.name;
   out.variant = c.variant->name;
   out.stage = c.stage().name;
-  out.params = json_line(params_json(c.schedule));
+  out.params = json_line(params_json(c.schedule.params));
   out.binary = c.binary.digest;
   out.executor = executor_text(run, run.place());
   out.outcome = task.rejected ? task.rejected->stage : StoredTrial::kVerified;

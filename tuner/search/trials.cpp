@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/pool.h"
+#include "tuner/search/kernel_timer.h"
 #include "tuner/search/timing.h"
 #include "tuner/search/warm_start.h"
 

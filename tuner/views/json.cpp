@@ -31,15 +31,10 @@ double ratio(uint64_t a, uint64_t b) { return static_cast<double>(a) / static_ca
 
 }  // namespace
 
-Json params_json(const Schedule& s) {
-  Json out = Json::object();
-  for (const auto& [name, v] : s.params) std::visit([&, n = name](const auto& x) { out[n] = x; }, v);
-  return out;
-}
-
 Json kernel_json(const KernelReport& k, Origin gpu) {
   const Counts& c = k.counts;
-  Json j{{"name", k.stage}, {"schedule", {{"text", to_string(k.schedule)}, {"params", params_json(k.schedule)}}}};
+  Json j{{"name", k.stage},
+         {"schedule", {{"text", to_string(k.schedule)}, {"params", params_json(k.schedule.params)}}}};
   ROOFGEN_PUT(j, k, digest, registers, spill_bytes, smem_bytes, threads)
   j["ctas"] = k.work.ctas;
   j["occupancy"] = k.occupancy.fraction;

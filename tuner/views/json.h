@@ -8,7 +8,6 @@ namespace roofgen {
 
 ROOFGEN_TO_JSON(Cause, name, contribution, fused, separate, text)
 
-Json params_json(const Schedule& schedule);
 /// `timed`: the origin of measured times.
 Json measurement_json(const Measurement& measurement, Origin timed);
 Json kernel_json(const KernelReport& kernel, Origin timed);
