@@ -90,12 +90,13 @@ Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const s
 
 /// The binaries of the winner without line numbers, which are most of their bytes. They are those that were verified:
 /// the PTX is the same.
-Result<std::vector<Binary>> without_lines(const std::vector<TunedKernel>& kernels, const std::string& arch) {
+Result<std::vector<Binary>> without_lines(const Session& session, const std::vector<TunedKernel>& kernels,
+                                          const std::string& arch) {
   CompileOptions options;
   options.arch = arch;
   options.line_info = false;
   options.jobs = 1;
-  ROOFGEN_TRY(const auto compiler, make_nvrtc_compiler(options, cache_dir(), warn));
+  ROOFGEN_TRY(const auto compiler, make_nvrtc_compiler(options, session.cache, session.warn));
   std::vector<const Program*> programs;
   std::vector<Binary> out;
   for (const TunedKernel& k : kernels) {
@@ -123,12 +124,12 @@ std::string evidence(const TuneReport& report) {
 }
 
 /// `arch`: for which the kernels were compiled.
-Result<std::unique_ptr<Pipeline>> pipeline_of(const Workbench& bench, const Problem& problem,
+Result<std::unique_ptr<Pipeline>> pipeline_of(const Session& session, const Workbench& bench, const Problem& problem,
                                               const std::string& variant, std::vector<TunedKernel> kernels,
                                               const std::string& arch) {
   auto out = std::make_unique<Pipeline>();
   ROOFGEN_TRY(out->tuned_for, variants_of(*bench.files, *bench.op, bench.device, problem));
-  ROOFGEN_TRY(out->binaries, without_lines(kernels, arch));
+  ROOFGEN_TRY(out->binaries, without_lines(session, kernels, arch));
   out->kernels = std::move(kernels);
   const expr::Map& scope = out->tuned_for.scope;
   const Variant& v = *out->tuned_for.find(variant);
@@ -153,7 +154,7 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const ProblemFlags&
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
-  ROOFGEN_TRY(out->pipelines.emplace_back(), pipeline_of(bench, bench.problem, report.best_variant,
+  ROOFGEN_TRY(out->pipelines.emplace_back(), pipeline_of(session, bench, bench.problem, report.best_variant,
                                                          out->result.winners[report.best_variant], report.arch));
   out->pipelines.front()->emitted.evidence = evidence(report);
   out->shapes.push_back({bench.problem.dims, 0});
@@ -182,7 +183,7 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFl
   for (size_t k = 0; k < out->table.kernels.size(); ++k) {
     const DispatchKernel& kernel = out->table.kernels[k];
     ROOFGEN_TRY(out->pipelines.emplace_back(),
-                pipeline_of(out->bench, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
+                pipeline_of(session, out->bench, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
                             std::move(family.result.kernels[k]), out->table.arch));
   }
   std::string arch = out->arch();
@@ -240,15 +241,17 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
                 counter_request(files, *first.bench.op, first.result, first.result.report.best_variant));
     ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   }
-  if (!single) fmt::print("{}\n", dispatch_text(first.table));
+  if (!single) session.out(dispatch_text(first.table) + "\n");
   for (const auto& t : all)
     if (const TuneReport& report = t->result.report; single)
-      fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", report.best_variant, t->bench.problem.op, t->arch(),
-                 time_text(report.find(report.best_variant)->seconds), t->bench.device.name, report.score.value);
-  fmt::print("written to {}:\n", flags.directory);
+      session.out(fmt::format("{} {} for {} ({} on {}, score {:.2f})\n", report.best_variant, t->bench.problem.op,
+                              t->arch(), time_text(report.find(report.best_variant)->seconds), t->bench.device.name,
+                              report.score.value));
+  session.out(fmt::format("written to {}:\n", flags.directory));
   for (const auto& [name, text] : texts)
-    fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
-  if (flags.replay) fmt::print("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md");
+    session.out(fmt::format("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size()))));
+  if (flags.replay)
+    session.out(fmt::format("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md"));
   return Exit::kOk;
 }
 

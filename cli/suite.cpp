@@ -40,26 +40,13 @@ Result<std::unique_ptr<Job>> parse_job(const SuiteProblem& problem, const FlagVa
     const bool own = std::ranges::any_of(problem.flags, [&](const auto& f) { return f.first == flag.first; });
     if (!own && flags.has(flag.first)) all.push_back(flag);
   }
-  std::vector<std::string> words = {"roofgen", "tune", problem.op};
-  for (const auto& [name, values] : all) {
-    if (values.empty()) words.push_back(name);
-    // In one word, so that a value may begin with a hyphen.
-    for (const std::string& value : values) words.push_back(name + "=" + value);
-  }
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  const auto placed = [&](Error error) {
-    error.where = problem.at;
-    error.notes.insert(error.notes.end(), problem.excerpt.begin(), problem.excerpt.end());
-    return error;
-  };
-  const auto parsed = job->line.parse(static_cast<int>(argv.size()), argv.data());
-  if (!parsed) return placed(parsed.error());
+  const auto parsed = job->line.parse(command_words("tune", problem.op, all));
+  if (!parsed) return at(problem, parsed.error());
   const auto op = find_op(job->problem.op);
-  if (!op) return placed(op.error());
+  if (!op) return at(problem, op.error());
   auto complete = job->problem.problem();
   if (complete) complete = (*op)->complete(std::move(*complete));
-  if (!complete) return placed(complete.error());
+  if (!complete) return at(problem, complete.error());
   job->flags = shell_words(all);
   job->text = to_string(*complete);
   return job;
@@ -156,8 +143,8 @@ Result<Exit> tune_suite(const Session& session, const SuiteFlags& flags, const F
   }
   const bool no_store = std::ranges::any_of(given, [](const auto& flag) { return flag.first == "--no-store"; });
   LocalDesk desk(
-      chosen, [&] { return no_store ? nullptr : open_store(); }, [&] { return session.stop->load(); });
-  std::optional<Progress> progress(std::in_place);
+      chosen, [&] { return no_store ? nullptr : open_store(session); }, [&] { return session.stop->load(); });
+  std::optional<Progress> progress(std::in_place, session);
   const auto show = [&] { progress->show("problems", desk.finished(), chosen.size()); };
   std::atomic<bool> working = true;
   std::thread worker([&] {

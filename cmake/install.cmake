@@ -1,6 +1,5 @@
 # `cmake --install` and CPack: the program, the libraries that it loads (the simulated driver of `roofgen run`, the MPI
 # ranks), the manual page, completions of shells, and the documentation. Libraries that were not built are left out.
-include(GNUInstallDirs)
 
 install(TARGETS roofgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # The program looks in ../lib/roofgen, whatever the distribution calls its folder of libraries.
