@@ -37,12 +37,6 @@ class OptionsReader : JsonReader {
   }
 };
 
-/// The text of a request is an argument: files with the same fault only failed.
-int bad(Error error) {
-  error.exit = Exit::kUsage;
-  return fail(error);
-}
-
 struct Command {
   const char* name;
   cli::Run (*declare)(cli::FlagSet);
@@ -99,6 +93,12 @@ int fail(const Error& error) {
   last_error() = {std::move(text),
                   error.where.file == "request" || error.where.file == "options" ? error.where : Where{}};
   return static_cast<int>(error.exit);
+}
+
+/// The text is an argument: files with the same fault only failed.
+int bad(Error error) {
+  error.exit = Exit::kUsage;
+  return fail(error);
 }
 
 int null_argument(const char* what) { return fail({Exit::kUsage, fmt::format("{} is null", what)}); }

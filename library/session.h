@@ -34,6 +34,8 @@ namespace roofgen::library {
 int fail(const Error& error);
 /// Null pointers and the like: `what` is null.
 int null_argument(const char* what);
+/// Of a request's text.
+int bad(Error error);
 /// Runs `call`, whose exceptions become errors.
 int guarded(const std::function<int()>& call);
 

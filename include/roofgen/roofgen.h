@@ -111,6 +111,44 @@ typedef struct {
 /* Fills the first `struct_bytes` of `kernel`: later releases add members at its end. */
 ROOFGEN_API int roofgen_result_kernel(const roofgen_result* result, size_t index, roofgen_kernel* kernel);
 
+/* ---- Launches in this process ----
+ * The kernels of a request in the CUDA context that is current at roofgen_jit; libcuda is opened at the first one. */
+
+typedef struct roofgen_pipeline roofgen_pipeline;
+
+/* Takes the winner of the request from the cache, else from the store, else tunes; loads its kernels. Without "device"
+ * the kernels are for the device of the context. */
+ROOFGEN_API int roofgen_jit(roofgen_session* session, const char* request, roofgen_pipeline** pipeline);
+/* Its context must still exist. Null is allowed. */
+ROOFGEN_API void roofgen_pipeline_free(roofgen_pipeline* pipeline);
+/* JSON, roofgen.pipeline.1: variant, kernels, parameters with their defaults. */
+ROOFGEN_API const char* roofgen_pipeline_text(const roofgen_pipeline* pipeline);
+
+enum { ROOFGEN_POINTER = 0, ROOFGEN_INTEGER = 1, ROOFGEN_REAL = 2 };
+
+/* A parameter by its name in roofgen_pipeline_text: tensors by device pointer, sizes and strides (in elements) as
+ * integers, numbers such as "scale" as reals. Tensors are needed; a size that is not given is that of the request, a
+ * stride that of contiguous tensors. */
+typedef struct {
+  const char* name;
+  int32_t kind;
+  union {
+    uint64_t pointer;
+    int64_t integer;
+    double real;
+  } value;
+} roofgen_argument;
+
+/* Bytes of the workspace of a launch with these arguments, of which pointers may be missing; often 0. */
+ROOFGEN_API int roofgen_workspace_bytes(roofgen_pipeline* pipeline, const roofgen_argument* arguments, size_t count,
+                                        uint64_t* bytes);
+/* Queues the kernels on a stream (CUstream; null: the default stream of the context), and does not wait. All is checked
+ * first: ROOFGEN_USAGE names an argument that is wrong, ROOFGEN_UNAVAILABLE a condition of the kernels that these sizes
+ * or strides break; another roofgen_jit may have kernels for them. Threads may share a pipeline, but two launches at a
+ * time no workspace. */
+ROOFGEN_API int roofgen_launch(roofgen_pipeline* pipeline, void* stream, const roofgen_argument* arguments,
+                               size_t count, uint64_t workspace, uint64_t workspace_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,18 @@ class [[nodiscard]] Result {
 
  private:
   std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+  explicit operator bool() const { return error_.status == ROOFGEN_OK; }
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_{ROOFGEN_OK, "", 0, 0};
 };
 
 /// A request: Request("attention").set("L", 2048).set("kv-heads", 4).set("causal", true). Or any JSON text, as
@@ -192,6 +205,64 @@ inline Result<Output> explain(Session& session, const Request& request) {
   roofgen_result* result = nullptr;
   const int status = roofgen_explain(session.get(), request.text().c_str(), &result);
   return detail::output(status, result);
+}
+
+// ---- Launches in this process ----
+
+/// An argument of a launch; the name must live as long as it.
+struct Argument : roofgen_argument {
+  Argument(const char* parameter, const void* device_pointer) : roofgen_argument{parameter, ROOFGEN_POINTER, {}} {
+    value.pointer = reinterpret_cast<uintptr_t>(device_pointer);
+  }
+  Argument(const char* parameter, std::integral auto number) : roofgen_argument{parameter, ROOFGEN_INTEGER, {}} {
+    value.integer = static_cast<int64_t>(number);
+  }
+  Argument(const char* parameter, double number) : roofgen_argument{parameter, ROOFGEN_REAL, {}} {
+    value.real = number;
+  }
+  /// A CUdeviceptr, which is a number.
+  static Argument at(const char* parameter, unsigned long long address) {
+    Argument out(parameter, static_cast<const void*>(nullptr));
+    out.value.pointer = address;
+    return out;
+  }
+};
+
+static_assert(sizeof(Argument) == sizeof(roofgen_argument));  // an array of them is one for C
+
+/// Kernels in a CUDA context; threads may share one.
+class Pipeline {
+ public:
+  explicit Pipeline(roofgen_pipeline* pipeline) : pipeline_(pipeline) {}
+  /// JSON: variant, kernels, parameters.
+  const char* text() const { return roofgen_pipeline_text(pipeline_.get()); }
+  Result<uint64_t> workspace_bytes(std::span<const Argument> arguments = {}) const {
+    uint64_t bytes = 0;
+    const int status = roofgen_workspace_bytes(pipeline_.get(), arguments.data(), arguments.size(), &bytes);
+    if (status != ROOFGEN_OK) return Error::last(status);
+    return bytes;
+  }
+  /// `workspace`: device memory of workspace_bytes(), not shared with a launch that may run at the same time.
+  Result<void> launch(void* stream, std::span<const Argument> arguments, unsigned long long workspace = 0,
+                      uint64_t workspace_bytes = 0) const {
+    const int status =
+        roofgen_launch(pipeline_.get(), stream, arguments.data(), arguments.size(), workspace, workspace_bytes);
+    if (status != ROOFGEN_OK) return Error::last(status);
+    return {};
+  }
+
+ private:
+  struct Free {
+    void operator()(roofgen_pipeline* p) const { roofgen_pipeline_free(p); }
+  };
+  std::unique_ptr<roofgen_pipeline, Free> pipeline_;
+};
+
+inline Result<Pipeline> jit(Session& session, const Request& request) {
+  roofgen_pipeline* pipeline = nullptr;
+  const int status = roofgen_jit(session.get(), request.text().c_str(), &pipeline);
+  if (status != ROOFGEN_OK) return Error::last(status);
+  return Pipeline(pipeline);
 }
 
 }  // namespace api_1

@@ -1,0 +1,260 @@
+// Launches in this process: the winner of a request, from the cache, the store or a search.
+#include <fmt/format.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/SHA256.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/output_file.h"
+#include "cli/problem_flags.h"
+#include "library/pipeline.h"
+#include "library/session.h"
+#include "tuner/suite/suite.h"
+
+struct roofgen_pipeline {
+  std::unique_ptr<roofgen::library::Pipeline> pipeline;
+};
+
+namespace roofgen::library {
+namespace {
+
+/// The driver, opened once and for all.
+Result<std::shared_ptr<const cuda::Driver>> open_driver() {
+  static std::mutex mutex;
+  static std::shared_ptr<const cuda::Driver> driver;
+  const std::lock_guard lock(mutex);
+  if (!driver) {
+    ROOFGEN_TRY(std::unique_ptr<cuda::Driver> fresh, cuda::Driver::open(cuda::default_library()));
+    ROOFGEN_CHECK(fresh->have(fresh->current_context, "contexts of other programs"));
+    driver = std::move(fresh);
+  }
+  return driver;
+}
+
+struct CurrentDevice {
+  int ordinal = 0;
+  std::string name, arch;  ///< "sm_90"
+};
+
+Result<CurrentDevice> current_device(const cuda::Driver& cu) {
+  cuda::Handle context = nullptr;
+  ROOFGEN_CHECK(cu.check(cu.current_context(&context), "asking for the current context"));
+  if (!context)
+    return Error{Exit::kUnavailable,
+                 "the thread has no current CUDA context; cuCtxSetCurrent or any call of the CUDA "
+                 "runtime gives it one"};
+  CurrentDevice out;
+  char name[256] = {};
+  int major = 0, minor = 0;
+  ROOFGEN_CHECK(cu.check(cu.current_device(&out.ordinal), "asking for the device of the context"));
+  ROOFGEN_CHECK(cu.check(cu.device_name(name, sizeof name - 1, out.ordinal), "asking for the GPU's name"));
+  ROOFGEN_CHECK(cu.check(cu.device_attribute(&major, cuda::kAttributeMajor, out.ordinal), "asking for the arch"));
+  ROOFGEN_CHECK(cu.check(cu.device_attribute(&minor, cuda::kAttributeMinor, out.ordinal), "asking for the arch"));
+  out.name = name;
+  out.arch = fmt::format("sm_{}{}", major, minor);
+  return out;
+}
+
+/// The device of the catalogue that the driver names so; else the first with its architecture.
+Result<std::string> catalogue_name(const DataFiles& files, const CurrentDevice& device, const cli::Say& warn) {
+  std::string similar;
+  for (const std::string& name : json_names(files, "devices/")) {
+    const auto known = load_device(files, name);
+    if (!known || !tunable(*known)) continue;
+    if (std::ranges::count(known->driver_names, device.name) > 0) return name;
+    if (similar.empty() && known->arch == device.arch) similar = name;
+  }
+  if (similar.empty())
+    return Error{Exit::kUnavailable,
+                 fmt::format("no device of the catalogue is {} as {} is", device.arch, device.name)};
+  warn(fmt::format("{} is not in the catalogue; roofs and model are those of {}", device.name, similar));
+  return similar;
+}
+
+/// The request as the flags of `tune`.
+struct Flags {
+  cli::CommandLine line{"roofgen", "", ""};  ///< which `run` refers to
+  cli::ProblemFlags problem;
+  cli::RunFlags run;
+};
+
+/// A winner as the cache remembers it: roofgen.plan.1, with the digests of the binaries.
+std::string plan_text(const std::string& variant, const std::vector<TunedKernel>& kernels) {
+  Json stages = Json::array();
+  for (const TunedKernel& k : kernels) {
+    Json params = Json::object();
+    for (const auto& [name, value] : k.program.schedule.params)
+      std::visit([&, &key = name](const auto& v) { params[key] = v; }, value);
+    stages.push_back({{"stage", k.program.schedule.stage}, {"params", params}, {"digest", k.binary.digest}});
+  }
+  return json_document({{"schema", "roofgen.plan.1"}, {"variant", variant}, {"stages", stages}});
+}
+
+ParamValue param_value(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<int64_t>();
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+/// Everything about the request that decides its winner, so that a file of this name has it.
+std::string plan_path(const cli::Session& session, const cli::Workbench& bench, const FlagValues& flags) {
+  if (session.cache.empty()) return "";
+  FlagValues sorted = flags;
+  std::ranges::sort(sorted);
+  std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n", cli::version(), to_string(bench.problem), shell_words(sorted),
+                                bench.device.name, bench.compiler->description());
+  for (const std::string& name : bench.files->list("search_spaces/" + bench.problem.op))
+    key += bench.files->read(name).value_or("");
+  llvm::SHA256 digest;
+  digest.update(llvm::StringRef(key));
+  std::string hex;
+  for (const auto byte : digest.final()) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return session.cache + "/jit/" + hex + ".json";
+}
+
+/// The kernels of the plan, if it makes the same binaries as when it was kept.
+Result<bool> take_plan(const std::string& text, cli::Workbench& bench, Winner& winner) {
+  const Json plan = Json::parse(text, nullptr, false);
+  if (!plan.is_object() || plan.value("schema", "") != "roofgen.plan.1" || !plan.contains("stages")) return false;
+  winner.variant = winner.tuned.find(plan.value("variant", ""));
+  if (!winner.variant || winner.variant->stages.size() != plan["stages"].size()) return false;
+  std::vector<const Program*> programs;
+  for (size_t i = 0; i < winner.variant->stages.size(); ++i) {
+    const Stage& stage = winner.variant->stages[i];
+    std::map<std::string, ParamValue> pins;
+    const Json params = plan["stages"][i].value("params", Json::object());
+    for (const auto& [name, value] : params.items()) pins[name] = param_value(value);
+    ROOFGEN_TRY(Schedule schedule, default_schedule(*winner.variant, stage, winner.tuned.scope, pins));
+    auto checked = check_schedule(*winner.variant, stage, std::move(schedule), winner.tuned.scope, false);
+    auto* legal = std::get_if<Legal>(&checked);
+    if (!legal) return false;
+    TunedKernel kernel;
+    ROOFGEN_TRY(kernel.program, generate(*winner.files, stage, *legal));
+    ROOFGEN_TRY(kernel.launch, make_launch(stage, *legal));
+    if (bench.compiler->digest(kernel.program) != plan["stages"][i].value("digest", "")) return false;
+    winner.legal.push_back(std::move(*legal));
+    winner.kernels.push_back(std::move(kernel));
+  }
+  for (const TunedKernel& k : winner.kernels) programs.push_back(&k.program);
+  bool all = true;
+  bench.compiler->compile_all(programs, [&](CompileOutcome outcome) {
+    all &= static_cast<bool>(outcome.binary);
+    if (outcome.binary) winner.kernels[outcome.index].binary = std::move(*outcome.binary);
+    return all;
+  });
+  return all;
+}
+
+Result<void> take_result(const cli::Session& session, Flags& flags, cli::Workbench& bench, Winner& winner) {
+  ROOFGEN_TRY(TuneResult result, cli::run_tune(session, bench, flags.problem, flags.run));
+  if (result.report.interrupted) return Error{Exit::kInterrupted, "interrupted"};
+  if (result.report.best_variant.empty())
+    return Error{Exit::kFailed, "no kernel to launch: " + result.report.verdict.reason};
+  winner.variant = winner.tuned.find(result.report.best_variant);
+  winner.kernels = std::move(result.winners[result.report.best_variant]);
+  winner.legal.clear();
+  for (size_t i = 0; i < winner.kernels.size(); ++i) {
+    auto checked = check_schedule(*winner.variant, winner.variant->stages[i], winner.kernels[i].program.schedule,
+                                  winner.tuned.scope, false);
+    if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
+    winner.legal.push_back(std::get<Legal>(std::move(checked)));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem problem) {
+  ROOFGEN_TRY(const auto driver, open_driver());
+  ROOFGEN_TRY(const CurrentDevice device, current_device(*driver));
+  const auto has = [&](const char* flag) {
+    return std::ranges::any_of(problem.flags, [&](const auto& f) { return f.first == flag; });
+  };
+  std::erase_if(problem.flags,
+                [](const auto& f) { return f.first == "--device" && f.second == std::vector<std::string>{"gpu"}; });
+  if (!has("--device")) {
+    ROOFGEN_TRY(const std::string name, catalogue_name(DataFiles(session.data_dirs), device, session.warn));
+    problem.flags.push_back({"--device", {name}});
+  }
+  if (!has("--gpu") && device.ordinal > 0) problem.flags.push_back({"--gpu", {std::to_string(device.ordinal)}});
+  Flags flags;
+  const cli::FlagSet set = flags.line.add_command("tune", "");
+  flags.problem.declare(set);
+  flags.run.declare(set);
+  if (const auto parsed = flags.line.parse(command_words("tune", problem.op, problem.flags)); !parsed)
+    return at(problem, parsed.error());
+  // What the cache remembers needs neither GPU nor store.
+  cli::RunFlags least = flags.run;
+  least.executor = "sim";
+  least.no_store = true;
+  least.record.clear();
+  least.gpu_flags.clear();
+  ROOFGEN_TRY(cli::Workbench bench, cli::make_workbench(session, flags.problem, least));
+  Winner winner;
+  winner.files = std::make_unique<DataFiles>(session.data_dirs);
+  winner.op = bench.op;
+  winner.device = bench.device;
+  ROOFGEN_TRY(winner.tuned, variants_of(*winner.files, *bench.op, bench.device, bench.problem));
+  const std::string path = plan_path(session, bench, problem.flags);
+  bool remembered = false;
+  if (const auto text = cli::read_input(path); !path.empty() && text) {
+    ROOFGEN_TRY(remembered, take_plan(*text, bench, winner));
+  }
+  if (!remembered) {
+    winner.kernels.clear();
+    ROOFGEN_TRY(bench, cli::make_workbench(session, flags.problem, flags.run));
+    ROOFGEN_CHECK(take_result(session, flags, bench, winner));
+    if (!path.empty())
+      if (const auto made = make_directory(session.cache + "/jit"); made)
+        (void)write_output(path, plan_text(winner.variant->name, winner.kernels));
+  }
+  return Pipeline::load(driver, std::move(winner));
+}
+
+int finish(const Result<void>& done) { return done ? ROOFGEN_OK : fail(done.error()); }
+
+}  // namespace
+}  // namespace roofgen::library
+
+using namespace roofgen;
+using namespace roofgen::library;
+
+int roofgen_jit(roofgen_session* session, const char* request, roofgen_pipeline** pipeline) {
+  if (pipeline) *pipeline = nullptr;
+  if (!session) return null_argument("session");
+  if (!request) return null_argument("request");
+  if (!pipeline) return null_argument("pipeline");
+  return guarded([&]() -> int {
+    auto problem = read_problem(request, "request");
+    if (!problem) return bad(problem.error());
+    library::Call call(*session);
+    auto made = jit(call.session, std::move(*problem));
+    if (!made) return fail(made.error());
+    *pipeline = new roofgen_pipeline{std::move(*made)};
+    return ROOFGEN_OK;
+  });
+}
+
+void roofgen_pipeline_free(roofgen_pipeline* pipeline) { delete pipeline; }
+const char* roofgen_pipeline_text(const roofgen_pipeline* pipeline) {
+  return pipeline ? pipeline->pipeline->description().c_str() : "";
+}
+
+int roofgen_workspace_bytes(roofgen_pipeline* pipeline, const roofgen_argument* arguments, size_t count,
+                            uint64_t* bytes) {
+  if (!pipeline) return null_argument("pipeline");
+  if (!bytes) return null_argument("bytes");
+  *bytes = 0;
+  return guarded([&]() -> int {
+    const auto needed = pipeline->pipeline->workspace_bytes(arguments, count);
+    if (!needed) return fail(needed.error());
+    *bytes = *needed;
+    return ROOFGEN_OK;
+  });
+}
+
+int roofgen_launch(roofgen_pipeline* pipeline, void* stream, const roofgen_argument* arguments, size_t count,
+                   uint64_t workspace, uint64_t workspace_bytes) {
+  if (!pipeline) return null_argument("pipeline");
+  return guarded(
+      [&] { return finish(pipeline->pipeline->launch(stream, arguments, count, workspace, workspace_bytes)); });
+}
