@@ -105,20 +105,25 @@ void SuiteFlags::declare(FlagSet app) {
                              "tune the problems of this JSON file instead of one (docs/suite.md); under mpirun, by all "
                              "processes")
                          .group("Suite");
-  app.add("--shard", shard, "only part I of N of the suite, as in 2/8, for arrays of jobs [1/1]")
-      .needs(suite)
-      .group("Suite");
+  const Flag launched = app.add("--captured", captured,
+                                "the same for the problems that programs launched under ROOFGEN_CAPTURE=FILE "
+                                "(docs/library.md), most launches first")
+                            .group("Suite")
+                            .excludes(suite);
+  app.add("--shard", shard, "only part I of N of the suite, as in 2/8, for arrays of jobs [1/1]").group("Suite");
   app.find("op").required(false);
   for (const char* other :
        {"op", "--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--table", "--within"})
-    suite.excludes(app.find(other));
+    for (const Flag& many : {suite, launched}) many.excludes(app.find(other));
 }
 
 Result<Exit> tune_suite(const Session& session, const SuiteFlags& flags, const FlagValues& given, double min_score,
                         bool json) {
   ROOFGEN_TRY(const Shard shard, parse_shard(flags.shard));
-  ROOFGEN_TRY(std::string text, read_input(flags.file));
-  ROOFGEN_TRY(const std::vector<SuiteProblem> problems, read_suite(std::move(text), flags.file));
+  const bool captured = flags.file.empty();
+  ROOFGEN_TRY(std::string text, read_input(captured ? flags.captured : flags.file));
+  ROOFGEN_TRY(const std::vector<SuiteProblem> problems,
+              captured ? read_captured(text, flags.captured) : read_suite(std::move(text), flags.file));
   std::vector<std::unique_ptr<Job>> jobs;
   std::vector<size_t> chosen;
   for (const SuiteProblem& p : problems) {

@@ -58,11 +58,16 @@ Result<CurrentDevice> current_device(const cuda::Driver& cu) {
 
 /// The device of the catalogue that the driver names so; else the first with its architecture.
 Result<std::string> catalogue_name(const DataFiles& files, const CurrentDevice& device, const cli::Say& warn) {
+  // Reading the catalogue takes longer than all else of a remembered kernel.
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known_names;
+  const std::lock_guard lock(mutex);
+  if (const auto at = known_names.find(device.name + device.arch); at != known_names.end()) return at->second;
   std::string similar;
   for (const std::string& name : json_names(files, "devices/")) {
     const auto known = load_device(files, name);
     if (!known || !tunable(*known)) continue;
-    if (std::ranges::count(known->driver_names, device.name) > 0) return name;
+    if (std::ranges::count(known->driver_names, device.name) > 0) return known_names[device.name + device.arch] = name;
     if (similar.empty() && known->arch == device.arch) similar = name;
   }
   if (similar.empty())
@@ -79,8 +84,21 @@ struct Flags {
   cli::RunFlags run;
 };
 
+/// The verified trials of the problem in the store. A winner is remembered until there are others.
+size_t known_trials(const cli::Session& session, const cli::RunFlags& run, const cli::Workbench& bench) {
+  const std::unique_ptr<Evaluations> store = run.no_store ? nullptr : cli::open_store(session);
+  if (!store) return 0;
+  TrialFilter filter;
+  filter.op = bench.problem.op;
+  filter.device = bench.device.name;
+  filter.outcome = StoredTrial::kVerified;
+  filter.problem = to_string(bench.problem);
+  const auto trials = store->trials(filter);
+  return trials ? trials->size() : 0;
+}
+
 /// A winner as the cache remembers it: roofgen.plan.1, with the digests of the binaries.
-std::string plan_text(const std::string& variant, const std::vector<TunedKernel>& kernels) {
+std::string plan_text(const std::string& variant, const std::vector<TunedKernel>& kernels, size_t trials) {
   Json stages = Json::array();
   for (const TunedKernel& k : kernels) {
     Json params = Json::object();
@@ -88,7 +106,7 @@ std::string plan_text(const std::string& variant, const std::vector<TunedKernel>
       std::visit([&, &key = name](const auto& v) { params[key] = v; }, value);
     stages.push_back({{"stage", k.program.schedule.stage}, {"params", params}, {"digest", k.binary.digest}});
   }
-  return json_document({{"schema", "roofgen.plan.1"}, {"variant", variant}, {"stages", stages}});
+  return json_document({{"schema", "roofgen.plan.1"}, {"variant", variant}, {"trials", trials}, {"stages", stages}});
 }
 
 ParamValue param_value(const Json& value) {
@@ -114,9 +132,11 @@ std::string plan_path(const cli::Session& session, const cli::Workbench& bench, 
 }
 
 /// The kernels of the plan, if it makes the same binaries as when it was kept.
-Result<bool> take_plan(const std::string& text, cli::Workbench& bench, Winner& winner) {
+Result<bool> take_plan(const std::string& text, size_t trials, cli::Workbench& bench, Winner& winner) {
   const Json plan = Json::parse(text, nullptr, false);
-  if (!plan.is_object() || plan.value("schema", "") != "roofgen.plan.1" || !plan.contains("stages")) return false;
+  if (!plan.is_object() || plan.value("schema", "") != "roofgen.plan.1" || !plan.contains("stages") ||
+      plan.value("trials", size_t{0}) != trials)
+    return false;
   winner.variant = winner.tuned.find(plan.value("variant", ""));
   if (!winner.variant || winner.variant->stages.size() != plan["stages"].size()) return false;
   std::vector<const Program*> programs;
@@ -193,11 +213,23 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
   winner.files = std::make_unique<DataFiles>(session.data_dirs);
   winner.op = bench.op;
   winner.device = bench.device;
-  ROOFGEN_TRY(winner.tuned, variants_of(*winner.files, *bench.op, bench.device, bench.problem));
+  winner.tuned.problem = bench.problem;
+  ROOFGEN_TRY(winner.tuned.scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
+  ROOFGEN_TRY(winner.unexpanded, bench.op->variants(*winner.files, bench.problem));
+  ROOFGEN_TRY(winner.tuned.variants, expand(winner.unexpanded, winner.tuned.scope));
+  // Those of the search say nothing about the shape.
+  cli::CommandLine line("roofgen", "", "");
+  const cli::FlagSet of_problem = line.add_command("tune", "");
+  cli::ProblemFlags unused;
+  unused.declare(of_problem);
+  for (const auto& flag : problem.flags)
+    if (of_problem.has(flag.first) && flag.first != "--set") winner.flags.push_back(flag);
+  if (const std::string file = capture_file(); !file.empty())
+    if (const auto can = can_capture(file); !can) session.warn(can.error().message);
   const std::string path = plan_path(session, bench, problem.flags);
   bool remembered = false;
   if (const auto text = cli::read_input(path); !path.empty() && text) {
-    ROOFGEN_TRY(remembered, take_plan(*text, bench, winner));
+    ROOFGEN_TRY(remembered, take_plan(*text, known_trials(session, flags.run, bench), bench, winner));
   }
   if (!remembered) {
     winner.kernels.clear();
@@ -205,7 +237,8 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
     ROOFGEN_CHECK(take_result(session, flags, bench, winner));
     if (!path.empty())
       if (const auto made = make_directory(session.cache + "/jit"); made)
-        (void)write_output(path, plan_text(winner.variant->name, winner.kernels));
+        (void)write_output(path,
+                           plan_text(winner.variant->name, winner.kernels, known_trials(session, flags.run, bench)));
   }
   return Pipeline::load(driver, std::move(winner));
 }

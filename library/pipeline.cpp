@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/json.h"
 #include "base/suggest.h"
@@ -86,17 +87,47 @@ const char* kind_text(Parameter::Kind kind) {
 
 }  // namespace
 
+/// The pipelines whose launches are captured, so that the end of the program loses no counts.
+class Pipeline::Live {
+ public:
+  static Live& all() {
+    static Live live;
+    return live;
+  }
+  void add(Pipeline* pipeline) {
+    const std::lock_guard lock(mutex_);
+    pipelines_.insert(pipeline);
+  }
+  void remove(Pipeline* pipeline) {
+    const std::lock_guard lock(mutex_);
+    pipelines_.erase(pipeline);
+  }
+  ~Live() {
+    for (const Pipeline* pipeline : pipelines_) pipeline->capture_launches();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<Pipeline*> pipelines_;
+};
+
 Result<std::unique_ptr<Pipeline>> Pipeline::load(std::shared_ptr<const cuda::Driver> driver, Winner winner) {
   std::unique_ptr<Pipeline> out(new Pipeline(std::move(driver)));
   out->winner_ = std::move(winner);
   ROOFGEN_CHECK(out->describe());
   ROOFGEN_CHECK(out->load_modules());
+  if (!out->capture_file_.empty()) Live::all().add(out.get());
   return out;
 }
 
 /// The parameters are those of a bundle of the same kernels (docs/emit.md).
 Result<void> Pipeline::describe() {
   const Problem& problem = winner_.tuned.problem;
+  // The others would only take time, at each new shape.
+  std::erase_if(winner_.unexpanded, [&](const Variant& v) {
+    const auto made = expand({v}, winner_.tuned.scope);
+    return !made || std::ranges::count(*made, winner_.variant->name, &Variant::name) == 0;
+  });
   buffers_ = winner_.op->buffers(problem);
   EmitRequest request;
   request.files = winner_.files.get();
@@ -205,7 +236,18 @@ void Pipeline::leave(bool entered) const {
   if (entered) driver_->pop_context(&own);
 }
 
+/// The first launch of a shape was captured when it happened, so that a program that crashes leaves its shapes.
+void Pipeline::capture_launches() const {
+  for (const auto& [numbers, shape] : prepared_)
+    if (const uint64_t more = shape->uncaptured.exchange(0); more > 0)
+      capture(capture_file_, captured_line(winner_.tuned.problem.op, winner_.flags, shape->sizes, more));
+}
+
 Pipeline::~Pipeline() {
+  if (!capture_file_.empty()) {
+    Live::all().remove(this);
+    capture_launches();
+  }
   if (modules_.empty()) return;
   const bool entered = enter();
   for (const cuda::Handle module : modules_) driver_->unload_module(module);
@@ -306,14 +348,18 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
   for (size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].kind == Parameter::Kind::kStride && numbers[i] != UINT64_MAX)
       strides[parameters_[i].key] = expr::Value(static_cast<int64_t>(numbers[i]));
-  ROOFGEN_TRY(ProblemVariants here, variants_of(*winner_.files, op, winner_.device, problem));
+  ProblemVariants here;
+  ROOFGEN_TRY(here.scope, problem_scope(op, problem, limits(winner_.device)));
+  // Reading the search spaces again would take most of the time.
+  ROOFGEN_TRY(here.variants, expand(winner_.unexpanded, here.scope));
   for (const auto& [name, value] : strides) here.scope[name] = value;
   const Variant* variant = here.find(winner_.variant->name);
   if (!variant || variant->stages.size() != winner_.variant->stages.size())
     return not_served(fmt::format("the variant {} has other kernels for them", winner_.variant->name));
 
   auto out = std::make_shared<Prepared>();
-  out->sizes = problem.dims;
+  for (const Parameter& p : parameters_)
+    if (p.kind == Parameter::Kind::kSize && problem.dims.count(p.key)) out->sizes[p.key] = problem.dims.at(p.key);
   for (size_t i = 0; i < variant->stages.size(); ++i) {
     const Stage& stage = variant->stages[i];
     const TunedKernel& k = winner_.kernels[i];
@@ -429,6 +475,12 @@ Result<void> Pipeline::launch(cuda::Handle stream, const roofgen_argument* argum
   const bool entered = enter();
   const Result<void> ran = run(*shape, call, stream, workspace);
   leave(entered);
+  if (!capture_file_.empty() && ran) {
+    if (shape->seen.exchange(true))
+      ++shape->uncaptured;
+    else
+      capture(capture_file_, captured_line(winner_.tuned.problem.op, winner_.flags, shape->sizes, 1));
+  }
   return ran;
 }
 

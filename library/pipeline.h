@@ -1,6 +1,7 @@
 // A tuned pipeline in a CUDA context: what roofgen_launch runs.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,9 +10,11 @@
 #include <vector>
 
 #include "generator/interface.h"
+#include "library/capture.h"
 #include "roofgen/roofgen.h"
 #include "runtime/cuda/driver.h"
 #include "tuner/dispatch/serving.h"
+#include "tuner/suite/suite.h"
 #include "tuner/tune.h"
 
 namespace roofgen::library {
@@ -23,8 +26,10 @@ struct Winner {
   Device device;
   ProblemVariants tuned;
   const Variant* variant = nullptr;  ///< of `tuned`
+  std::vector<Variant> unexpanded;   ///< of which expand() makes it, and maybe others
   std::vector<Legal> legal;          ///< by stage
   std::vector<TunedKernel> kernels;  ///< by stage
+  FlagValues flags;                  ///< of the problem and the device, as the request has them
 };
 
 /// What a call gives beside the pointers: sizes, strides and numbers, each at its place in Pipeline::parameters.
@@ -43,6 +48,7 @@ class Pipeline {
   const std::string& description() const { return description_; }
 
  private:
+  class Live;
   struct Tensor {
     size_t parameter = 0;
     bool writes = false;
@@ -62,8 +68,9 @@ class Pipeline {
     std::vector<uint64_t> offsets;  ///< in the workspace
     uint64_t workspace = 0;
     std::vector<Tensor> tensors;
-    Sizes sizes;
-    uint64_t calls = 0;  ///< not yet captured
+    Sizes sizes;                           ///< those that are parameters
+    std::atomic<bool> seen = false;        ///< its first launch is captured
+    std::atomic<uint64_t> uncaptured = 0;  ///< launches
   };
   struct Call {
     std::vector<uint64_t> pointers;  ///< by parameter
@@ -79,6 +86,7 @@ class Pipeline {
   Result<std::shared_ptr<Prepared>> prepare(const Numbers& numbers) const;
   Result<void> check(const Prepared& prepared, const Call& call, uint64_t workspace, uint64_t workspace_bytes) const;
   Result<void> run(const Prepared& prepared, const Call& call, cuda::Handle stream, uint64_t workspace) const;
+  void capture_launches() const;
   bool enter() const;
   void leave(bool entered) const;
 
@@ -91,6 +99,7 @@ class Pipeline {
   Numbers defaults_;
   std::vector<cuda::Handle> modules_, functions_;
   std::string description_;
+  const std::string capture_file_ = capture_file();
   std::mutex mutex_;
   std::map<Numbers, std::shared_ptr<Prepared>> prepared_;
 };

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "check.h"
-#include "device.h"
+#include "examples/jit/device.h"
 
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <map>
 
 #include "generator/json_reader.h"
 
@@ -105,6 +107,44 @@ Result<std::vector<SuiteProblem>> read_suite(std::string text, std::string file)
 Result<SuiteProblem> read_problem(std::string text, std::string file) {
   ROOFGEN_TRY(const JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
   return SuiteReader(json).read_one();
+}
+
+Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const std::string& file) {
+  std::vector<std::pair<uint64_t, SuiteProblem>> counted;
+  std::map<std::string, size_t> known;
+  int line = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++line;
+    if (one.empty()) continue;
+    auto problem = read_problem(one, file);
+    if (!problem) {
+      Error error = std::move(problem).error();
+      error.where.line = line;
+      error.notes.clear();  // they would number the line as the first
+      return error;
+    }
+    problem->at.line = line;
+    problem->excerpt.clear();
+    uint64_t count = 1;
+    std::erase_if(problem->flags, [&](const auto& flag) {
+      if (flag.first != "--count") return false;
+      if (!flag.second.empty()) count = std::strtoull(flag.second.front().c_str(), nullptr, 10);
+      return true;
+    });
+    const auto [at, fresh] = known.emplace(problem->op + " " + shell_words(problem->flags), counted.size());
+    if (fresh)
+      counted.emplace_back(count, std::move(*problem));
+    else
+      counted[at->second].first += count;
+  }
+  if (counted.empty()) return Error{Exit::kFailed, "has no launches", {file}};
+  std::ranges::stable_sort(counted, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<SuiteProblem> out;
+  for (auto& [count, problem] : counted) out.push_back(std::move(problem));
+  return out;
 }
 
 std::vector<std::string> command_words(const std::string& command, const std::string& op, const FlagValues& flags) {

@@ -23,6 +23,9 @@ struct SuiteProblem {
 /// is a flag without its hyphens: true is a switch, false or null leaves it out, a list of numbers is joined by commas,
 /// a list of strings repeats the flag. Errors: file:line:col.
 Result<std::vector<SuiteProblem>> read_suite(std::string text, std::string file);
+/// Reads the lines that programs wrote under ROOFGEN_CAPTURE: problems with a "count" of launches. Equal ones are one,
+/// those with the most launches come first.
+Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const std::string& file);
 /// One such problem by itself: {"op": "gemm", "M": 4096, ...}.
 Result<SuiteProblem> read_problem(std::string text, std::string file);
 

@@ -1,4 +1,4 @@
-// Device memory by the CUDA driver, and bf16, for programs that use the C++ interface.
+// Device memory by the CUDA driver, and bf16: what a program has anyway, from its CUDA toolkit or its tensor library.
 #pragma once
 #include <dlfcn.h>
 
