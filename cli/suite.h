@@ -9,7 +9,8 @@ namespace roofgen::cli {
 struct SuiteFlags {
   std::string file, captured, shard = "1/1";
   bool given() const { return !file.empty() || !captured.empty(); }
-  /// `app`: the flags of tune, all of which are declared. Those that a suite cannot have exclude --suite and --captured.
+  /// `app`: the flags of tune, all of which are declared. Those that a suite cannot have exclude --suite and
+  /// --captured.
   void declare(FlagSet app);
 };
 

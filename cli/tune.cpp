@@ -198,8 +198,7 @@ Run declare_tune(FlagSet app) {
   flags->suite.declare(app);
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags, app](const Session& session) -> Result<Exit> {
-    if (flags->suite.given())
-      return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
+    if (flags->suite.given()) return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
     if (app.find("--shard").given()) return Error{Exit::kUsage, "--shard needs --suite or --captured"};
     if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
     if (const auto op = find_op(flags->problem.op); !op) return op.error();
