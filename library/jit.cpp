@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "cli/problem_flags.h"
+#include "generator/json_reader.h"
 #include "library/pipeline.h"
 #include "library/session.h"
 #include "tuner/suite/suite.h"
@@ -133,7 +134,9 @@ std::string plan_path(const cli::Session& session, const cli::Workbench& bench, 
 
 /// The kernels of the plan, if it makes the same binaries as when it was kept.
 Result<bool> take_plan(const std::string& text, size_t trials, cli::Workbench& bench, Winner& winner) {
-  const Json plan = Json::parse(text, nullptr, false);
+  const auto file = JsonFile::parse(text, "plan");
+  if (!file) return false;
+  const Json& plan = file->root();
   if (!plan.is_object() || plan.value("schema", "") != "roofgen.plan.1" || !plan.contains("stages") ||
       plan.value("trials", size_t{0}) != trials)
     return false;

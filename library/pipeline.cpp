@@ -383,9 +383,10 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
     out->offsets.push_back(out->workspace);
     out->workspace += (t.bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   }
-  for (const Launch& launch : out->launches) {
+  for (Launch& launch : out->launches) {
     std::vector<Source>& sources = out->sources.emplace_back();
-    for (const Arg& arg : launch.args) {
+    launch.axes.clear();
+    for (Arg& arg : launch.args) {
       Source& source = sources.emplace_back(Source{Source::kNull});
       if (!arg.is_buffer) continue;
       for (size_t i = 0; i < parameters_.size(); ++i)
@@ -393,6 +394,7 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
           source = {Source::kParameter, i};
       for (size_t i = 0; i < out->temporaries.size(); ++i)
         if (out->temporaries[i].name == arg.name) source = {Source::kTemporary, i};
+      arg.name.clear();  // each launch copies its arguments
     }
   }
   const std::vector<Buffer> buffers = op.buffers(problem);
@@ -439,19 +441,21 @@ Result<void> Pipeline::check(const Prepared& prepared, const Call& call, uint64_
 
 Result<void> Pipeline::run(const Prepared& prepared, const Call& call, cuda::Handle stream, uint64_t workspace) const {
   const cuda::Driver& cu = *driver_;
-  // All kernels are checked before the first one runs.
-  std::vector<Launch> launches = prepared.launches;
+  const std::vector<Launch>& launches = prepared.launches;
+  std::vector<std::vector<Arg>> args(launches.size());
   std::vector<cuda::Parameters> parameters(launches.size());
+  // All kernels are checked before the first one runs.
   for (size_t k = 0; k < launches.size(); ++k) {
-    for (size_t i = 0; i < launches[k].args.size(); ++i) {
+    args[k] = launches[k].args;
+    for (size_t i = 0; i < args[k].size(); ++i) {
       const Source& source = prepared.sources[k][i];
-      if (source.kind == Source::kParameter) launches[k].args[i].bits = call.pointers[source.index];
-      if (source.kind == Source::kTemporary) launches[k].args[i].bits = workspace + prepared.offsets[source.index];
+      if (source.kind == Source::kParameter) args[k][i].bits = call.pointers[source.index];
+      if (source.kind == Source::kTemporary) args[k][i].bits = workspace + prepared.offsets[source.index];
     }
-    ROOFGEN_CHECK(parameters[k].set(launches[k].args, [&](const Arg& arg, cuda::TensorMapBytes* map) -> Result<void> {
+    ROOFGEN_CHECK(parameters[k].set(args[k], [&](const Arg& arg, cuda::TensorMapBytes* map) -> Result<void> {
       if (const std::string why = fault_in(*arg.map, arg.bits); !why.empty())
-        return refused(fmt::format("{}: {}", arg.name, why));
-      return cu.check(cuda::encode(cu, *arg.map, arg.bits, map), "encoding the tensor map of " + arg.name);
+        return refused(fmt::format("kernel {}: tensor map: {}", winner_.kernels[k].binary.entry, why));
+      return cu.check(cuda::encode(cu, *arg.map, arg.bits, map), "encoding a tensor map");
     }));
   }
   for (size_t i = 0; i < prepared.temporaries.size(); ++i)

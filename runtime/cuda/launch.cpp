@@ -52,6 +52,7 @@ Result<void> Parameters::set(std::vector<Arg>& args,
                              const std::function<Result<void>(const Arg&, TensorMapBytes*)>& encode) {
   words_.reserve(args.size());  // `pointers_` refers to both vectors, so they must not reallocate
   maps_.reserve(args.size());
+  pointers_.reserve(args.size());
   for (Arg& arg : args) {
     if (arg.map) {
       maps_.emplace_back();
