@@ -8,6 +8,7 @@
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "cli/winner.h"
 #include "roofline/device.h"
 
 namespace roofgen::cli {
@@ -265,7 +266,9 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
   Progress progress(session);
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-  return tune({bench.resources(), *bench.op}, bench.problem, options);
+  ROOFGEN_TRY(TuneResult result, tune({bench.resources(), *bench.op}, bench.problem, options));
+  if (!run.no_store) keep_winner(session, bench, options, result);
+  return result;
 }
 
 }  // namespace roofgen::cli

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "cli/winner.h"
 #include "tuner/suite/desk.h"
 #include "tuner/suite/ranks.h"
 #include "tuner/suite/suite.h"
@@ -65,6 +66,7 @@ Json tune_job(const Session& session, Job& job, const std::set<std::string>& sib
     out["error"] = result.error().message;
   else if (result->report.best_variant.empty())
     out["error"] = "nothing was verified";
+  if (result && !job.run.no_store) keep_winner(session, *bench, *options, *result);
   if (result) out["result"] = parse_json(tune_json(result->report));
   return out;
 }

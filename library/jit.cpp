@@ -1,14 +1,11 @@
 // Launches in this process: the winner of a request, from the cache, the store or a search.
 #include <fmt/format.h>
-#include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/SHA256.h>
 
 #include <algorithm>
 
-#include "base/json.h"
-#include "base/output_file.h"
+#include "base/paths.h"
 #include "cli/problem_flags.h"
-#include "generator/json_reader.h"
+#include "cli/winner.h"
 #include "library/pipeline.h"
 #include "library/session.h"
 #include "tuner/suite/suite.h"
@@ -85,83 +82,28 @@ struct Flags {
   cli::RunFlags run;
 };
 
-/// The verified trials of the problem in the store. A winner is remembered until there are others.
-size_t known_trials(const cli::Session& session, const cli::RunFlags& run, const cli::Workbench& bench) {
-  const std::unique_ptr<Evaluations> store = run.no_store ? nullptr : cli::open_store(session);
-  if (!store) return 0;
-  TrialFilter filter;
-  filter.op = bench.problem.op;
-  filter.device = bench.device.name;
-  filter.outcome = StoredTrial::kVerified;
-  filter.problem = to_string(bench.problem);
-  const auto trials = store->trials(filter);
-  return trials ? trials->size() : 0;
-}
-
-/// A winner as the cache remembers it: roofgen.plan.1, with the digests of the binaries.
-std::string plan_text(const std::string& variant, const std::vector<TunedKernel>& kernels, size_t trials) {
-  Json stages = Json::array();
-  for (const TunedKernel& k : kernels) {
-    Json params = Json::object();
-    for (const auto& [name, value] : k.program.schedule.params)
-      std::visit([&, &key = name](const auto& v) { params[key] = v; }, value);
-    stages.push_back({{"stage", k.program.schedule.stage}, {"params", params}, {"digest", k.binary.digest}});
-  }
-  return json_document({{"schema", "roofgen.plan.1"}, {"variant", variant}, {"trials", trials}, {"stages", stages}});
-}
-
-ParamValue param_value(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number_integer()) return value.get<int64_t>();
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-/// Everything about the request that decides its winner, so that a file of this name has it.
-std::string plan_path(const cli::Session& session, const cli::Workbench& bench, const FlagValues& flags) {
-  if (session.cache.empty()) return "";
-  FlagValues sorted = flags;
-  std::ranges::sort(sorted);
-  std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n", cli::version(), to_string(bench.problem), shell_words(sorted),
-                                bench.device.name, bench.compiler->description());
-  for (const std::string& name : bench.files->list("search_spaces/" + bench.problem.op))
-    key += bench.files->read(name).value_or("");
-  llvm::SHA256 digest;
-  digest.update(llvm::StringRef(key));
-  std::string hex;
-  for (const auto byte : digest.final()) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return session.cache + "/jit/" + hex + ".json";
-}
-
-/// The kernels of the plan, if it makes the same binaries as when it was kept.
-Result<bool> take_plan(const std::string& text, size_t trials, cli::Workbench& bench, Winner& winner) {
-  const auto file = JsonFile::parse(text, "plan");
-  if (!file) return false;
-  const Json& plan = file->root();
-  if (!plan.is_object() || plan.value("schema", "") != "roofgen.plan.1" || !plan.contains("stages") ||
-      plan.value("trials", size_t{0}) != trials)
-    return false;
-  winner.variant = winner.tuned.find(plan.value("variant", ""));
-  if (!winner.variant || winner.variant->stages.size() != plan["stages"].size()) return false;
-  std::vector<const Program*> programs;
-  for (size_t i = 0; i < winner.variant->stages.size(); ++i) {
+/// The kernels of a known winner, if they become the same binaries as then.
+Result<bool> take_known(const cli::KnownWinner& known, Compiler& compiler, Winner& winner) {
+  winner.variant = winner.tuned.find(known.variant);
+  if (!winner.variant || winner.variant->stages.size() != known.stages.size()) return false;
+  for (size_t i = 0; i < known.stages.size(); ++i) {
     const Stage& stage = winner.variant->stages[i];
-    std::map<std::string, ParamValue> pins;
-    const Json params = plan["stages"][i].value("params", Json::object());
-    for (const auto& [name, value] : params.items()) pins[name] = param_value(value);
-    ROOFGEN_TRY(Schedule schedule, default_schedule(*winner.variant, stage, winner.tuned.scope, pins));
+    ROOFGEN_TRY(Schedule schedule,
+                default_schedule(*winner.variant, stage, winner.tuned.scope, known.stages[i].params));
     auto checked = check_schedule(*winner.variant, stage, std::move(schedule), winner.tuned.scope, false);
     auto* legal = std::get_if<Legal>(&checked);
     if (!legal) return false;
     TunedKernel kernel;
     ROOFGEN_TRY(kernel.program, generate(*winner.files, stage, *legal));
     ROOFGEN_TRY(kernel.launch, make_launch(stage, *legal));
-    if (bench.compiler->digest(kernel.program) != plan["stages"][i].value("digest", "")) return false;
+    if (compiler.digest(kernel.program) != known.stages[i].digest) return false;
     winner.legal.push_back(std::move(*legal));
     winner.kernels.push_back(std::move(kernel));
   }
+  std::vector<const Program*> programs;
   for (const TunedKernel& k : winner.kernels) programs.push_back(&k.program);
   bool all = true;
-  bench.compiler->compile_all(programs, [&](CompileOutcome outcome) {
+  compiler.compile_all(programs, [&](CompileOutcome outcome) {
     all &= static_cast<bool>(outcome.binary);
     if (outcome.binary) winner.kernels[outcome.index].binary = std::move(*outcome.binary);
     return all;
@@ -229,19 +171,16 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
     if (of_problem.has(flag.first) && flag.first != "--set") winner.flags.push_back(flag);
   if (const std::string file = capture_file(); !file.empty())
     if (const auto can = can_capture(file); !can) session.warn(can.error().message);
-  const std::string path = plan_path(session, bench, problem.flags);
-  bool remembered = false;
-  if (const auto text = cli::read_input(path); !path.empty() && text) {
-    ROOFGEN_TRY(remembered, take_plan(*text, known_trials(session, flags.run, bench), bench, winner));
+  ROOFGEN_TRY(const TuneOptions options, cli::tune_options(session, bench, flags.problem, flags.run));
+  const bool measures = flags.run.executor != "sim" && !driver->simulated && !worker_program().empty();
+  bool taken = false;
+  if (const auto known = cli::known_winner(session, bench, options, measures); known && !flags.run.no_store) {
+    ROOFGEN_TRY(taken, take_known(*known, *bench.compiler, winner));
   }
-  if (!remembered) {
+  if (!taken) {
     winner.kernels.clear();
     ROOFGEN_TRY(bench, cli::make_workbench(session, flags.problem, flags.run));
     ROOFGEN_CHECK(take_result(session, flags, bench, winner));
-    if (!path.empty())
-      if (const auto made = make_directory(session.cache + "/jit"); made)
-        (void)write_output(path,
-                           plan_text(winner.variant->name, winner.kernels, known_trials(session, flags.run, bench)));
   }
   return Pipeline::load(driver, std::move(winner));
 }

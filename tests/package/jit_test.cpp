@@ -1,5 +1,7 @@
 // Kernels in this process, on a real or a simulated driver, against references computed here: jit_test FOLDER
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <roofgen/roofgen.hpp>
 #include <string>
 #include <thread>
@@ -274,6 +276,50 @@ void misuses(roofgen::Session& session) {
         ROOFGEN_OK);
 }
 
+/// A better winner of another search is taken, a damaged file or one with other binaries is not.
+void winners(roofgen::Session& session, const std::string& folder) {
+  const auto request = [](int evals) {
+    return Request("attention")
+        .set("L", 256)
+        .set("d", 64)
+        .set("heads", 4)
+        .set("batch", 1)
+        .set("variant", "fused")
+        .set("executor", "sim")
+        .set("evals", evals);
+  };
+  const auto schedule = [&](int evals) -> std::string {
+    const auto pipeline = roofgen::jit(session, request(evals));
+    CHECK(pipeline);
+    const std::string text = pipeline ? pipeline->text() : "";
+    const size_t at = text.find("\"schedule\":\"");
+    return at == std::string::npos ? "" : text.substr(at + 12, text.find('"', at + 12) - at - 12);
+  };
+  const std::string first = schedule(1);
+  const auto tuned = roofgen::tune(session, request(16));
+  CHECK(tuned && tuned->kernels().size() == 1);
+  if (!tuned) return;
+  const std::string best = tuned->kernels()[0].schedule;
+  CHECK(!first.empty() && first != best);
+  CHECK(schedule(1) == best && schedule(16) == best);
+  // More candidates than any search had: it searches again.
+  CHECK(!schedule(18).empty());
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/cache/winners")) {
+    std::ifstream in(entry.path());
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    if (text.find("attention bf16 L=256") == std::string::npos) continue;
+    ++files;
+    const size_t digest = text.find("\"digest\": \"") + 11;
+    text[digest] = text[digest] == '0' ? '1' : '0';
+    std::ofstream(entry.path()) << text;
+    CHECK(!schedule(1).empty());
+    std::ofstream(entry.path()) << text.substr(0, digest);
+    CHECK(!schedule(1).empty());
+  }
+  CHECK(files == 1);
+}
+
 /// Two threads share a pipeline, with tensors of their own.
 void threads(roofgen::Session& session) {
   constexpr size_t kCols = 256;
@@ -320,6 +366,7 @@ int main(int argc, char** argv) {
   maps(*session);
   misuses(*session);
   threads(*session);
+  winners(*session, argv[1]);
   CHECK(starts(argv[1]) == 1);
   return failures ? 1 : 0;
 }

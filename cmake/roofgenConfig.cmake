@@ -1,0 +1,2 @@
+# find_package(roofgen)
+include(${CMAKE_CURRENT_LIST_DIR}/roofgenTargets.cmake OPTIONAL)
