@@ -1,6 +1,10 @@
 #include "base/paths.h"
 
+#include <link.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <vector>
 
 namespace roofgen {
 
@@ -19,7 +23,50 @@ std::string base_dir(const char* own, const char* xdg, const char* below_home) {
   return "";
 }
 
+std::string find_own_file() {
+  std::error_code ignored;
+  std::string name;
+  // The first object is the program; its name is empty.
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* found) {
+        const auto code = reinterpret_cast<uintptr_t>(&find_own_file);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+          const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          if (segment.p_type != PT_LOAD || code < begin || code >= begin + segment.p_memsz) continue;
+          *static_cast<std::string*>(found) = object->dlpi_name;
+          return 1;
+        }
+        return 0;
+      },
+      &name);
+  return name.empty() ? std::filesystem::read_symlink("/proc/self/exe", ignored)
+                      : std::filesystem::canonical(name, ignored);
+}
+
 }  // namespace
+
+std::string own_file() {
+  static const std::string kFile = find_own_file();
+  return kFile;
+}
+
+std::string worker_program() {
+  std::error_code ignored;
+  const std::filesystem::path own = own_file();
+  if (own == std::filesystem::read_symlink("/proc/self/exe", ignored)) return own;
+  const std::string chosen = environment("ROOFGEN_PROGRAM");
+  std::vector<std::filesystem::path> places = {chosen};
+  if (chosen.empty()) {
+    places.clear();
+    // Libraries are in lib/ or in lib/x86_64-linux-gnu/; in the build tree the program is in cli/.
+    for (const char* folder : {".", "../bin", "../../bin", "../cli"})
+      places.push_back(own.parent_path() / folder / "roofgen");
+  }
+  for (const std::filesystem::path& place : places)
+    if (std::filesystem::is_regular_file(place, ignored)) return std::filesystem::canonical(place, ignored);
+  return "";
+}
 
 std::string cache_dir() { return base_dir("ROOFGEN_CACHE_DIR", "XDG_CACHE_HOME", "/.cache"); }
 std::string data_home() { return base_dir("ROOFGEN_DATA_HOME", "XDG_DATA_HOME", "/.local/share"); }

@@ -16,4 +16,11 @@ std::string cache_dir();
 /// ~/.local/share/roofgen. Empty when none is set. This function does not create it.
 std::string data_home();
 
+/// The file of this code, with its folder: the program, or the shared library that it is a part of.
+std::string own_file();
+
+/// The program to start as a worker: this one. Of code in a shared library, whose process is another program: the
+/// program roofgen at $ROOFGEN_PROGRAM, beside the library, in ../bin or in the build tree; empty: there is none.
+std::string worker_program();
+
 }  // namespace roofgen

@@ -73,7 +73,7 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   CompileOptions compile;
   compile.arch = device.arch;
   ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(compile, cache_dir(), warn));
-  Progress progress;
+  Progress progress(session);
   options.hooks.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   options.hooks.warn = warn;
   options.hooks.stop = session.stop;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/paths.h"
 #include "cli/flags.h"
 #include "generator/generate.h"
 #include "roofgen/pipeline.h"
@@ -15,15 +16,36 @@
 #include "roofline/device.h"
 #include "roofline/plot/figure.h"
 
+namespace roofgen {
+struct TunedKernel;
+}
+
 namespace roofgen::cli {
 
-/// Flags every subcommand understands, and what main() knows.
+using Say = std::function<void(const std::string&)>;
+/// One line on standard error.
+void warn(const std::string& line);
+void print_out(const std::string& text);
+void print_err(const std::string& text);
+
+/// Flags every subcommand understands, and what main() knows. The shared library (library/) runs subcommands, too, with
+/// other places for what they print.
 struct Session {
   std::vector<std::string> data_dirs;  ///< `--data-dir`
   std::string color = "auto";
   std::atomic<bool>* stop = nullptr;                   ///< set by the first Ctrl-C
   std::vector<std::string> program;                    ///< for `run`, with its arguments
   std::function<std::vector<CommandText>()> commands;  ///< of the command line
+  std::string cache = cache_dir();                     ///< of compiled kernels; empty: none
+  std::string home = data_home();                      ///< of the store; empty: none
+  Say out = print_out;                                 ///< results
+  Say err = print_err;                                 ///< lines beside them
+  Say warn = cli::warn;                                ///< one line
+  /// Instead of the line on the terminal.
+  std::function<void(const char* phase, uint64_t done, uint64_t total)> progress = {};
+  /// Receives the kernels of a result, in launch order: of tune the best variant's, or those of each row of a family's
+  /// table; of generate one, whose binary is empty without --ptx.
+  std::function<void(const std::vector<TunedKernel>& kernels)> kernels = {};
   bool use_color(int fd) const;
 };
 
@@ -57,8 +79,6 @@ Run declare_doctor(FlagSet app);
 Run declare_completion(FlagSet app);
 
 const char* version();  ///< "0.1.0"
-/// One line on standard error.
-void warn(const std::string& line);
 /// A device of the catalogue by name; "gpu" is the GPU of this machine, matched with the catalogue or composed from
 /// its architecture and what its driver says.
 Result<Device> find_device(const DataFiles& files, const std::string& name);
@@ -72,11 +92,12 @@ Result<Exit> show_page(const plot::Page& page, const std::string& html, const Da
 
 class Progress {
  public:
-  Progress();
+  explicit Progress(const Session& session);
   ~Progress();  ///< clears the line
   void show(const char* phase, uint64_t done, uint64_t total);
 
  private:
+  const Session& session_;
   bool terminal_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point started_, last_;

@@ -73,11 +73,13 @@ Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const s
                fmt::format("--archs: no device of the catalogue is {}; {} was expected", arch, fmt::join(known, ", "))};
 }
 
-Result<std::unique_ptr<Compiler>> compiler_for(const std::string& arch, bool line_info) {
-  CompileOptions options;
-  options.arch = arch;
-  options.line_info = line_info;
-  return make_nvrtc_compiler(options, cache_dir(), warn);
+MakeCompiler compilers_of(const Session& session) {
+  return [&session](const std::string& arch, bool line_info) {
+    CompileOptions options;
+    options.arch = arch;
+    options.line_info = line_info;
+    return make_nvrtc_compiler(options, session.cache, session.warn);
+  };
 }
 
 /// Null: interrupted.
@@ -89,7 +91,7 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& fl
   ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, flags.run));
   // The launch in replay/ comes from the search.
   if (finished && !flags.replay) {
-    Result<Bundle> bundle = bundle_of(*bench.files, *finished, compiler_for, [](const std::string&) {});
+    Result<Bundle> bundle = bundle_of(*bench.files, *finished, compilers_of(session), [](const std::string&) {});
     if (bundle) {
       out->pipelines = std::move(bundle->pipelines);
       out->arch = out->pipelines.front()->emitted.arch;
@@ -102,7 +104,7 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& fl
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
   ROOFGEN_TRY(out->pipelines.emplace_back(),
               bundle_pipeline(*bench.files, bench.device, bench.problem, report.best_variant,
-                              out->result.winners[report.best_variant], compiler_for));
+                              out->result.winners[report.best_variant], compilers_of(session)));
   out->arch = out->pipelines.front()->emitted.arch;
   out->pipelines.front()->emitted.evidence = evidence(report);
   return out;
@@ -131,7 +133,7 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFl
     const DispatchKernel& kernel = out->table.kernels[k];
     ROOFGEN_TRY(out->pipelines.emplace_back(),
                 bundle_pipeline(files, out->bench.device, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
-                                std::move(family.result.kernels[k]), compiler_for));
+                                std::move(family.result.kernels[k]), compilers_of(session)));
   }
   out->arch = out->pipelines.front()->emitted.arch;
   for (const auto& p : out->pipelines)
@@ -206,20 +208,21 @@ Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
     }
     ROOFGEN_CHECK(check_fits(manifest, problems, flags.archs));
   }
-  ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compiler_for, warn));
+  ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compilers_of(session), session.warn));
   if (!flags.name.empty()) bundle.name = flags.name;
   return bundle;
 }
 
-void print_results(const Emitted& emitted) {
+void print_results(const Session& session, const Emitted& emitted) {
   if (emitted.tuned.empty()) return;
-  if (!emitted.bundle.table.empty()) fmt::print("{}\n", dispatch_text(emitted.tuned.front()->table));
+  if (!emitted.bundle.table.empty()) session.out(dispatch_text(emitted.tuned.front()->table) + "\n");
   for (const auto& p : emitted.bundle.pipelines) {
     if (p->emitted.evidence.empty()) continue;
     const Json result = parse_json(p->emitted.evidence), &variant = result["variant"];
-    fmt::print("{} {} for {} ({} on {}, score {:.2f})\n", p->emitted.variant->name, emitted.bundle.problem.op,
-               p->emitted.arch, time_text(1e-6 * variant["time_us"].get<double>()),
-               result["device"]["name"].get<std::string>(), result["score"].get<double>());
+    session.out(fmt::format("{} {} for {} ({} on {}, score {:.2f})\n", p->emitted.variant->name,
+                            emitted.bundle.problem.op, p->emitted.arch,
+                            time_text(1e-6 * variant["time_us"].get<double>()),
+                            result["device"]["name"].get<std::string>(), result["score"].get<double>()));
   }
 }
 
@@ -246,11 +249,12 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
                 counter_request(files, *first.bench.op, first.result, first.result.report.best_variant));
     ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
   }
-  print_results(emitted);
-  fmt::print("written to {}:\n", flags.directory);
+  print_results(session, emitted);
+  session.out(fmt::format("written to {}:\n", flags.directory));
   for (const auto& [name, text] : texts)
-    fmt::print("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size())));
-  if (flags.replay) fmt::print("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md");
+    session.out(fmt::format("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size()))));
+  if (flags.replay)
+    session.out(fmt::format("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md"));
   return Exit::kOk;
 }
 

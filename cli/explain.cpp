@@ -25,22 +25,23 @@ struct ExplainFlags {
   std::vector<std::string> rest;  ///< flags of the operator
 };
 
-Result<Exit> list_operators(const DataFiles& files) {
+Result<Exit> list_operators(const Session& session, const DataFiles& files) {
   for (const std::string& name : WorkFormula::names(files)) {
     ROOFGEN_TRY(const WorkFormula f, WorkFormula::load(files, name));
-    fmt::print("{:<14} {}\n", name, f.title());
+    session.out(fmt::format("{:<14} {}\n", name, f.title()));
   }
-  fmt::print("{:<14} {}\n", "elementwise", "a chain of operations on tensors: --expr 'relu(x + bias[n])'");
+  session.out(
+      fmt::format("{:<14} {}\n", "elementwise", "a chain of operations on tensors: --expr 'relu(x + bias[n])'"));
   return Exit::kOk;
 }
 
 Result<Exit> show(const Session& session, const DataFiles& files, const ExplainFlags& flags, OpWork work,
                   const WorkFormula* formula, const WorkRequest& request) {
-  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile, session.warn));
   ROOFGEN_TRY(const RoofSet set, parse_roof_set(flags.ceilings));
   ROOFGEN_TRY(const Explanation explanation, explain(device, std::move(work), set));
   const ExplainView view{explanation, formula ? ridge_crossing(*formula, request, explanation) : std::nullopt};
-  if (flags.json || flags.html.empty()) fmt::print("{}", flags.json ? explain_json(view) : explain_text(view));
+  if (flags.json || flags.html.empty()) session.out(flags.json ? explain_json(view) : explain_text(view));
   if (!flags.html.empty())
     return show_page(
         explain_page(device, explanation, formula ? intensity_lines(*formula, request, explanation) : std::nullopt),
@@ -61,10 +62,10 @@ Result<Exit> explain_elementwise(const Session& session, const DataFiles& files,
   ROOFGEN_TRY(const WorkFormula shape, WorkFormula::parse(kFormula, "elementwise"));
   const std::vector<std::string>& arguments = flags.rest;
   if (e.expression.empty() || (arguments.empty() && flags.dims.empty())) {
-    fmt::print(
+    session.out(fmt::format(
         "{}\nFunctions of --expr; x is rows x cols, bias[n] one value per column, w[m] one per row, alpha, beta and "
         "scale are scalars:\n{}",
-        work_help(shape), elementwise_functions());
+        work_help(shape), elementwise_functions()));
     return Exit::kOk;
   }
   std::vector<std::string> all = flags.dims;
@@ -82,12 +83,12 @@ Result<Exit> run(const Session& session, const ExplainFlags& flags) {
   if (!(flags.softmax_flops >= 0 && flags.softmax_flops <= 1000))
     return Error{Exit::kUsage, fmt::format("--softmax-flops {}: 0 to 1000 was expected", flags.softmax_flops)};
   const DataFiles files(session.data_dirs);
-  if (flags.op.empty() || flags.op == "list") return list_operators(files);
+  if (flags.op.empty() || flags.op == "list") return list_operators(session, files);
   if (flags.op == "elementwise") return explain_elementwise(session, files, flags);
   ROOFGEN_TRY(const WorkFormula formula, WorkFormula::load(files, flags.op));
   std::vector<std::string> arguments = flags.rest;
   if (arguments.empty() && flags.dims.empty()) {
-    fmt::print("{}", work_help(formula));
+    session.out(work_help(formula));
     return Exit::kOk;
   }
   arguments.insert(arguments.begin(), flags.dims.begin(), flags.dims.end());

@@ -63,13 +63,13 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
     scratch.emplace("roofgen-store");
     stored.no_store = false;
     stored.open_store = [&]() -> std::unique_ptr<Evaluations> {
-      auto store = Store::open(scratch->path() + "/evaluations.sqlite", warn);
+      auto store = Store::open(scratch->path() + "/evaluations.sqlite", session.warn);
       return store ? std::make_unique<Store>(std::move(*store)) : nullptr;
     };
   }
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, stored));
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, stored));
-  Progress progress;
+  Progress progress(session);
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   bench.op = op;
   ROOFGEN_TRY(FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));

@@ -178,4 +178,13 @@ Result<bool> CommandLine::parse(int argc, char** argv) {
   return true;
 }
 
+Result<bool> CommandLine::parse(std::vector<std::string> words) {
+  for (const char* name : {"--help", "--version"})
+    if (std::ranges::count(words, name) > 0)
+      return Error{Exit::kUsage, fmt::format("unknown option {}; it prints, which is for the command line", name)};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  return parse(static_cast<int>(argv.size()), argv.data());
+}
+
 }  // namespace roofgen::cli

@@ -102,6 +102,8 @@ class CommandLine {
   std::vector<CommandText> commands() const;
   /// False when nothing is left to do: --help and --version are printed here. An error is one line with a suggestion.
   Result<bool> parse(int argc, char** argv);
+  /// Without those two.
+  Result<bool> parse(std::vector<std::string> words);
 
  private:
   std::unique_ptr<CLI::App> app_;

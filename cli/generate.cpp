@@ -26,7 +26,7 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   ROOFGEN_TRY(variants, expand(std::move(variants), scope));
   if (flags.list) {
     for (const Variant& v : variants)
-      for (const Stage& s : v.stages) fmt::print("{} {}  {}\n", v.name, s.name, v.description);
+      for (const Stage& s : v.stages) session.out(fmt::format("{} {}  {}\n", v.name, s.name, v.description));
     return Exit::kOk;
   }
   std::vector<std::string> stages;
@@ -53,15 +53,22 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   if (auto error = std::get_if<Error>(&checked)) return *error;
   if (auto rejected = std::get_if<Rejected>(&checked))
     return Error{Exit::kUnavailable, fmt::format("{} is illegal: {}", to_string(rejected->schedule), rejected->reason)};
-  ROOFGEN_TRY(const Program program, generate(files, *stage, std::get<Legal>(checked)));
-  if (!flags.ptx) {
-    fmt::print("{}", program.source);
+  const Legal& legal = std::get<Legal>(checked);
+  ROOFGEN_TRY(const Program program, generate(files, *stage, legal));
+  const auto give = [&](Binary binary) -> Result<Exit> {
+    if (!session.kernels) return Exit::kOk;
+    ROOFGEN_TRY(Launch launch, make_launch(*stage, legal));
+    session.kernels({{program, std::move(binary), std::move(launch)}});
     return Exit::kOk;
+  };
+  if (!flags.ptx) {
+    session.out(program.source);
+    return give({});
   }
   CompileOptions options;
   options.arch = flags.problem.arch.empty() ? device.arch : flags.problem.arch;
   options.jobs = 1;
-  ROOFGEN_TRY(auto compiler, make_nvrtc_compiler(options, "", [](const std::string&) {}));
+  ROOFGEN_TRY(auto compiler, make_nvrtc_compiler(options, session.cache, session.warn));
   std::optional<Result<Binary>> binary;
   compiler->compile_all({&program}, [&](CompileOutcome outcome) {
     binary = std::move(outcome.binary);
@@ -69,8 +76,8 @@ Result<Exit> run(const Session& session, const GenerateFlags& flags) {
   });
   if (!binary) return Error{Exit::kFailed, "the compiler gave no answer"};
   if (!*binary) return binary->error();
-  fmt::print("{}", (*binary)->ptx);
-  return Exit::kOk;
+  session.out((*binary)->ptx);
+  return give(std::move(**binary));
 }
 
 }  // namespace

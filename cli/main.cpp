@@ -119,8 +119,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-const char* version() { return ROOFGEN_VERSION; }
-
 }  // namespace roofgen::cli
 
 int main(int argc, char** argv) {

@@ -22,6 +22,11 @@ constexpr int kPipeWidth = 100;  // where there is no terminal to ask
 
 }  // namespace
 
+const char* version() { return ROOFGEN_VERSION; }
+void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
+void print_out(const std::string& text) { fmt::print("{}", text); }
+void print_err(const std::string& text) { fmt::print(stderr, "{}", text); }
+
 Result<Device> find_device(const DataFiles& files, const std::string& name) {
   return find_device(files, name, ProfileFlags{});
 }
@@ -54,7 +59,7 @@ int terminal_width() {
 Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files,
                        const Session& session) {
   if (html.empty()) {
-    fmt::print("{}", plot::terminal_text(page, terminal_width(), session.use_color(STDOUT_FILENO)));
+    session.out(plot::terminal_text(page, terminal_width(), session.use_color(STDOUT_FILENO)));
     return Exit::kOk;
   }
   ROOFGEN_TRY(const std::string text, plot::html_page(page, files));
@@ -70,13 +75,14 @@ bool Session::use_color(int fd) const {
   return isatty(fd) && !(no_color && *no_color);
 }
 
-Progress::Progress() : terminal_(isatty(2)), started_(Clock::now()) {}
+Progress::Progress(const Session& session) : session_(session), terminal_(isatty(2)), started_(Clock::now()) {}
 
 Progress::~Progress() {
   if (shown_) fmt::print(stderr, "\r\x1b[K");
 }
 
 void Progress::show(const char* phase, uint64_t done, uint64_t total) {
+  if (session_.progress) return session_.progress(phase, done, total);
   const auto now = Clock::now();
   if (!terminal_ || total == 0 || (shown_ && now - last_ < std::chrono::milliseconds(100))) return;
   last_ = now;

@@ -8,12 +8,11 @@
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "cli/winner.h"
 #include "roofline/device.h"
 #include "tuner/bundle/finished.h"
 
 namespace roofgen::cli {
-
-void warn(const std::string& line) { fmt::print(stderr, "roofgen: warning: {}\n", line); }
 
 namespace {
 
@@ -32,19 +31,19 @@ Result<ParamValue> parse_value(const std::string& text) {
 
 /// The device whose roofs count: the one asked for, else the GPU that is there, else the default.
 Result<Device> choose_device(const DataFiles& files, const std::string& asked, const GpuExecutor* gpu,
-                             const ProfileFlags& profile) {
+                             const ProfileFlags& profile, const Say& say) {
   if (!asked.empty() && asked != "gpu") {
-    ROOFGEN_TRY(Device device, find_device(files, asked, profile));
+    ROOFGEN_TRY(Device device, find_device(files, asked, profile, say));
     const auto& names = device.driver_names;
     if (gpu && std::find(names.begin(), names.end(), gpu->info().device_name) == names.end())
-      warn(fmt::format("the GPU is {}; roofs and model are those of {}", gpu->info().device_name, device.name));
+      say(fmt::format("the GPU is {}; roofs and model are those of {}", gpu->info().device_name, device.name));
     return device;
   }
-  if (!gpu) return find_device(files, asked.empty() ? kDefaultDevice : asked, profile);
-  auto matched = gpu_device(files, *gpu, profile);
+  if (!gpu) return find_device(files, asked.empty() ? kDefaultDevice : asked, profile, say);
+  auto matched = gpu_device(files, *gpu, profile, say);
   if (matched || !asked.empty() || !profile.file.empty()) return matched;
-  warn(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
-  return find_device(files, kDefaultDevice, profile);
+  say(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
+  return find_device(files, kDefaultDevice, profile, say);
 }
 
 /// Whether the kernels exist for `arch` and its code runs on `device`: the same major version, and no newer.
@@ -156,11 +155,11 @@ void RunFlags::declare(FlagSet app) {
   app.add_switch("--no-store", no_store, "neither read nor write the evaluation store").group("Search");
 }
 
-std::unique_ptr<Evaluations> open_store() {
-  if (data_home().empty()) return nullptr;
-  auto store = Store::open(data_home() + "/evaluations.sqlite", warn);
+std::unique_ptr<Evaluations> open_store(const Session& session) {
+  if (session.home.empty()) return nullptr;
+  auto store = Store::open(session.home + "/evaluations.sqlite", session.warn);
   if (store) return std::make_unique<Store>(std::move(*store));
-  warn(store.error().message + "; going on without remembering");
+  session.warn(store.error().message + "; going on without remembering");
   return nullptr;
 }
 
@@ -190,7 +189,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   if (run.executor != "sim") {
     GpuWorkerOptions worker;
     worker.ordinal = run.gpu;
-    worker.warn = warn;
+    worker.warn = session.warn;
     worker.timeout_s = run.timeout_s;
     auto gpu = make_gpu_worker(std::move(worker));
     // A machine without a GPU is no mistake; a GPU that was asked for by number and is not there is one, and
@@ -202,14 +201,15 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
       if (run.executor == "cuda" || by_number || error.exit == Exit::kUsage) return error;
       if (error.message.find("no CUDA driver") == std::string::npos &&
           error.message.find("finds no GPU") == std::string::npos)
-        warn("no GPU is used: " + error.message);
+        session.warn("no GPU is used: " + error.message);
     } else {
       bench.gpu = std::move(*gpu);
     }
     // "auto" asks for a GPU, and there is none.
     if (bench.simulated_driver() && run.executor == "auto") bench.gpu.reset();
     if (bench.simulated_driver())
-      warn("the CUDA driver is simulated (docs/shim.md): this run tests the GPU path; its times are not measurements");
+      session.warn(
+          "the CUDA driver is simulated (docs/shim.md): this run tests the GPU path; its times are not measurements");
   }
   if (!run.record.empty() && !bench.gpu && run.executor != "sim")
     return Error{Exit::kUnavailable, "--record: no GPU was found; with --executor sim it keeps the model's times"};
@@ -217,26 +217,25 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
     return Error{Exit::kUnavailable, "--record keeps measured times, and the CUDA driver is simulated"};
   if (!bench.gpu)
     for (const Flag& flag : run.gpu_flags)
-      if (flag.given()) warn(fmt::format("{} has no effect: no GPU is used", flag.name()));
-  ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile));
+      if (flag.given()) session.warn(fmt::format("{} has no effect: no GPU is used", flag.name()));
+  ROOFGEN_TRY(bench.device, choose_device(*bench.files, flags.device, bench.gpu.get(), flags.profile, session.warn));
   ROOFGEN_CHECK(tunable(bench.device));
   CompileOptions options;
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
   options.jobs = run.jobs;
   ROOFGEN_CHECK(check_arch(options.arch, bench.device));
   bench.device.arch_specific = flags.arch.empty() || flags.arch.ends_with('a');
-  const std::string cache = cache_dir();
-  ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, cache, warn));
+  ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, session.cache, session.warn));
   ROOFGEN_TRY(bench.executor, make_sim_executor());
   if (bench.gpu && bench.gpu->info().arch != options.arch && bench.gpu->info().arch + "a" != options.arch) {
     const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name,
                                         bench.gpu->info().arch, options.arch);
     if (run.executor == "cuda" || !run.record.empty())
       return Error{Exit::kUnavailable, why + "; choose a --device or --arch that matches"};
-    warn(why + "; going on with the simulator alone");
+    session.warn(why + "; going on with the simulator alone");
     bench.gpu.reset();
   }
-  if (!run.no_store) bench.store = run.open_store ? run.open_store() : open_store();
+  if (!run.no_store) bench.store = run.open_store ? run.open_store() : open_store(session);
   // The device moves with the workbench: the timer copies it.
   bench.timer = std::make_unique<KernelTimer>(bench.device, bench.store.get());
   return bench;
@@ -259,19 +258,20 @@ Result<TuneOptions> tune_options(const Session& session, const Workbench& bench,
   ROOFGEN_TRY(options.check, parse_check(run.check));
   ROOFGEN_TRY(options.protocol, protocol_of(run));
   if (bench.simulated_driver()) hurry(options.protocol);
-  options.warn = warn;
+  options.warn = session.warn;
   options.stop = session.stop;
   return options;
 }
 
 Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
-  Progress progress;
+  Progress progress(session);
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   const TuneContext context{bench.resources(), *bench.op};
   ROOFGEN_TRY(TuneResult result, tune(context, bench.problem, options));
   // Data files of the user may change, the key of the result does not.
   if (session.data_dirs.empty()) note_finished(context, bench.problem, options, result);
+  if (!run.no_store) keep_winner(session, bench, options, result);
   return result;
 }
 

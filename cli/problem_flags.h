@@ -67,7 +67,7 @@ struct Workbench {
   }
 };
 /// The store of this machine. Null if there is none, with a warning where it cannot be used.
-std::unique_ptr<Evaluations> open_store();
+std::unique_ptr<Evaluations> open_store(const Session& session);
 /// Without rests and warm-up: a simulated driver has no clock that moves.
 void hurry(Protocol& protocol);
 inline constexpr const char* kDefaultDevice = "h200-sxm";

@@ -18,7 +18,7 @@ void ProfileFlags::declare(FlagSet app) {
       .excludes(asked);
 }
 
-Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile) {
+Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile, const Say& say) {
   ROOFGEN_TRY(Device device, match_device(files, gpu.info().driver));
   // What a simulated driver reports is the catalogue again.
   if (gpu.origin() != Origin::kMeasured)
@@ -29,16 +29,16 @@ Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const 
     ROOFGEN_CHECK(apply_profile_file(device, profile.file));
   } else if (!profile.none) {
     const GpuIdentity identity = gpu.identity();
-    if (const auto line = apply_profile(device, identity, profile_path(data_home(), identity.uuid)))
-      fmt::print(stderr, "roofgen: warning: {}\n", *line);
+    if (const auto line = apply_profile(device, identity, profile_path(data_home(), identity.uuid))) say(*line);
   }
   return device;
 }
 
-Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile) {
+Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile,
+                           const Say& say) {
   if (name == "gpu") {
     ROOFGEN_TRY(const auto gpu, make_cuda_executor());
-    return gpu_device(files, *gpu, profile);
+    return gpu_device(files, *gpu, profile, say);
   }
   ROOFGEN_TRY(Device device, load_device(files, name));
   if (!profile.file.empty()) ROOFGEN_CHECK(apply_profile_file(device, profile.file));

@@ -13,10 +13,12 @@ struct ProfileFlags {
   void declare(FlagSet app);
 };
 
-/// The device of a GPU, its own profile laid over it (warnings on stderr), or the file that was asked for.
-Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile = {});
+/// The device of a GPU, its own profile laid over it, or the file that was asked for.
+Result<Device> gpu_device(const DataFiles& files, const GpuExecutor& gpu, const ProfileFlags& profile = {},
+                          const Say& say = warn);
 /// A device of the catalogue, or "gpu", with the profile.
-Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile);
+Result<Device> find_device(const DataFiles& files, const std::string& name, const ProfileFlags& profile,
+                           const Say& say = warn);
 
 // ---- roofgen roofline --measure --------------------------------------------------------------------
 

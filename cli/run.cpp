@@ -31,15 +31,10 @@ struct RunProgramFlags {
   bool json = false, strict = false;
 };
 
-fs::path program_directory() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
-}
-
 /// libcuda.so.1: what ROOFGEN_SHIM names, the build tree's, an installed one.
 Result<fs::path> find_shim() {
   std::error_code ignored;
-  const fs::path here = program_directory();
+  const fs::path here = fs::path(own_file()).parent_path();
   std::vector<fs::path> places = {here / "../shim", here / "../lib/roofgen", here};
   if (const std::string chosen = environment("ROOFGEN_SHIM"); !chosen.empty()) places = {chosen};
   for (const fs::path& place : places) {
@@ -77,7 +72,7 @@ bool python_runs(const std::string& python, const std::string& code, const Envir
 /// cuda-python, as `./roofgen test` installs it, for a Python that has none of its own and that it fits.
 void add_python_bindings(const std::string& program, Environment& environment_of_program) {
   std::error_code ignored;
-  const fs::path bindings = fs::canonical(program_directory() / "../python", ignored);
+  const fs::path bindings = fs::canonical(fs::path(own_file()).parent_path() / "../python", ignored);
   const std::string python = ignored ? "" : interpreter(program);
   if (python.empty()) return;
   constexpr const char* kFind =

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "cli/winner.h"
 #include "tuner/suite/desk.h"
 #include "tuner/suite/ranks.h"
 #include "tuner/suite/suite.h"
@@ -40,26 +41,13 @@ Result<std::unique_ptr<Job>> parse_job(const SuiteProblem& problem, const FlagVa
     const bool own = std::ranges::any_of(problem.flags, [&](const auto& f) { return f.first == flag.first; });
     if (!own && flags.has(flag.first)) all.push_back(flag);
   }
-  std::vector<std::string> words = {"roofgen", "tune", problem.op};
-  for (const auto& [name, values] : all) {
-    if (values.empty()) words.push_back(name);
-    // In one word, so that a value may begin with a hyphen.
-    for (const std::string& value : values) words.push_back(name + "=" + value);
-  }
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  const auto placed = [&](Error error) {
-    error.where = problem.at;
-    error.notes.insert(error.notes.end(), problem.excerpt.begin(), problem.excerpt.end());
-    return error;
-  };
-  const auto parsed = job->line.parse(static_cast<int>(argv.size()), argv.data());
-  if (!parsed) return placed(parsed.error());
+  const auto parsed = job->line.parse(command_words("tune", problem.op, all));
+  if (!parsed) return at(problem, parsed.error());
   const auto op = find_op(job->problem.op);
-  if (!op) return placed(op.error());
+  if (!op) return at(problem, op.error());
   auto complete = job->problem.problem();
   if (complete) complete = (*op)->complete(std::move(*complete));
-  if (!complete) return placed(complete.error());
+  if (!complete) return at(problem, complete.error());
   job->flags = shell_words(all);
   job->text = to_string(*complete);
   return job;
@@ -78,6 +66,7 @@ Json tune_job(const Session& session, Job& job, const std::set<std::string>& sib
     out["error"] = result.error().message;
   else if (result->report.best_variant.empty())
     out["error"] = "nothing was verified";
+  if (result && !job.run.no_store) keep_winner(session, *bench, *options, *result);
   if (result) out["result"] = parse_json(tune_json(result->report));
   return out;
 }
@@ -118,20 +107,25 @@ void SuiteFlags::declare(FlagSet app) {
                              "tune the problems of this JSON file instead of one (docs/suite.md); under mpirun, by all "
                              "processes")
                          .group("Suite");
-  app.add("--shard", shard, "only part I of N of the suite, as in 2/8, for arrays of jobs [1/1]")
-      .needs(suite)
-      .group("Suite");
+  const Flag launched = app.add("--captured", captured,
+                                "the same for the problems that programs launched under ROOFGEN_CAPTURE=FILE "
+                                "(docs/library.md), most launches first")
+                            .group("Suite")
+                            .excludes(suite);
+  app.add("--shard", shard, "only part I of N of the suite, as in 2/8, for arrays of jobs [1/1]").group("Suite");
   app.find("op").required(false);
   for (const char* other :
        {"op", "--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--table", "--within"})
-    suite.excludes(app.find(other));
+    for (const Flag& many : {suite, launched}) many.excludes(app.find(other));
 }
 
 Result<Exit> tune_suite(const Session& session, const SuiteFlags& flags, const FlagValues& given, double min_score,
                         bool json) {
   ROOFGEN_TRY(const Shard shard, parse_shard(flags.shard));
-  ROOFGEN_TRY(std::string text, read_input(flags.file));
-  ROOFGEN_TRY(const std::vector<SuiteProblem> problems, read_suite(std::move(text), flags.file));
+  const bool captured = flags.file.empty();
+  ROOFGEN_TRY(std::string text, read_input(captured ? flags.captured : flags.file));
+  ROOFGEN_TRY(const std::vector<SuiteProblem> problems,
+              captured ? read_captured(text, flags.captured) : read_suite(std::move(text), flags.file));
   std::vector<std::unique_ptr<Job>> jobs;
   std::vector<size_t> chosen;
   for (const SuiteProblem& p : problems) {
@@ -156,8 +150,8 @@ Result<Exit> tune_suite(const Session& session, const SuiteFlags& flags, const F
   }
   const bool no_store = std::ranges::any_of(given, [](const auto& flag) { return flag.first == "--no-store"; });
   LocalDesk desk(
-      chosen, [&] { return no_store ? nullptr : open_store(); }, [&] { return session.stop->load(); });
-  std::optional<Progress> progress(std::in_place);
+      chosen, [&] { return no_store ? nullptr : open_store(session); }, [&] { return session.stop->load(); });
+  std::optional<Progress> progress(std::in_place, session);
   const auto show = [&] { progress->show("problems", desk.finished(), chosen.size()); };
   std::atomic<bool> working = true;
   std::thread worker([&] {

@@ -7,8 +7,10 @@
 namespace roofgen::cli {
 
 struct SuiteFlags {
-  std::string file, shard = "1/1";
-  /// `app`: the flags of tune, all of which are declared. Those that a suite cannot have exclude --suite.
+  std::string file, captured, shard = "1/1";
+  bool given() const { return !file.empty() || !captured.empty(); }
+  /// `app`: the flags of tune, all of which are declared. Those that a suite cannot have exclude --suite and
+  /// --captured.
   void declare(FlagSet app);
 };
 

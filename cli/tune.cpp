@@ -70,7 +70,7 @@ SecondOpinions second_opinions(const Session& session, const Workbench& bench, c
   if ((!flags.counters && !flags.sanitize) || report.best_variant.empty()) return out;
   auto request = counter_request(*bench.files, *bench.op, result, report.best_variant);
   if (!request) {
-    warn("no counters: " + request.error().message);
+    session.warn("no counters: " + request.error().message);
     return out;
   }
   request->gpu = flags.run.gpu;
@@ -79,7 +79,7 @@ SecondOpinions second_opinions(const Session& session, const Workbench& bench, c
     if (auto counted = count_on_gpu(*request))
       out.counters = std::move(*counted);
     else
-      warn("no counters: " + counted.error().message);
+      session.warn("no counters: " + counted.error().message);
   }
   if (flags.sanitize) {
     SanitizerRequest sanitizer;
@@ -128,13 +128,15 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
   if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
   ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
   const TuneReport& report = result.report;
+  if (const auto best = result.winners.find(report.best_variant); best != result.winners.end() && session.kernels)
+    session.kernels(best->second);
   const SecondOpinions opinions = second_opinions(session, bench, result, flags);
   if (flags.json) {
-    fmt::print("{}", whole_json(report, opinions));
+    session.out(whole_json(report, opinions));
   } else {
-    fmt::print("{}", tune_text(report, session.use_color(1)));
-    if (opinions.counters) fmt::print("\n{}", counters_text(*opinions.counters));
-    if (opinions.sanitizer) fmt::print("\n{}", sanitizer_text(*opinions.sanitizer));
+    session.out(tune_text(report, session.use_color(1)));
+    if (opinions.counters) session.out("\n" + counters_text(*opinions.counters));
+    if (opinions.sanitizer) session.out("\n" + sanitizer_text(*opinions.sanitizer));
   }
   std::vector<profile::Report> explained;
   const bool draws = !flags.html.empty() && !report.best_variant.empty();
@@ -145,7 +147,7 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
     else if (flags.explain_time)
       return std::move(reports).error();
     else
-      warn("the page does not explain the time: " + reports.error().message);
+      session.warn("the page does not explain the time: " + reports.error().message);
   }
   if (draws) {
     ROOFGEN_TRY(plot::Page page, tune_page(parse_json(tune_json(report)), "result", *bench.files));
@@ -154,19 +156,19 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
   }
   if (!flags.run.record.empty())
     for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(write_output(flags.run.record + "/" + name, text));
-  // With --json the explanation goes to stderr, so that stdout stays one document.
-  if (flags.explain) fmt::print(flags.json ? stderr : stdout, "{}{}", flags.json ? "" : "\n", explain_text(report));
+  // With --json the explanation goes beside the results, which stay one document.
+  const Say& explain = flags.json ? session.err : session.out;
+  if (flags.explain) explain((flags.json ? "" : "\n") + explain_text(report));
   if (flags.explain_time)
-    for (const profile::Report& r : explained)
-      fmt::print(flags.json ? stderr : stdout, "\n{}", profile::profile_text(r, kExplainedLines));
+    for (const profile::Report& r : explained) explain("\n" + profile::profile_text(r, kExplainedLines));
   if (report.best_variant.empty())
-    fmt::print(
-        stderr, "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),
-        flags.html.empty() && !flags.counters && !flags.sanitize ? "" : "; there is nothing to draw or to count");
+    session.err(fmt::format(
+        "roofgen: nothing was verified{}{}\n", most_frequent_rejection(report),
+        flags.html.empty() && !flags.counters && !flags.sanitize ? "" : "; there is nothing to draw or to count"));
   if (report.interrupted) return Exit::kInterrupted;
   if (report.best_variant.empty() || (report.gpu && !report.gpu->lost_because.empty())) return Exit::kFailed;
   if (report.score.value >= flags.min_score) return Exit::kOk;
-  fmt::print(stderr, "roofgen: score {:.3f} is below --min-score {}\n", report.score.value, flags.min_score);
+  session.err(fmt::format("roofgen: score {:.3f} is below --min-score {}\n", report.score.value, flags.min_score));
   return Exit::kBelowScore;
 }
 
@@ -196,15 +198,17 @@ Run declare_tune(FlagSet app) {
   flags->suite.declare(app);
   app.footer("Example: roofgen tune attention --L 2048 --d 64");
   return [flags, app](const Session& session) -> Result<Exit> {
-    if (!flags->suite.file.empty())
-      return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
+    if (flags->suite.given()) return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
+    if (app.find("--shard").given()) return Error{Exit::kUsage, "--shard needs --suite or --captured"};
     if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
     if (const auto op = find_op(flags->problem.op); !op) return op.error();
     ROOFGEN_TRY(std::vector<Problem> problems, flags->problem.problems());
     if (problems.size() > 1) {
       ROOFGEN_TRY(const FamilyRun family,
                   tune_family(session, flags->problem, flags->run, flags->family, std::move(problems)));
-      fmt::print("{}", flags->json ? dispatch_json(family.result.table) : dispatch_text(family.result.table));
+      if (session.kernels)
+        for (const auto& kernels : family.result.kernels) session.kernels(kernels);
+      session.out(flags->json ? dispatch_json(family.result.table) : dispatch_text(family.result.table));
       return Exit::kOk;
     }
     ROOFGEN_CHECK(check_no_family(flags->family));

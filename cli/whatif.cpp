@@ -115,7 +115,7 @@ Result<Exit> run(const Session& session, const WhatIfFlags& flags) {
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags.problem, flags.run));
   std::vector<WhatIfReport> runs;
   {
-    Progress progress;
+    Progress progress(session);
     options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
     const TuneResources context = bench.resources();
     for (const Problem& problem : request.problems) {

@@ -1,6 +1,6 @@
-# `cmake --install` and CPack: the program, the libraries that it loads (the simulated driver of `roofgen run`, the MPI
-# ranks), the manual page, completions of shells, and the documentation. Libraries that were not built are left out.
-include(GNUInstallDirs)
+# `cmake --install` and CPack: the program, the library for other programs, the libraries that the program loads (the
+# simulated driver of `roofgen run`, the MPI ranks), the manual page, completions of shells, and the documentation.
+# Libraries that were not built are left out.
 
 install(TARGETS roofgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # The program looks in ../lib/roofgen, whatever the distribution calls its folder of libraries.
@@ -12,7 +12,19 @@ foreach(library roofgen_cuda_shim roofgen_cudart_shim_12 roofgen_cudart_shim_13 
 endforeach()
 
 # What find_package(roofgen) reads.
-install(FILES cmake/roofgenConfig.cmake cmake/roofgen_add_kernel.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/roofgen)
+set(cmake_files ${CMAKE_INSTALL_LIBDIR}/cmake/roofgen)
+install(FILES cmake/roofgenConfig.cmake cmake/roofgen_add_kernel.cmake DESTINATION ${cmake_files})
+if(TARGET roofgen_library)
+  install(TARGETS roofgen_library EXPORT roofgenTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES include/roofgen/roofgen.h include/roofgen/roofgen.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/roofgen)
+  install(EXPORT roofgenTargets NAMESPACE roofgen:: DESTINATION ${cmake_files} FILE roofgenTargets.cmake)
+  include(CMakePackageConfigHelpers)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/roofgenConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+  file(RELATIVE_PATH roofgen_include /${CMAKE_INSTALL_LIBDIR} /${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(cmake/roofgen.pc.in ${PROJECT_BINARY_DIR}/roofgen.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/roofgenConfigVersion.cmake DESTINATION ${cmake_files})
+  install(FILES ${PROJECT_BINARY_DIR}/roofgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -192,6 +192,30 @@ Result<Interface::Layout> Interface::layout(const Buffer& buffer) {
   return out;
 }
 
+Result<Interface::Extent> Interface::extent(const Buffer& buffer, const expr::Map& scope) const {
+  Extent out;
+  if (const auto at = tensors_.find(buffer.name); at != tensors_.end()) {
+    out.aligned_strides = at->second.aligned_strides;
+    for (const auto& [from, to] : {std::pair{&at->second.shape, &out.shape}, {&at->second.strides, &out.strides}})
+      for (const expr::Expr& e : *from) {
+        ROOFGEN_TRY(to->emplace_back(), e.eval_int(scope));
+      }
+  } else if (const auto indices = indices_.find(buffer.name); indices != indices_.end()) {
+    for (const std::string& index : indices->second) {
+      const auto size = index_sizes_.find(index);
+      if (size == index_sizes_.end()) return Extent{};
+      ROOFGEN_TRY(const expr::Expr e, expr::Expr::parse(size->second));
+      ROOFGEN_TRY(out.shape.emplace_back(), e.eval_int(scope));
+    }
+    if (indices->second.empty()) out.shape.push_back(1);
+  }
+  if (!out.strides.empty()) return out;
+  // Without strides of its own a tensor is contiguous.
+  int64_t pitch = 1;
+  for (size_t i = out.shape.size(); i-- > 0; pitch *= out.shape[i]) out.strides.insert(out.strides.begin(), pitch);
+  return out;
+}
+
 Result<std::vector<Interface::Rule>> Interface::rules() {
   std::vector<Rule> out;
   for (const expr::Expr& e : rules_) {

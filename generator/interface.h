@@ -58,6 +58,12 @@ class Interface {
   Result<void> add_sizes(const std::vector<std::map<std::string, int64_t>>& shapes);
 
   Result<Layout> layout(const Buffer& buffer);
+  /// The same as numbers, for the sizes and strides of which `scope` is made.
+  struct Extent {
+    std::vector<int64_t> shape, strides;
+    bool aligned_strides = false;
+  };
+  Result<Extent> extent(const Buffer& buffer, const expr::Map& scope) const;
   Result<std::vector<Rule>> rules();
   std::string note(const std::string& key) const;  ///< about a size or number; may be empty
 

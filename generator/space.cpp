@@ -1,8 +1,12 @@
 // search_spaces/<op>/<variant>.json -> Variant (docs/search-spaces.md). Errors carry the position in the file.
 #include <fmt/format.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <set>
 
 #include "base/suggest.h"
@@ -384,8 +388,20 @@ Result<Stage> load_stage(const DataFiles& files, const std::string& name) {
 }
 
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op) {
-  std::vector<Variant> out;
   const std::string prefix = "search_spaces/" + op + "/";
+  // Reading them takes 0.1 s of an op with many variants, and a family or a program that launches asks for each shape.
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, uint64_t>, std::vector<Variant>> known;
+  std::string texts;
+  for (const std::string& folder : {prefix, std::string("search_spaces/stages/")})
+    for (const std::string& name : files.list(folder))
+      texts += files.origin(name) + '\n' + files.read(name).value_or("");
+  const std::pair key(op, llvm::xxHash64(texts));
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = known.find(key); at != known.end()) return at->second;
+  }
+  std::vector<Variant> out;
   for (const std::string& name : files.list(prefix)) {
     if (!name.ends_with(".json")) continue;
     const auto text = files.read(name);
@@ -396,6 +412,8 @@ Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::st
   }
   if (out.empty())
     return Error{Exit::kUnavailable, fmt::format("no search space for {}: {} holds no .json file", op, prefix)};
+  const std::lock_guard lock(mutex);
+  known[key] = out;
   return out;
 }
 

@@ -33,8 +33,9 @@ struct CompileOptions {
   std::string pch_dir = {};
   int jobs = 0;                                  ///< worker processes; 0 = number of cores
   uint64_t cache_max_bytes = uint64_t{2} << 30;  ///< the least recently used entries are removed first
-  /// Started as `<this> __compile-worker`; its main must call compile_worker_main().
-  std::string worker_executable = "/proc/self/exe";
+  /// Started as `<this> __compile-worker`; its main must call compile_worker_main(). Empty: worker_program(), and
+  /// without one NVRTC runs in threads of this process, without the limits.
+  std::string worker_executable = {};
 };
 
 /// One finished compilation, in completion order. `cached`: NVRTC did not run for this result.

@@ -130,7 +130,8 @@ Result<Exit> finish(const Flags& flags, std::vector<Mutant> mutants,
     const std::function<void()> count = [&] { ++done; };
     Pool pool(flags.threads());
     decide(mutants, pool, count);
-    cli::Progress progress;
+    const cli::Session terminal;
+    cli::Progress progress(terminal);
     pool.drain([&] { progress.show("testing mutants", done, mutants.size()); });
   }
   if (flags.json)

@@ -9,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "runtime/compile/cache.h"
 #include "runtime/compile/headers.h"
@@ -166,7 +167,7 @@ class NvrtcCompiler : public Compiler {
 
   static PoolOptions pool_options(const CompileOptions& options, const NvrtcInfo& info) {
     PoolOptions pool;
-    pool.executable = options.worker_executable;
+    pool.executable = options.worker_executable.empty() ? worker_program() : options.worker_executable;
     pool.library = info.library;
     pool.jobs = options.jobs > 0 ? options.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     pool.timeout = options.timeout;

@@ -151,7 +151,7 @@ NvrtcSearch nvrtc_search_from_environment() {
   NvrtcSearch search;
   search.chosen = environment("ROOFGEN_NVRTC");
   std::error_code ignored;
-  search.executable_dir = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  search.executable_dir = fs::path(own_file()).parent_path();
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
     if (std::string root = environment(name); !root.empty()) search.toolkits.push_back(root);
   search.toolkits.push_back("/usr/local/cuda");

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -230,8 +232,44 @@ class WorkerPool::Service {
 WorkerPool::WorkerPool(PoolOptions options) : options_(std::move(options)) {}
 WorkerPool::~WorkerPool() = default;
 
+/// Without worker processes: a compilation has no limit of time or memory, and cannot be abandoned once it runs.
+void WorkerPool::run_here(const std::vector<CompileRequest>& requests, const Done& done) const {
+  std::mutex mutex;
+  std::condition_variable ready;
+  std::deque<Service::Completion> finished;
+  std::atomic<size_t> next = 0;
+  const Result<Nvrtc> library = Nvrtc::open(options_.library);
+  const auto work = [&] {
+    // As a worker process does: NVRTC writes the working directory into line tables. That of this thread becomes its
+    // own. Where the kernel forbids it, line tables name the process's, and all else is the same.
+    if (unshare(CLONE_FS) == 0) [[maybe_unused]]
+      const int changed = chdir("/");
+    for (size_t index = next++; index < requests.size(); index = next++) {
+      const Clock::time_point started = Clock::now();
+      Result<CompileReply> reply = library ? Result<CompileReply>(library->compile(requests[index])) : library.error();
+      const std::lock_guard lock(mutex);
+      finished.push_back({index, std::move(reply), std::chrono::duration<double>(Clock::now() - started).count()});
+      ready.notify_one();
+    }
+  };
+  std::vector<std::thread> threads;
+  while (threads.size() < std::min<size_t>(requests.size(), static_cast<size_t>(std::max(1, options_.jobs))))
+    threads.emplace_back(work);
+  for (size_t left = requests.size(); left > 0; --left) {
+    std::unique_lock lock(mutex);
+    ready.wait(lock, [&] { return !finished.empty(); });
+    Service::Completion completion = std::move(finished.front());
+    finished.pop_front();
+    lock.unlock();
+    if (!done(completion.index, std::move(completion.reply), completion.seconds)) break;
+  }
+  next = requests.size();
+  for (std::thread& thread : threads) thread.join();
+}
+
 void WorkerPool::run(const std::vector<CompileRequest>& requests, const Done& done) {
   if (requests.empty()) return;
+  if (options_.executable.empty()) return run_here(requests, done);
   size_t wanted = std::min<size_t>(requests.size(), static_cast<size_t>(std::max(1, options_.jobs)));
   while (workers_.size() < wanted) workers_.push_back(std::make_unique<Worker>(options_));
   Service service(workers_, requests);

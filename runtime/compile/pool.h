@@ -21,8 +21,8 @@ Fields encode_reply(const CompileReply& reply);
 std::optional<CompileReply> decode_reply(const Fields& fields);
 
 struct PoolOptions {
-  std::string executable = "/proc/self/exe";  ///< run with the one argument `__compile-worker`
-  std::string library;                        ///< absolute path of NVRTC
+  std::string executable;  ///< run with the one argument `__compile-worker`; empty: threads of this process
+  std::string library;     ///< absolute path of NVRTC
   int jobs = 1;
   std::chrono::milliseconds timeout{20000};  ///< CPU time limit per request; the wall-clock limit is ten times as long
   uint64_t memory_limit_bytes = 0;           ///< 0: none
@@ -47,6 +47,7 @@ class WorkerPool {
  private:
   class Worker;
   class Service;
+  void run_here(const std::vector<CompileRequest>& requests, const Done& done) const;
   PoolOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

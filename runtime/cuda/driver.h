@@ -124,6 +124,10 @@ inline constexpr int kMinDriverVersion = 12000;
 // Entry points that a driver may lack. `have` returns an error that names the feature before any call.
 #define ROOFGEN_CUDA_OPTIONAL_ENTRY_POINTS(X)                                                            \
   X(memory_info, "cuMemGetInfo_v2", size_t*, size_t*)                                                    \
+  X(current_context, "cuCtxGetCurrent", Handle*)                                                         \
+  X(push_context, "cuCtxPushCurrent_v2", Handle)                                                         \
+  X(pop_context, "cuCtxPopCurrent_v2", Handle*)                                                          \
+  X(current_device, "cuCtxGetDevice", Device*)                                                           \
   X(device_uuid, "cuDeviceGetUuid_v2", Uuid*, Device)                                                    \
   X(device_bus_id, "cuDeviceGetPCIBusId", char*, int, Device)                                            \
   X(reset_persisting_l2, "cuCtxResetPersistingL2Cache")                                                  \

@@ -10,6 +10,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/gate.h"
+#include "runtime/cuda/launch.h"
 #include "runtime/cuda/nvml.h"
 
 namespace roofgen::cuda {
@@ -64,9 +65,7 @@ class CudaExecutor final : public GpuExecutor {
     std::string entry;
     Launch launch;
     bool overlap = false;
-    std::vector<uint64_t> words;
-    std::vector<TensorMapBytes> maps;
-    std::vector<void*> pointers;
+    Parameters parameters;
     bool attributes() const { return overlap || launch.cluster.count() > 1; }
   };
 

@@ -1,4 +1,6 @@
 // Launches: arguments, tensor maps, shared memory, clusters, overlap.
+#include "runtime/cuda/launch.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,6 +37,59 @@ int span_code(int bytes, int first) {
 
 }  // namespace
 
+Status encode(const Driver& driver, const TensorMap& map, Address address, TensorMapBytes* out) {
+  void* pointer = nullptr;
+  static_assert(sizeof pointer == sizeof address);
+  std::memcpy(&pointer, &address, sizeof pointer);
+  const std::vector<uint32_t> ones(map.dims.size(), 1);
+  return driver.encode_tensor_map(out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), pointer,
+                                  map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
+                                  span_code(map.swizzle_bytes, 32), span_code(map.l2_promotion_bytes, 64),
+                                  map.nan_fill ? 1 : 0);
+}
+
+Result<void> Parameters::set(std::vector<Arg>& args,
+                             const std::function<Result<void>(const Arg&, TensorMapBytes*)>& encode) {
+  words_.reserve(args.size());  // `pointers_` refers to both vectors, so they must not reallocate
+  maps_.reserve(args.size());
+  pointers_.reserve(args.size());
+  for (Arg& arg : args) {
+    if (arg.map) {
+      maps_.emplace_back();
+      ROOFGEN_CHECK(encode(arg, &maps_.back()));
+      pointers_.push_back(&maps_.back());
+    } else if (!arg.data.empty()) {
+      pointers_.push_back(arg.data.data());
+    } else {
+      words_.push_back(arg.bits);  // little-endian, so a 4-byte argument is the first half of its word
+      pointers_.push_back(&words_.back());
+    }
+  }
+  return {};
+}
+
+Status queue(const Driver& driver, Handle function, Handle stream, const Launch& launch, bool overlap,
+             Parameters& parameters) {
+  const Dim3 &grid = launch.grid, &block = launch.block;
+  const bool cluster = launch.cluster.count() > 1;
+  if (!overlap && !cluster)
+    return driver.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream,
+                         parameters.data(), nullptr);
+  LaunchAttribute attributes[2];
+  LaunchConfig config{grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream, attributes, 0};
+  if (cluster) {
+    LaunchAttribute& attribute = attributes[config.attribute_count++];
+    attribute.id = kLaunchCluster;
+    attribute.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  }
+  if (overlap) {
+    LaunchAttribute& attribute = attributes[config.attribute_count++];
+    attribute.id = kLaunchOverlap;
+    attribute.value.overlap = 1;
+  }
+  return driver.launch_ex(&config, function, parameters.data(), nullptr);
+}
+
 Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, TensorMapBytes* out) {
   auto refused = [&](const std::string& why) {
     return refuse(fmt::format("kernel {}: tensor map {}: {}", entry, arg.name, why));
@@ -43,17 +98,9 @@ Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, Tens
     return refused(fmt::format("{} ({}) has none; sm_90 and newer have", info_.device_name, info_.arch));
   if (auto have = driver_->have(driver_->encode_tensor_map, "tensor maps"); !have)
     return refuse(have.error().message, have.error().exit);
-  const TensorMap& map = *arg.map;
   // The driver would only say "invalid argument".
-  if (std::string why = fault_in(map, arg.bits); !why.empty()) return refused(why);
-  void* address = nullptr;
-  static_assert(sizeof address == sizeof arg.bits);
-  std::memcpy(&address, &arg.bits, sizeof address);
-  const std::vector<uint32_t> ones(map.dims.size(), 1);
-  return check(driver_->encode_tensor_map(out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), address,
-                                          map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
-                                          span_code(map.swizzle_bytes, 32), span_code(map.l2_promotion_bytes, 64),
-                                          map.nan_fill ? 1 : 0),
+  if (std::string why = fault_in(*arg.map, arg.bits); !why.empty()) return refused(why);
+  return check(cuda::encode(*driver_, *arg.map, arg.bits, out),
                fmt::format("kernel {}: encoding tensor map {}", entry, arg.name));
 }
 
@@ -98,48 +145,15 @@ Result<CudaExecutor::Prepared> CudaExecutor::prepare(ModuleId module, const Laun
   if (out.attributes())
     if (auto have = driver_->have(driver_->launch_ex, "clusters and overlapping launches"); !have)
       return refuse(have.error().message, have.error().exit);
-  out.words.reserve(launch.args.size());  // `pointers` refers to both vectors, so they must not reallocate
-  out.maps.reserve(launch.args.size());
-  for (Arg& arg : out.launch.args) {
-    if (arg.map) {
-      out.maps.emplace_back();
-      ROOFGEN_CHECK(encode(arg, out.entry, &out.maps.back()));
-      out.pointers.push_back(&out.maps.back());
-    } else if (!arg.data.empty()) {
-      out.pointers.push_back(arg.data.data());
-    } else {
-      out.words.push_back(arg.bits);  // little-endian, so a 4-byte argument is the first half of its word
-      out.pointers.push_back(&out.words.back());
-    }
-  }
+  ROOFGEN_CHECK(out.parameters.set(out.launch.args,
+                                   [&](const Arg& arg, TensorMapBytes* map) { return encode(arg, out.entry, map); }));
   return out;
 }
 
 /// `first`: the preceding work in the stream is unrelated, so it must not overlap with this launch.
 Result<void> CudaExecutor::queue(Prepared& kernel, bool first) {
-  const Launch& launch = kernel.launch;
-  const Dim3 &grid = launch.grid, &block = launch.block;
-  const bool overlap = kernel.overlap && !first;
-  const bool cluster = launch.cluster.count() > 1;
-  Status status = 0;
-  if (!overlap && !cluster) {
-    status = driver_->launch(kernel.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes,
-                             stream_, kernel.pointers.data(), nullptr);
-  } else {
-    LaunchAttribute attributes[2];
-    LaunchConfig config{grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream_, attributes, 0};
-    if (cluster) {
-      LaunchAttribute& attribute = attributes[config.attribute_count++];
-      attribute.id = kLaunchCluster;
-      attribute.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
-    }
-    if (overlap) {
-      LaunchAttribute& attribute = attributes[config.attribute_count++];
-      attribute.id = kLaunchOverlap;
-      attribute.value.overlap = 1;
-    }
-    status = driver_->launch_ex(&config, kernel.function, kernel.pointers.data(), nullptr);
-  }
+  const Status status =
+      cuda::queue(*driver_, kernel.function, stream_, kernel.launch, kernel.overlap && !first, kernel.parameters);
   return status == 0 ? Result<void>() : check(status, "running kernel " + kernel.entry);
 }
 

@@ -12,7 +12,9 @@
 
 #include "base/child.h"
 #include "base/frame.h"
+#include "base/paths.h"
 #include "base/pool.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/cuda/wire.h"
 #include "runtime/executor.h"
@@ -49,10 +51,17 @@ void fill_on_all_cores(const Fill& fill, uint64_t offset, std::span<std::byte> t
 class RemoteGpu final : public GpuExecutor {
  public:
   explicit RemoteGpu(GpuWorkerOptions options) : options_(std::move(options)) {
-    if (options_.executable.empty()) options_.executable = "/proc/self/exe";
+    if (options_.executable.empty()) options_.executable = worker_program();
   }
 
   Result<void> open() {
+    if (options_.executable.empty()) {
+      // Whether there is a GPU at all comes first.
+      if (const auto driver = cuda::Driver::open(cuda::default_library()); !driver) return driver.error();
+      return Error{Exit::kUnavailable,
+                   "the program roofgen, in whose process candidates run, is not beside the library; ROOFGEN_PROGRAM "
+                   "can name it"};
+    }
     ROOFGEN_CHECK(staging_.create());
     ROOFGEN_CHECK(start());
     if (options_.warn && at_open_.other_processes > 0)

@@ -21,3 +21,21 @@ bash -n "$prefix/share/bash-completion/completions/roofgen" || fail "completion 
 for file in share/zsh/site-functions/_roofgen share/fish/vendor_completions.d/roofgen.fish share/doc/roofgen/README.md; do
   [[ -s $prefix/$file ]] || fail "$file"
 done
+
+# The library: find_package from C and C++, and plain compilers with pkg-config.
+tests=$(dirname "${BASH_SOURCE[0]}")
+expected=$("$roofgen" generate softmax --rows 64 --cols 256)
+same() { [[ $("$@") == "$expected" ]] || fail "$*: another text than the program's"; }
+(cmake -S "$tests/consumer" -B "$prefix/consumer" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$prefix/consumer") \
+  >"$prefix/log" 2>&1 || { cat "$prefix/log"; fail "find_package"; }
+same "$prefix/consumer/consumer_c"
+same "$prefix/consumer/consumer_cpp"
+(cmake -S "$tests/../../examples/jit" -B "$prefix/example" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$prefix/example") \
+  >"$prefix/log" 2>&1 || { cat "$prefix/log"; fail "examples/jit"; }
+if command -v pkg-config >/dev/null; then
+  folder=$(dirname "$(find "$prefix" -name roofgen.pc)")
+  # shellcheck disable=SC2046
+  PKG_CONFIG_PATH=$folder cc -std=c11 "$tests/consumer/consumer.c" $(PKG_CONFIG_PATH=$folder pkg-config --cflags --libs roofgen) \
+    -o "$prefix/plain" || fail "pkg-config"
+  LD_LIBRARY_PATH=$(dirname "$folder") same "$prefix/plain"
+fi

@@ -55,6 +55,10 @@ TEST(DriverFacts, EveryEntryPointIsDeclaredAsInTheHeader) {
     ROOFGEN_SAME(cuda::Driver, query_event, ::cuEventQuery);
     ROOFGEN_SAME(cuda::Driver, elapsed_ms, ::cuEventElapsedTime);
     ROOFGEN_SAME(cuda::Driver, memory_info, ::cuMemGetInfo);
+    ROOFGEN_SAME(cuda::Driver, current_context, ::cuCtxGetCurrent);
+    ROOFGEN_SAME(cuda::Driver, push_context, ::cuCtxPushCurrent);
+    ROOFGEN_SAME(cuda::Driver, pop_context, ::cuCtxPopCurrent);
+    ROOFGEN_SAME(cuda::Driver, current_device, ::cuCtxGetDevice);
     ROOFGEN_SAME(cuda::Driver, device_uuid, ::cuDeviceGetUuid);
     ROOFGEN_SAME(cuda::Driver, device_bus_id, ::cuDeviceGetPCIBusId);
     ROOFGEN_SAME(cuda::Driver, reset_persisting_l2, ::cuCtxResetPersistingL2Cache);

@@ -88,6 +88,32 @@ TEST(Suite, ErrorsPointIntoTheFile) {
   EXPECT_THAT(error_of("{\"schema\": \"roofgen.suite.1\", \"problem\": []}"), HasSubstr("problem"));
 }
 
+TEST(Suite, CapturedLaunchesAreCountedByShape) {
+  const auto problems = read_captured(
+      "{\"op\":\"gemm\",\"M\":8,\"count\":2}\n\n{\"op\":\"map\",\"rows\":4,\"expr\":\"x\",\"count\":4}\n"
+      "{\"op\":\"gemm\",\"M\":8,\"count\":3}\n{\"op\":\"gemm\",\"M\":9}",
+      "c.jsonl");
+  ASSERT_TRUE(problems) << to_string(problems.error());
+  ASSERT_EQ(problems->size(), 3u);
+  EXPECT_EQ((*problems)[0].op + shell_words((*problems)[0].flags), "gemm--M 8");
+  EXPECT_EQ((*problems)[1].op + shell_words((*problems)[1].flags), "map--rows 4 --expr x");
+  EXPECT_EQ((*problems)[2].op + shell_words((*problems)[2].flags), "gemm--M 9");
+  EXPECT_EQ((*problems)[2].at.line, 5);
+  const auto wrong = read_captured("{\"op\":\"gemm\"}\n{\"op\":}\n", "c.jsonl");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(to_string(wrong.error()), HasSubstr("c.jsonl:2:"));
+  EXPECT_FALSE(read_captured("\n", "c.jsonl"));
+}
+
+TEST(Suite, OneProblemBecomesWords) {
+  const auto problem =
+      read_problem(R"({"op": "gemm", "M": 64, "alpha": -1, "arg": ["a:fp32[n]", "b:fp32"]})", "request");
+  ASSERT_TRUE(problem) << to_string(problem.error());
+  EXPECT_THAT(command_words("tune", problem->op, problem->flags),
+              ElementsAre("roofgen", "tune", "gemm", "--M=64", "--alpha=-1", "--arg=a:fp32[n]", "--arg=b:fp32"));
+  EXPECT_THAT(to_string(at(*problem, {Exit::kUsage, "wrong"})), HasSubstr("request:1:1: error: wrong"));
+}
+
 TEST(Suite, ShardsAreAPartition) {
   for (size_t count = 1; count < 9; ++count) {
     std::vector<int> takers(50);

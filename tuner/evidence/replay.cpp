@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/output_file.h"
+#include "base/paths.h"
 
 namespace roofgen {
 namespace {
@@ -213,10 +214,8 @@ ScratchReplay::~ScratchReplay() {
 
 std::string replay_program(const std::string& chosen) {
   if (!chosen.empty()) return chosen;
-  std::error_code failed;
-  // Resolved, because in another program /proc/self/exe is that program.
-  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  return failed ? "roofgen" : self.string();
+  const std::string self = worker_program();
+  return self.empty() ? "roofgen" : self;
 }
 
 std::string line_with(const std::string& text, const std::string& what) {

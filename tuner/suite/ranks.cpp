@@ -27,7 +27,7 @@ Result<std::unique_ptr<Ranks>> join_ranks() {
   const int count = launched();
   if (count <= 1) return std::unique_ptr<Ranks>();
   std::error_code unknown;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  const std::filesystem::path program = own_file();
   std::string why;
   for (const char* place : {".", "../lib/roofgen"}) {
     const std::filesystem::path path = program.parent_path() / place / "libroofgen_mpi.so";

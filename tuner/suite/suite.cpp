@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <map>
 
 #include "generator/json_reader.h"
 
@@ -33,21 +35,27 @@ class SuiteReader : JsonReader {
       return bad_at(root, fmt::format("{} problems; the limit is {}", problems.size(), kMostProblems), "problems");
     std::vector<SuiteProblem> out;
     for (const Json& p : problems) {
-      SuiteProblem problem;
-      if (!p.is_object() || !p.contains("op") || !p["op"].is_string())
-        return bad_at(p, "a problem such as {\"op\": \"attention\", \"L\": 2048, \"d\": 64} was expected");
-      problem.op = p["op"];
-      ROOFGEN_TRY(problem.flags, flags(p));
+      ROOFGEN_TRY(SuiteProblem problem, one(p));
       for (const auto& flag : common)
         if (!p.contains(flag.first.substr(2))) problem.flags.push_back(flag);
-      problem.at = file_.place(p);
-      problem.excerpt = file_.excerpt(problem.at);
       out.push_back(std::move(problem));
     }
     return out;
   }
+  Result<SuiteProblem> read_one() const { return one(file_.root()); }
 
  private:
+  Result<SuiteProblem> one(const Json& p) const {
+    SuiteProblem problem;
+    if (!p.is_object() || !p.contains("op") || !p["op"].is_string())
+      return bad_at(p, "a problem such as {\"op\": \"attention\", \"L\": 2048, \"d\": 64} was expected");
+    problem.op = p["op"];
+    ROOFGEN_TRY(problem.flags, flags(p));
+    problem.at = file_.place(p);
+    problem.excerpt = file_.excerpt(problem.at);
+    return problem;
+  }
+
   Result<FlagValues> flags(const Json& object) const {
     if (!object.is_object()) return bad_at(object, "an object of flags was expected, such as {\"evals\": 16}");
     FlagValues out;
@@ -94,6 +102,64 @@ std::string shell_word(const std::string& text) {
 Result<std::vector<SuiteProblem>> read_suite(std::string text, std::string file) {
   ROOFGEN_TRY(const JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
   return SuiteReader(json).read();
+}
+
+Result<SuiteProblem> read_problem(std::string text, std::string file) {
+  ROOFGEN_TRY(const JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
+  return SuiteReader(json).read_one();
+}
+
+Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const std::string& file) {
+  std::vector<std::pair<uint64_t, SuiteProblem>> counted;
+  std::map<std::string, size_t> known;
+  int line = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++line;
+    if (one.empty()) continue;
+    auto problem = read_problem(one, file);
+    if (!problem) {
+      Error error = std::move(problem).error();
+      error.where.line = line;
+      error.notes.clear();  // they would number the line as the first
+      return error;
+    }
+    problem->at.line = line;
+    problem->excerpt.clear();
+    uint64_t count = 1;
+    std::erase_if(problem->flags, [&](const auto& flag) {
+      if (flag.first != "--count") return false;
+      if (!flag.second.empty()) count = std::strtoull(flag.second.front().c_str(), nullptr, 10);
+      return true;
+    });
+    const auto [at, fresh] = known.emplace(problem->op + " " + shell_words(problem->flags), counted.size());
+    if (fresh)
+      counted.emplace_back(count, std::move(*problem));
+    else
+      counted[at->second].first += count;
+  }
+  if (counted.empty()) return Error{Exit::kFailed, "has no launches", {file}};
+  std::ranges::stable_sort(counted, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<SuiteProblem> out;
+  for (auto& [count, problem] : counted) out.push_back(std::move(problem));
+  return out;
+}
+
+std::vector<std::string> command_words(const std::string& command, const std::string& op, const FlagValues& flags) {
+  std::vector<std::string> words = {"roofgen", command, op};
+  for (const auto& [name, values] : flags) {
+    if (values.empty()) words.push_back(name);
+    for (const std::string& value : values) words.push_back(name + "=" + value);
+  }
+  return words;
+}
+
+Error at(const SuiteProblem& problem, Error error) {
+  error.where = problem.at;
+  error.notes.insert(error.notes.end(), problem.excerpt.begin(), problem.excerpt.end());
+  return error;
 }
 
 std::string shell_words(const FlagValues& flags) {

@@ -23,6 +23,16 @@ struct SuiteProblem {
 /// is a flag without its hyphens: true is a switch, false or null leaves it out, a list of numbers is joined by commas,
 /// a list of strings repeats the flag. Errors: file:line:col.
 Result<std::vector<SuiteProblem>> read_suite(std::string text, std::string file);
+/// Reads the lines that programs wrote under ROOFGEN_CAPTURE: problems with a "count" of launches. Equal ones are one,
+/// those with the most launches come first.
+Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const std::string& file);
+/// One such problem by itself: {"op": "gemm", "M": 4096, ...}.
+Result<SuiteProblem> read_problem(std::string text, std::string file);
+
+/// The words of `roofgen COMMAND`, each flag with its value in one word, so that a value may begin with a hyphen.
+std::vector<std::string> command_words(const std::string& command, const std::string& op, const FlagValues& flags);
+/// The error at the place of the problem.
+Error at(const SuiteProblem& problem, Error error);
 
 /// "--L 2048 --epilogue 'gelu(acc)'", as for a shell.
 std::string shell_words(const FlagValues& flags);

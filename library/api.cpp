@@ -1,0 +1,240 @@
+// The C API: a request becomes the words of a subcommand, which runs in this process.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <system_error>
+
+#include "base/json.h"
+#include "base/paths.h"
+#include "generator/json_reader.h"
+#include "library/session.h"
+#include "tuner/suite/suite.h"
+
+namespace roofgen::library {
+namespace {
+
+struct LastError {
+  std::string text;
+  Where where;
+};
+LastError& last_error() {
+  thread_local LastError error;
+  return error;
+}
+
+/// The options of roofgen_open.
+class OptionsReader : JsonReader {
+ public:
+  using JsonReader::JsonReader;
+  Result<void> read(roofgen_session& session) const {
+    ROOFGEN_CHECK(only(file_.root(), {"data_dirs", "cache_dir", "data_home"}));
+    ROOFGEN_TRY(session.data_dirs, strings(file_.root(), "data_dirs"));
+    ROOFGEN_TRY(session.cache, string_or(file_.root(), "cache_dir", session.cache));
+    ROOFGEN_TRY(session.home, string_or(file_.root(), "data_home", session.home));
+    return {};
+  }
+};
+
+struct Command {
+  const char* name;
+  cli::Run (*declare)(cli::FlagSet);
+  FlagValues more = {};  ///< behind the flags of the request
+};
+
+/// Runs the subcommand; `*result` has what it wrote.
+int run(roofgen_session* owner, const Command& command, const char* request, roofgen_result** result) {
+  if (result) *result = nullptr;
+  if (!owner) return null_argument("session");
+  if (!request) return null_argument("request");
+  if (!result) return null_argument("result");
+  return guarded([&]() -> int {
+    auto problem = read_problem(request, "request");
+    if (!problem) return bad(problem.error());
+    cli::CommandLine line("roofgen", "", "");
+    const cli::FlagSet flags = line.add_command(command.name, "");
+    const cli::Run start = command.declare(flags);
+    FlagValues words = problem->flags;
+    words.insert(words.end(), command.more.begin(), command.more.end());
+    if (const auto parsed = line.parse(command_words(command.name, problem->op, words)); !parsed)
+      return fail(at(*problem, parsed.error()));
+    auto out = std::make_unique<roofgen_result>();
+    Call call(*owner);
+    call.session.kernels = [&](const std::vector<TunedKernel>& kernels) {
+      out->kernels.insert(out->kernels.end(), kernels.begin(), kernels.end());
+    };
+    const auto exit = start(call.session);
+    for (const TunedKernel& k : out->kernels) out->schedules.push_back(to_string(k.program.schedule));
+    if (!exit) return fail(exit.error());
+    out->text = std::move(call.out);
+    if (std::strcmp(command.name, "tune") == 0 && !out->text.empty()) {
+      const Json report = parse_json(out->text);
+      if (const auto verdict = report.find("verdict"); verdict != report.end())
+        out->verdict = fmt::format("{}: {}", verdict->value("decision", ""), verdict->value("reason", ""));
+    }
+    *result = out.release();
+    if (*exit == Exit::kOk) return ROOFGEN_OK;
+    std::string why = *exit == Exit::kInterrupted ? "interrupted" : call.err;
+    if (why.starts_with("roofgen: ")) why.erase(0, std::strlen("roofgen: "));
+    return fail({*exit, why.substr(0, why.find('\n'))});
+  });
+}
+
+}  // namespace
+
+int fail(const Error& error) {
+  Error line = error;
+  line.notes.clear();
+  std::string text = line.where.file.empty()
+                         ? line.message
+                         : fmt::format("{}:{}:{}: {}", line.where.file, line.where.line, line.where.col, line.message);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  last_error() = {std::move(text),
+                  error.where.file == "request" || error.where.file == "options" ? error.where : Where{}};
+  return static_cast<int>(error.exit);
+}
+
+/// The text is an argument: files with the same fault only failed.
+int bad(Error error) {
+  error.exit = Exit::kUsage;
+  return fail(error);
+}
+
+int null_argument(const char* what) { return fail({Exit::kUsage, fmt::format("{} is null", what)}); }
+
+int guarded(const std::function<int()>& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return fail({Exit::kFailed, "no memory"});
+  } catch (const std::exception& e) {
+    return fail({Exit::kFailed, e.what()});
+  }
+}
+
+Call::Call(roofgen_session& owner) : owner_(owner) {
+  session.data_dirs = owner.data_dirs;
+  session.cache = owner.cache;
+  session.home = owner.home;
+  session.color = "never";
+  session.stop = &stop_;
+  session.out = [this](const std::string& text) { out += text; };
+  session.err = [this](const std::string& text) { err += text; };
+  const std::lock_guard lock(owner.mutex);
+  session.warn = [f = owner.warning, user = owner.warning_user](const std::string& line) {
+    if (f) f(user, line.c_str());
+  };
+  session.progress = [f = owner.progress, user = owner.progress_user](const char* phase, uint64_t done,
+                                                                      uint64_t total) {
+    if (f) f(user, phase, done, total);
+  };
+  owner.running.insert(&stop_);
+}
+
+Call::~Call() {
+  const std::lock_guard lock(owner_.mutex);
+  owner_.running.erase(&stop_);
+}
+
+}  // namespace roofgen::library
+
+using namespace roofgen;
+using namespace roofgen::library;
+
+const char* roofgen_version(void) { return cli::version(); }
+int roofgen_abi_version(void) { return ROOFGEN_ABI_VERSION; }
+const char* roofgen_error(void) { return last_error().text.c_str(); }
+int roofgen_error_line(void) { return last_error().where.line; }
+int roofgen_error_column(void) { return last_error().where.col; }
+
+int roofgen_open(roofgen_session** session, const char* options) {
+  if (!session) return null_argument("session");
+  *session = nullptr;
+  return guarded([&]() -> int {
+    auto out = std::make_unique<roofgen_session>();
+    out->cache = cache_dir();
+    out->home = data_home();
+    if (options) {
+      const auto file = JsonFile::parse(options, "options");
+      if (!file) return bad(file.error());
+      if (const auto read = OptionsReader(*file).read(*out); !read) return bad(read.error());
+    }
+    *session = out.release();
+    return ROOFGEN_OK;
+  });
+}
+
+void roofgen_close(roofgen_session* session) { delete session; }
+
+int roofgen_on_warning(roofgen_session* session, void (*warning)(void*, const char*), void* user) {
+  if (!session) return null_argument("session");
+  const std::lock_guard lock(session->mutex);
+  session->warning = warning;
+  session->warning_user = user;
+  return ROOFGEN_OK;
+}
+
+int roofgen_on_progress(roofgen_session* session, void (*progress)(void*, const char*, uint64_t, uint64_t),
+                        void* user) {
+  if (!session) return null_argument("session");
+  const std::lock_guard lock(session->mutex);
+  session->progress = progress;
+  session->progress_user = user;
+  return ROOFGEN_OK;
+}
+
+int roofgen_cancel(roofgen_session* session) {
+  if (!session) return null_argument("session");
+  const std::lock_guard lock(session->mutex);
+  for (std::atomic<bool>* stop : session->running) *stop = true;
+  return ROOFGEN_OK;
+}
+
+int roofgen_tune(roofgen_session* session, const char* request, roofgen_result** result) {
+  return run(session, {"tune", cli::declare_tune, {{"--json", {}}}}, request, result);
+}
+
+int roofgen_generate(roofgen_session* session, const char* request, roofgen_result** result) {
+  return run(session, {"generate", cli::declare_generate}, request, result);
+}
+
+int roofgen_compile(roofgen_session* session, const char* request, roofgen_result** result) {
+  return run(session, {"generate", cli::declare_generate, {{"--ptx", {}}}}, request, result);
+}
+
+int roofgen_emit(roofgen_session* session, const char* request, const char* directory, roofgen_result** result) {
+  if (result) *result = nullptr;
+  if (!directory) return null_argument("directory");
+  return run(session, {"emit", cli::declare_emit, {{"--output", {directory}}}}, request, result);
+}
+
+int roofgen_explain(roofgen_session* session, const char* request, roofgen_result** result) {
+  return run(session, {"explain", cli::declare_explain, {{"--json", {}}}}, request, result);
+}
+
+const char* roofgen_result_text(const roofgen_result* result) { return result ? result->text.c_str() : ""; }
+const char* roofgen_result_verdict(const roofgen_result* result) { return result ? result->verdict.c_str() : ""; }
+size_t roofgen_result_kernels(const roofgen_result* result) { return result ? result->kernels.size() : 0; }
+void roofgen_result_free(roofgen_result* result) { delete result; }
+
+int roofgen_result_kernel(const roofgen_result* result, size_t index, roofgen_kernel* kernel) {
+  if (!result) return null_argument("result");
+  if (!kernel) return null_argument("kernel");
+  return guarded([&]() -> int {
+    if (index >= result->kernels.size())
+      return fail({Exit::kUsage, fmt::format("kernel {} of {}", index, result->kernels.size())});
+    const TunedKernel& k = result->kernels[index];
+    const Dim3 &grid = k.launch.grid, &block = k.launch.block, &cluster = k.launch.cluster;
+    const roofgen_kernel all{kernel->struct_bytes,        result->schedules[index].c_str(),
+                             k.program.entry.c_str(),     k.program.source.c_str(),
+                             k.binary.ptx.c_str(),        k.binary.cubin.data(),
+                             k.binary.cubin.size(),       k.binary.arch.c_str(),
+                             k.binary.digest.c_str(),     k.binary.registers,
+                             k.binary.spill_bytes,        {grid.x, grid.y, grid.z},
+                             {block.x, block.y, block.z}, {cluster.x, cluster.y, cluster.z},
+                             k.launch.smem_bytes};
+    std::memcpy(kernel, &all, std::min(kernel->struct_bytes, sizeof all));
+    return ROOFGEN_OK;
+  });
+}

@@ -1,0 +1,235 @@
+// Launches in this process: the winner of a request, from the cache, the store or a search.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/paths.h"
+#include "cli/problem_flags.h"
+#include "cli/winner.h"
+#include "library/pipeline.h"
+#include "library/session.h"
+#include "tuner/suite/suite.h"
+
+struct roofgen_pipeline {
+  std::unique_ptr<roofgen::library::Pipeline> pipeline;
+};
+
+namespace roofgen::library {
+namespace {
+
+/// The driver, opened once and for all.
+Result<std::shared_ptr<const cuda::Driver>> open_driver() {
+  static std::mutex mutex;
+  static std::shared_ptr<const cuda::Driver> driver;
+  const std::lock_guard lock(mutex);
+  if (!driver) {
+    ROOFGEN_TRY(std::unique_ptr<cuda::Driver> fresh, cuda::Driver::open(cuda::default_library()));
+    ROOFGEN_CHECK(fresh->have(fresh->current_context, "contexts of other programs"));
+    driver = std::move(fresh);
+  }
+  return driver;
+}
+
+struct CurrentDevice {
+  int ordinal = 0;
+  std::string name, arch;  ///< "sm_90"
+};
+
+Result<CurrentDevice> current_device(const cuda::Driver& cu) {
+  cuda::Handle context = nullptr;
+  ROOFGEN_CHECK(cu.check(cu.current_context(&context), "asking for the current context"));
+  if (!context)
+    return Error{Exit::kUnavailable,
+                 "the thread has no current CUDA context; cuCtxSetCurrent or any call of the CUDA "
+                 "runtime gives it one"};
+  CurrentDevice out;
+  char name[256] = {};
+  int major = 0, minor = 0;
+  ROOFGEN_CHECK(cu.check(cu.current_device(&out.ordinal), "asking for the device of the context"));
+  ROOFGEN_CHECK(cu.check(cu.device_name(name, sizeof name - 1, out.ordinal), "asking for the GPU's name"));
+  ROOFGEN_CHECK(cu.check(cu.device_attribute(&major, cuda::kAttributeMajor, out.ordinal), "asking for the arch"));
+  ROOFGEN_CHECK(cu.check(cu.device_attribute(&minor, cuda::kAttributeMinor, out.ordinal), "asking for the arch"));
+  out.name = name;
+  out.arch = fmt::format("sm_{}{}", major, minor);
+  return out;
+}
+
+/// The device of the catalogue that the driver names so; else the first with its architecture.
+Result<std::string> catalogue_name(const DataFiles& files, const CurrentDevice& device, const cli::Say& warn) {
+  // Reading the catalogue takes longer than all else of a remembered kernel.
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known_names;
+  const std::lock_guard lock(mutex);
+  if (const auto at = known_names.find(device.name + device.arch); at != known_names.end()) return at->second;
+  std::string similar;
+  for (const std::string& name : json_names(files, "devices/")) {
+    const auto known = load_device(files, name);
+    if (!known || !tunable(*known)) continue;
+    if (std::ranges::count(known->driver_names, device.name) > 0) return known_names[device.name + device.arch] = name;
+    if (similar.empty() && known->arch == device.arch) similar = name;
+  }
+  if (similar.empty())
+    return Error{Exit::kUnavailable,
+                 fmt::format("no device of the catalogue is {} as {} is", device.arch, device.name)};
+  warn(fmt::format("{} is not in the catalogue; roofs and model are those of {}", device.name, similar));
+  return similar;
+}
+
+/// The request as the flags of `tune`.
+struct Flags {
+  cli::CommandLine line{"roofgen", "", ""};  ///< which `run` refers to
+  cli::ProblemFlags problem;
+  cli::RunFlags run;
+};
+
+/// The kernels of a known winner, if they become the same binaries as then.
+Result<bool> take_known(const cli::KnownWinner& known, Compiler& compiler, Winner& winner) {
+  winner.variant = winner.tuned.find(known.variant);
+  if (!winner.variant || winner.variant->stages.size() != known.stages.size()) return false;
+  for (size_t i = 0; i < known.stages.size(); ++i) {
+    const Stage& stage = winner.variant->stages[i];
+    ROOFGEN_TRY(Schedule schedule,
+                default_schedule(*winner.variant, stage, winner.tuned.scope, known.stages[i].params));
+    auto checked = check_schedule(*winner.variant, stage, std::move(schedule), winner.tuned.scope, false);
+    auto* legal = std::get_if<Legal>(&checked);
+    if (!legal) return false;
+    TunedKernel kernel;
+    ROOFGEN_TRY(kernel.program, generate(*winner.files, stage, *legal));
+    ROOFGEN_TRY(kernel.launch, make_launch(stage, *legal));
+    if (compiler.digest(kernel.program) != known.stages[i].digest) return false;
+    winner.legal.push_back(std::move(*legal));
+    winner.kernels.push_back(std::move(kernel));
+  }
+  std::vector<const Program*> programs;
+  for (const TunedKernel& k : winner.kernels) programs.push_back(&k.program);
+  bool all = true;
+  compiler.compile_all(programs, [&](CompileOutcome outcome) {
+    all &= static_cast<bool>(outcome.binary);
+    if (outcome.binary) winner.kernels[outcome.index].binary = std::move(*outcome.binary);
+    return all;
+  });
+  return all;
+}
+
+Result<void> take_result(const cli::Session& session, Flags& flags, cli::Workbench& bench, Winner& winner) {
+  ROOFGEN_TRY(TuneResult result, cli::run_tune(session, bench, flags.problem, flags.run));
+  if (result.report.interrupted) return Error{Exit::kInterrupted, "interrupted"};
+  if (result.report.best_variant.empty())
+    return Error{Exit::kFailed, "no kernel to launch: " + result.report.verdict.reason};
+  winner.variant = winner.tuned.find(result.report.best_variant);
+  winner.kernels = std::move(result.winners[result.report.best_variant]);
+  winner.legal.clear();
+  for (size_t i = 0; i < winner.kernels.size(); ++i) {
+    auto checked = check_schedule(*winner.variant, winner.variant->stages[i], winner.kernels[i].program.schedule,
+                                  winner.tuned.scope, false);
+    if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
+    winner.legal.push_back(std::get<Legal>(std::move(checked)));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem problem) {
+  ROOFGEN_TRY(const auto driver, open_driver());
+  ROOFGEN_TRY(const CurrentDevice device, current_device(*driver));
+  const auto has = [&](const char* flag) {
+    return std::ranges::any_of(problem.flags, [&](const auto& f) { return f.first == flag; });
+  };
+  std::erase_if(problem.flags,
+                [](const auto& f) { return f.first == "--device" && f.second == std::vector<std::string>{"gpu"}; });
+  if (!has("--device")) {
+    ROOFGEN_TRY(const std::string name, catalogue_name(DataFiles(session.data_dirs), device, session.warn));
+    problem.flags.push_back({"--device", {name}});
+  }
+  if (!has("--gpu") && device.ordinal > 0) problem.flags.push_back({"--gpu", {std::to_string(device.ordinal)}});
+  Flags flags;
+  const cli::FlagSet set = flags.line.add_command("tune", "");
+  flags.problem.declare(set);
+  flags.run.declare(set);
+  if (const auto parsed = flags.line.parse(command_words("tune", problem.op, problem.flags)); !parsed)
+    return at(problem, parsed.error());
+  // What the cache remembers needs neither GPU nor store.
+  cli::RunFlags least = flags.run;
+  least.executor = "sim";
+  least.no_store = true;
+  least.record.clear();
+  least.gpu_flags.clear();
+  ROOFGEN_TRY(cli::Workbench bench, cli::make_workbench(session, flags.problem, least));
+  Winner winner;
+  winner.files = std::make_unique<DataFiles>(session.data_dirs);
+  winner.op = bench.op;
+  winner.device = bench.device;
+  winner.tuned.problem = bench.problem;
+  ROOFGEN_TRY(winner.tuned.scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
+  ROOFGEN_TRY(winner.unexpanded, bench.op->variants(*winner.files, bench.problem));
+  ROOFGEN_TRY(winner.tuned.variants, expand(winner.unexpanded, winner.tuned.scope));
+  // Those of the search say nothing about the shape.
+  cli::CommandLine line("roofgen", "", "");
+  const cli::FlagSet of_problem = line.add_command("tune", "");
+  cli::ProblemFlags unused;
+  unused.declare(of_problem);
+  for (const auto& flag : problem.flags)
+    if (of_problem.has(flag.first) && flag.first != "--set") winner.flags.push_back(flag);
+  if (const std::string file = capture_file(); !file.empty())
+    if (const auto can = can_capture(file); !can) session.warn(can.error().message);
+  ROOFGEN_TRY(const TuneOptions options, cli::tune_options(session, bench, flags.problem, flags.run));
+  const bool measures = flags.run.executor != "sim" && !driver->simulated && !worker_program().empty();
+  bool taken = false;
+  if (const auto known = cli::known_winner(session, bench, options, measures); known && !flags.run.no_store) {
+    ROOFGEN_TRY(taken, take_known(*known, *bench.compiler, winner));
+  }
+  if (!taken) {
+    winner.kernels.clear();
+    ROOFGEN_TRY(bench, cli::make_workbench(session, flags.problem, flags.run));
+    ROOFGEN_CHECK(take_result(session, flags, bench, winner));
+  }
+  return Pipeline::load(driver, std::move(winner));
+}
+
+int finish(const Result<void>& done) { return done ? ROOFGEN_OK : fail(done.error()); }
+
+}  // namespace
+}  // namespace roofgen::library
+
+using namespace roofgen;
+using namespace roofgen::library;
+
+int roofgen_jit(roofgen_session* session, const char* request, roofgen_pipeline** pipeline) {
+  if (pipeline) *pipeline = nullptr;
+  if (!session) return null_argument("session");
+  if (!request) return null_argument("request");
+  if (!pipeline) return null_argument("pipeline");
+  return guarded([&]() -> int {
+    auto problem = read_problem(request, "request");
+    if (!problem) return bad(problem.error());
+    library::Call call(*session);
+    auto made = jit(call.session, std::move(*problem));
+    if (!made) return fail(made.error());
+    *pipeline = new roofgen_pipeline{std::move(*made)};
+    return ROOFGEN_OK;
+  });
+}
+
+void roofgen_pipeline_free(roofgen_pipeline* pipeline) { delete pipeline; }
+const char* roofgen_pipeline_text(const roofgen_pipeline* pipeline) {
+  return pipeline ? pipeline->pipeline->description().c_str() : "";
+}
+
+int roofgen_workspace_bytes(roofgen_pipeline* pipeline, const roofgen_argument* arguments, size_t count,
+                            uint64_t* bytes) {
+  if (!pipeline) return null_argument("pipeline");
+  if (!bytes) return null_argument("bytes");
+  *bytes = 0;
+  return guarded([&]() -> int {
+    const auto needed = pipeline->pipeline->workspace_bytes(arguments, count);
+    if (!needed) return fail(needed.error());
+    *bytes = *needed;
+    return ROOFGEN_OK;
+  });
+}
+
+int roofgen_launch(roofgen_pipeline* pipeline, void* stream, const roofgen_argument* arguments, size_t count,
+                   uint64_t workspace, uint64_t workspace_bytes) {
+  if (!pipeline) return null_argument("pipeline");
+  return guarded(
+      [&] { return finish(pipeline->pipeline->launch(stream, arguments, count, workspace, workspace_bytes)); });
+}

@@ -1,0 +1,497 @@
+#include "library/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "base/json.h"
+#include "base/suggest.h"
+#include "generator/launch_code.h"
+#include "runtime/cuda/launch.h"
+
+namespace roofgen::library {
+namespace {
+
+constexpr uint64_t kWorkspaceAlignment = 256;
+constexpr uint64_t kTensorAlignment = 16;
+/// The bounds of bundles (templates/bundle/bundle.c.jinja): under them no product of sizes overflows 64 bits.
+constexpr int64_t kMostSize = INT32_MAX, kMostStride = int64_t{1} << 40;
+constexpr double kMostSizes = 0x1p56, kMostElements = 0x1p52;
+
+uint64_t bits_of(double value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+double real_of(uint64_t bits) {
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+Error refused(std::string message) { return {Exit::kUsage, std::move(message)}; }
+/// The kernels are not for these sizes and strides; others may be.
+Error not_served(const std::string& why) {
+  return {Exit::kUnavailable, "the kernels are not compiled for these sizes and strides: " + why};
+}
+
+/// What the machine code has of its launch: all but the grid and the arguments' values.
+bool same_code(const Launch& a, const Launch& b) {
+  const auto same = [](const Dim3& x, const Dim3& y) { return x.x == y.x && x.y == y.y && x.z == y.z; };
+  if (!same(a.block, b.block) || !same(a.cluster, b.cluster) || a.smem_bytes != b.smem_bytes ||
+      a.overlap != b.overlap || a.args.size() != b.args.size())
+    return false;
+  for (size_t i = 0; i < a.args.size(); ++i) {
+    const auto &x = a.args[i], &y = b.args[i];
+    if (x.name != y.name || x.is_buffer != y.is_buffer || x.bytes != y.bytes || !x.map != !y.map) return false;
+    if (x.map && (x.map->box != y.map->box || x.map->swizzle_bytes != y.map->swizzle_bytes ||
+                  x.map->nan_fill != y.map->nan_fill || x.map->dtype != y.map->dtype ||
+                  x.map->dims.size() != y.map->dims.size()))
+      return false;
+  }
+  return true;
+}
+
+/// The condition that the source relies on and that does not hold; empty: all do.
+Result<std::string> broken(const Stage& stage, const Legal& tuned, const Legal& here) {
+  ROOFGEN_TRY(const bool right, serves(stage, tuned, here));
+  if (right) return std::string();
+  for (const expr::Expr& e : stage.assumes) {
+    Stage one = stage;
+    one.assumes = {e};
+    ROOFGEN_TRY(const bool holds, serves(one, tuned, here));
+    if (!holds) return e.text() + " must hold";
+  }
+  return std::string("a condition does not hold");
+}
+
+/// The first byte behind a tensor; 0: too far, or its size is unknown.
+uint64_t end_of(const Interface::Extent& extent, uint64_t at, int bytes) {
+  double elements = 1;
+  uint64_t last = 0;
+  for (size_t i = 0; i < extent.shape.size(); ++i) {
+    elements += static_cast<double>(extent.shape[i] - 1) * static_cast<double>(extent.strides[i]);
+    if (elements > kMostElements) return 0;
+    last += static_cast<uint64_t>(extent.shape[i] - 1) * static_cast<uint64_t>(extent.strides[i]);
+  }
+  const uint64_t end = at + (last + 1) * static_cast<uint64_t>(bytes);
+  return end < at ? 0 : end;
+}
+
+const char* kind_text(Parameter::Kind kind) {
+  static constexpr const char* kTexts[] = {"tensor", "real", "size", "stride"};
+  return kTexts[static_cast<int>(kind)];
+}
+
+}  // namespace
+
+/// The pipelines whose launches are captured, so that the end of the program loses no counts.
+class Pipeline::Live {
+ public:
+  static Live& all() {
+    static Live live;
+    return live;
+  }
+  void add(Pipeline* pipeline) {
+    const std::lock_guard lock(mutex_);
+    pipelines_.insert(pipeline);
+  }
+  void remove(Pipeline* pipeline) {
+    const std::lock_guard lock(mutex_);
+    pipelines_.erase(pipeline);
+  }
+  ~Live() {
+    for (const Pipeline* pipeline : pipelines_) pipeline->capture_launches();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<Pipeline*> pipelines_;
+};
+
+Result<std::unique_ptr<Pipeline>> Pipeline::load(std::shared_ptr<const cuda::Driver> driver, Winner winner) {
+  std::unique_ptr<Pipeline> out(new Pipeline(std::move(driver)));
+  out->winner_ = std::move(winner);
+  ROOFGEN_CHECK(out->describe());
+  ROOFGEN_CHECK(out->load_modules());
+  if (!out->capture_file_.empty()) Live::all().add(out.get());
+  return out;
+}
+
+/// The parameters are those of a bundle of the same kernels (docs/emit.md).
+Result<void> Pipeline::describe() {
+  const Problem& problem = winner_.tuned.problem;
+  // The others would only take time, at each new shape.
+  std::erase_if(winner_.unexpanded, [&](const Variant& v) {
+    const auto made = expand({v}, winner_.tuned.scope);
+    return !made || std::ranges::count(*made, winner_.variant->name, &Variant::name) == 0;
+  });
+  buffers_ = winner_.op->buffers(problem);
+  EmitRequest request;
+  request.files = winner_.files.get();
+  request.problem = &problem;
+  request.buffers = buffers_;
+  ROOFGEN_TRY(std::vector<Buffer> own, temporaries(*winner_.variant, winner_.tuned.scope));
+  EmittedPipeline pipeline{winner_.device.arch, winner_.variant, std::move(own), winner_.tuned.scope, {}, ""};
+  for (size_t i = 0; i < winner_.kernels.size(); ++i) {
+    const TunedKernel& k = winner_.kernels[i];
+    pipeline.kernels.push_back({&winner_.variant->stages[i], &k.program, &k.binary, &k.launch, winner_.legal[i].scope});
+  }
+  request.pipelines.push_back(pipeline);
+  ROOFGEN_TRY(interface_, Interface::load(*winner_.files, problem, winner_.tuned.scope, carried_names(request)));
+  Json conditions = Json::array(), kernels = Json::array();
+  for (size_t i = 0; i < pipeline.kernels.size(); ++i) {
+    const EmittedKernel& k = pipeline.kernels[i];
+    ROOFGEN_TRY(const LaunchCode code, launch_code(*interface_, request, pipeline, k));
+    for (const std::string& c : code.conditions) conditions.push_back(c);
+    kernels.push_back({{"name", k.stage->name},
+                       {"schedule", to_string(k.program->schedule)},
+                       {"arch", k.binary->arch},
+                       {"registers", k.binary->registers},
+                       {"digest", k.binary->digest}});
+  }
+  for (const Variant::Temporary& t : winner_.variant->temporaries) ROOFGEN_CHECK(bytes_code(*interface_, pipeline, t));
+  for (const Buffer& b : buffers_)
+    if (interface_->has_tensor(b.name)) ROOFGEN_CHECK(interface_->layout(b));
+  ROOFGEN_CHECK(interface_->rules());
+  parameters_ = interface_->parameters(buffers_);
+
+  Json parameters = Json::array();
+  for (const Parameter& p : parameters_) {
+    Json one{{"name", p.key}, {"kind", kind_text(p.kind)}};
+    uint64_t preset = 0;
+    if (p.kind == Parameter::Kind::kTensor) {
+      const Buffer& b = *std::ranges::find(buffers_, p.key, &Buffer::name);
+      ROOFGEN_TRY(const Interface::Extent extent, interface_->extent(b, winner_.tuned.scope));
+      one["dtype"] = to_string(b.dtype);
+      one["role"] = b.role == Buffer::Role::kInput ? "input" : b.role == Buffer::Role::kOutput ? "output" : "updated";
+      one["shape"] = extent.shape;
+      one["strides"] = extent.strides;
+    } else if (p.kind == Parameter::Kind::kReal) {
+      one["default"] = problem.reals.at(p.key);
+      preset = bits_of(problem.reals.at(p.key));
+    } else {
+      const auto size = problem.dims.find(p.key);
+      const int64_t* in_scope =
+          winner_.tuned.scope.count(p.key) ? winner_.tuned.scope.at(p.key).as<int64_t>() : nullptr;
+      if (size == problem.dims.end() && !in_scope)
+        return Error{Exit::kFailed, fmt::format("the parameter {} has no value", p.key)};
+      const int64_t value = size == problem.dims.end() ? *in_scope : size->second;
+      one["default"] = value;
+      // A size that is no size of the problem follows from data; a stride follows from the sizes of a call.
+      preset = p.kind == Parameter::Kind::kStride ? UINT64_MAX : static_cast<uint64_t>(value);
+    }
+    defaults_.push_back(preset);
+    parameters.push_back(std::move(one));
+  }
+  description_ = json_line({{"schema", "roofgen.pipeline.1"},
+                            {"problem", to_string(problem)},
+                            {"device", winner_.device.name},
+                            {"variant", winner_.variant->name},
+                            {"kernels", kernels},
+                            {"parameters", parameters},
+                            {"requires", conditions}});
+  return {};
+}
+
+Result<void> Pipeline::load_modules() {
+  const cuda::Driver& cu = *driver_;
+  ROOFGEN_CHECK(cu.check(cu.current_context(&context_), "asking for the current context"));
+  for (const TunedKernel& k : winner_.kernels) {
+    const Launch& launch = k.launch;
+    const bool attributes = launch.overlap || launch.cluster.count() > 1;
+    if (attributes) ROOFGEN_CHECK(cu.have(cu.launch_ex, "clusters and overlapping launches"));
+    if (std::ranges::any_of(launch.args, [](const Arg& a) { return a.map != nullptr; }))
+      ROOFGEN_CHECK(cu.have(cu.encode_tensor_map, "tensor maps"));
+    cuda::Handle module = nullptr, function = nullptr;
+    cuda::Status status = cu.load_module(&module, k.binary.cubin.data(), 0, nullptr, nullptr);
+    // A driver without support for the machine code may compile the PTX.
+    if (status == cuda::kNoBinaryForGpu || status == cuda::kInvalidImage)
+      status = cu.load_module(&module, k.binary.ptx.c_str(), 0, nullptr, nullptr);
+    ROOFGEN_CHECK(cu.check(status, fmt::format("loading kernel {} for {}", k.binary.entry, k.binary.arch)));
+    modules_.push_back(module);
+    ROOFGEN_CHECK(cu.check(cu.function(&function, module, k.binary.entry.c_str()), "finding kernel " + k.binary.entry));
+    functions_.push_back(function);
+    ROOFGEN_CHECK(cu.check(
+        cu.set_function_attribute(function, cuda::kFunctionMaxDynamicSmem, static_cast<int>(launch.smem_bytes)),
+        fmt::format("reserving {} bytes of shared memory for kernel {}", launch.smem_bytes, k.binary.entry)));
+    if (launch.cluster.count() > 8)
+      ROOFGEN_CHECK(
+          cu.check(cu.set_function_attribute(function, cuda::kFunctionBigClusters, 1),
+                   fmt::format("allowing clusters of {} CTAs for kernel {}", launch.cluster.count(), k.binary.entry)));
+  }
+  return {};
+}
+
+bool Pipeline::enter() const {
+  cuda::Handle current = nullptr;
+  if (driver_->current_context(&current) == 0 && current == context_) return false;
+  return driver_->push_context(context_) == 0;
+}
+
+void Pipeline::leave(bool entered) const {
+  cuda::Handle own = nullptr;
+  if (entered) driver_->pop_context(&own);
+}
+
+/// The first launch of a shape was captured when it happened, so that a program that crashes leaves its shapes.
+void Pipeline::capture_launches() const {
+  for (const auto& [numbers, shape] : prepared_)
+    if (const uint64_t more = shape->uncaptured.exchange(0); more > 0)
+      capture(capture_file_, captured_line(winner_.tuned.problem.op, winner_.flags, shape->sizes, more));
+}
+
+Pipeline::~Pipeline() {
+  if (!capture_file_.empty()) {
+    Live::all().remove(this);
+    capture_launches();
+  }
+  if (modules_.empty()) return;
+  const bool entered = enter();
+  for (const cuda::Handle module : modules_) driver_->unload_module(module);
+  leave(entered);
+}
+
+Result<void> Pipeline::set(Call& call, const roofgen_argument& argument) const {
+  if (!argument.name) return refused("an argument has no name");
+  const std::string name = argument.name;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    if (p.key != name) continue;
+    const bool tensor = p.kind == Parameter::Kind::kTensor, real = p.kind == Parameter::Kind::kReal;
+    // A tensor of the user may have the name of a size.
+    if (tensor != (argument.kind == ROOFGEN_POINTER) && std::ranges::count(parameters_, p.key, &Parameter::key) > 1)
+      continue;
+    if (tensor && argument.kind != ROOFGEN_POINTER) return refused(name + " is a tensor: a pointer was expected");
+    if (!tensor && argument.kind == ROOFGEN_POINTER)
+      return refused(fmt::format("{} is a {}, no tensor", name, kind_text(p.kind)));
+    if (argument.kind != ROOFGEN_POINTER && argument.kind != ROOFGEN_INTEGER && argument.kind != ROOFGEN_REAL)
+      return refused(fmt::format("{}: kind {}; ROOFGEN_POINTER, ROOFGEN_INTEGER or ROOFGEN_REAL was expected", name,
+                                 argument.kind));
+    if (tensor) {
+      call.pointers[i] = argument.value.pointer;
+    } else if (real) {
+      call.numbers[i] =
+          bits_of(argument.kind == ROOFGEN_REAL ? argument.value.real : static_cast<double>(argument.value.integer));
+    } else {
+      if (argument.kind == ROOFGEN_REAL) return refused(name + ": a whole number was expected");
+      const int64_t value = argument.value.integer;
+      if (p.kind == Parameter::Kind::kSize && (value < 1 || value > kMostSize))
+        return refused(fmt::format("{} is {}; 1 to {} was expected", name, value, kMostSize));
+      if (p.kind == Parameter::Kind::kStride && (value < 0 || value > kMostStride))
+        return refused(fmt::format("{} is {}; 0 to 2^40 elements were expected", name, value));
+      call.numbers[i] = static_cast<uint64_t>(value);
+    }
+    return {};
+  }
+  // What the kernels do not take: right if it is as they have it.
+  const Problem& problem = winner_.tuned.problem;
+  if (std::ranges::any_of(buffers_, [&](const Buffer& b) { return b.name == name; })) return {};
+  const expr::Map& scope = winner_.tuned.scope;
+  const auto own = scope.find(name);
+  const bool size = problem.dims.count(name) || name.ends_with("_stride");
+  if (size && own != scope.end() && own->second.as<int64_t>() && argument.kind == ROOFGEN_INTEGER) {
+    if (*own->second.as<int64_t>() == argument.value.integer) return {};
+    return not_served(
+        fmt::format("{} is {} in them, not {}", name, *own->second.as<int64_t>(), argument.value.integer));
+  }
+  if (const auto real = problem.reals.find(name); real != problem.reals.end() && argument.kind != ROOFGEN_POINTER) {
+    const double value =
+        argument.kind == ROOFGEN_REAL ? argument.value.real : static_cast<double>(argument.value.integer);
+    if (value == real->second) return {};
+    return not_served(fmt::format("{} is {} in them, not {}", name, real->second, value));
+  }
+  std::vector<std::string> known;
+  for (const Parameter& p : parameters_) known.push_back(p.key);
+  return refused(fmt::format("the pipeline has no argument {}{}", name, did_you_mean(name, known)));
+}
+
+Result<Pipeline::Call> Pipeline::read(const roofgen_argument* arguments, size_t count) const {
+  if (!arguments && count > 0) return refused("arguments is null");
+  Call call{std::vector<uint64_t>(parameters_.size()), defaults_};
+  for (size_t i = 0; i < count; ++i) ROOFGEN_CHECK(set(call, arguments[i]));
+  double product = 1;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].kind == Parameter::Kind::kSize) product *= static_cast<double>(call.numbers[i]);
+  if (product > kMostSizes) return refused("the sizes are too large together");
+  return call;
+}
+
+Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepared(const Numbers& numbers) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = prepared_.find(numbers); at != prepared_.end()) return at->second;
+  }
+  ROOFGEN_TRY(std::shared_ptr<Prepared> fresh, prepare(numbers));
+  const std::lock_guard lock(mutex_);
+  return prepared_.emplace(numbers, std::move(fresh)).first->second;
+}
+
+/// Evaluates the search space's expressions for the sizes and strides, and checks that the kernels are right for them.
+Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& numbers) const {
+  const Op& op = *winner_.op;
+  Problem problem = winner_.tuned.problem;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    if (p.kind == Parameter::Kind::kReal) problem.reals[p.key] = real_of(numbers[i]);
+    if (p.kind != Parameter::Kind::kSize) continue;
+    const auto value = static_cast<int64_t>(numbers[i]);
+    if (problem.dims.count(p.key))
+      problem.dims[p.key] = value;
+    else if (numbers[i] != defaults_[i])
+      return not_served(fmt::format("{} follows from other data; it is {} in them", p.key, defaults_[i]));
+  }
+  ROOFGEN_TRY(problem, op.complete(std::move(problem)));
+  expr::Map strides;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].kind == Parameter::Kind::kStride && numbers[i] != UINT64_MAX)
+      strides[parameters_[i].key] = expr::Value(static_cast<int64_t>(numbers[i]));
+  ProblemVariants here;
+  ROOFGEN_TRY(here.scope, problem_scope(op, problem, limits(winner_.device)));
+  // Reading the search spaces again would take most of the time.
+  ROOFGEN_TRY(here.variants, expand(winner_.unexpanded, here.scope));
+  for (const auto& [name, value] : strides) here.scope[name] = value;
+  const Variant* variant = here.find(winner_.variant->name);
+  if (!variant || variant->stages.size() != winner_.variant->stages.size())
+    return not_served(fmt::format("the variant {} has other kernels for them", winner_.variant->name));
+
+  auto out = std::make_shared<Prepared>();
+  for (const Parameter& p : parameters_)
+    if (p.kind == Parameter::Kind::kSize && problem.dims.count(p.key)) out->sizes[p.key] = problem.dims.at(p.key);
+  for (size_t i = 0; i < variant->stages.size(); ++i) {
+    const Stage& stage = variant->stages[i];
+    const TunedKernel& k = winner_.kernels[i];
+    if (stage.name != winner_.variant->stages[i].name)
+      return not_served(fmt::format("the variant {} has other kernels for them", winner_.variant->name));
+    auto checked = check_schedule(*variant, stage, k.program.schedule, here.scope, false);
+    if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
+    if (const auto* rejected = std::get_if<Rejected>(&checked)) return not_served(rejected->reason);
+    const Legal& legal = std::get<Legal>(checked);
+    ROOFGEN_TRY(const std::string condition, broken(winner_.variant->stages[i], winner_.legal[i], legal));
+    if (!condition.empty()) return not_served(condition);
+    ROOFGEN_TRY(const std::string fault, launch_fault(stage, legal));
+    if (!fault.empty()) return not_served(fault);
+    ROOFGEN_TRY(Launch launch, make_launch(stage, legal));
+    if (!same_code(launch, k.launch))
+      return not_served(fmt::format("kernel {} would have another shape of CTAs or tiles", stage.name));
+    out->launches.push_back(std::move(launch));
+  }
+  ROOFGEN_TRY(out->temporaries, temporaries(*variant, here.scope));
+  for (const Buffer& t : out->temporaries) {
+    out->offsets.push_back(out->workspace);
+    out->workspace += (t.bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  }
+  for (Launch& launch : out->launches) {
+    std::vector<Source>& sources = out->sources.emplace_back();
+    launch.axes.clear();
+    for (Arg& arg : launch.args) {
+      Source& source = sources.emplace_back(Source{Source::kNull});
+      if (!arg.is_buffer) continue;
+      for (size_t i = 0; i < parameters_.size(); ++i)
+        if (parameters_[i].kind == Parameter::Kind::kTensor && parameters_[i].key == arg.name)
+          source = {Source::kParameter, i};
+      for (size_t i = 0; i < out->temporaries.size(); ++i)
+        if (out->temporaries[i].name == arg.name) source = {Source::kTemporary, i};
+      arg.name.clear();  // each launch copies its arguments
+    }
+  }
+  const std::vector<Buffer> buffers = op.buffers(problem);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].kind != Parameter::Kind::kTensor) continue;
+    const Buffer& b = *std::ranges::find(buffers, parameters_[i].key, &Buffer::name);
+    ROOFGEN_TRY(Interface::Extent extent, interface_->extent(b, here.scope));
+    out->tensors.push_back({i, b.role != Buffer::Role::kInput, b.dtype, std::move(extent)});
+  }
+  return out;
+}
+
+Result<void> Pipeline::check(const Prepared& prepared, const Call& call, uint64_t workspace,
+                             uint64_t workspace_bytes) const {
+  const auto name = [&](const Tensor& t) -> const std::string& { return parameters_[t.parameter].key; };
+  if (prepared.workspace > 0) {
+    if (!workspace) return refused(fmt::format("workspace is null; {} bytes were expected", prepared.workspace));
+    if (workspace % kWorkspaceAlignment) return refused("workspace is not aligned to 256 bytes");
+    if (workspace_bytes < prepared.workspace)
+      return refused(fmt::format("workspace has {} bytes; {} were expected", workspace_bytes, prepared.workspace));
+  }
+  std::vector<uint64_t> ends;
+  for (const Tensor& t : prepared.tensors) {
+    const uint64_t at = call.pointers[t.parameter];
+    if (!at) return refused(fmt::format("{} is null or missing", name(t)));
+    if (at % kTensorAlignment) return refused(fmt::format("{} is not aligned to 16 bytes", name(t)));
+    for (size_t d = 0; d + 1 < t.extent.strides.size() && t.extent.aligned_strides; ++d)
+      if (t.extent.strides[d] * size_of(t.dtype) % static_cast<int64_t>(kTensorAlignment))
+        return refused(fmt::format("a stride of {} is {} elements, which is no multiple of 16 bytes", name(t),
+                                   t.extent.strides[d]));
+    const uint64_t end = end_of(t.extent, at, size_of(t.dtype));
+    if (!end) return refused(fmt::format("{} takes more bytes than a device has", name(t)));
+    ends.push_back(end);
+    if (prepared.workspace > 0 && at < workspace + prepared.workspace && workspace < end)
+      return refused(fmt::format("workspace shares memory with {}", name(t)));
+  }
+  for (size_t i = 0; i < ends.size(); ++i)
+    for (size_t j = 0; j < ends.size() && prepared.tensors[i].writes; ++j)
+      if (const Tensor& a = prepared.tensors[i], &b = prepared.tensors[j];
+          i != j && call.pointers[a.parameter] < ends[j] && call.pointers[b.parameter] < ends[i])
+        return refused(fmt::format("{} shares memory with {}, which is written", name(b), name(a)));
+  return {};
+}
+
+Result<void> Pipeline::run(const Prepared& prepared, const Call& call, cuda::Handle stream, uint64_t workspace) const {
+  const cuda::Driver& cu = *driver_;
+  const std::vector<Launch>& launches = prepared.launches;
+  std::vector<std::vector<Arg>> args(launches.size());
+  std::vector<cuda::Parameters> parameters(launches.size());
+  // All kernels are checked before the first one runs.
+  for (size_t k = 0; k < launches.size(); ++k) {
+    args[k] = launches[k].args;
+    for (size_t i = 0; i < args[k].size(); ++i) {
+      const Source& source = prepared.sources[k][i];
+      if (source.kind == Source::kParameter) args[k][i].bits = call.pointers[source.index];
+      if (source.kind == Source::kTemporary) args[k][i].bits = workspace + prepared.offsets[source.index];
+    }
+    ROOFGEN_CHECK(parameters[k].set(args[k], [&](const Arg& arg, cuda::TensorMapBytes* map) -> Result<void> {
+      if (const std::string why = fault_in(*arg.map, arg.bits); !why.empty())
+        return refused(fmt::format("kernel {}: tensor map: {}", winner_.kernels[k].binary.entry, why));
+      return cu.check(cuda::encode(cu, *arg.map, arg.bits, map), "encoding a tensor map");
+    }));
+  }
+  for (size_t i = 0; i < prepared.temporaries.size(); ++i)
+    if (prepared.temporaries[i].zeroed)
+      ROOFGEN_CHECK(cu.check(cu.fill(workspace + prepared.offsets[i], 0, prepared.temporaries[i].bytes, stream),
+                             "zeroing the workspace"));
+  for (size_t k = 0; k < launches.size(); ++k) {
+    // Without a check, whose text costs time.
+    const cuda::Status status =
+        cuda::queue(cu, functions_[k], stream, launches[k], launches[k].overlap && k > 0, parameters[k]);
+    if (status != 0) return cu.check(status, "running kernel " + winner_.kernels[k].binary.entry);
+  }
+  return {};
+}
+
+Result<void> Pipeline::launch(cuda::Handle stream, const roofgen_argument* arguments, size_t count, uint64_t workspace,
+                              uint64_t workspace_bytes) {
+  ROOFGEN_TRY(const Call call, read(arguments, count));
+  ROOFGEN_TRY(const std::shared_ptr<Prepared> shape, prepared(call.numbers));
+  ROOFGEN_CHECK(check(*shape, call, workspace, workspace_bytes));
+  const bool entered = enter();
+  const Result<void> ran = run(*shape, call, stream, workspace);
+  leave(entered);
+  if (!capture_file_.empty() && ran) {
+    if (shape->seen.exchange(true))
+      ++shape->uncaptured;
+    else
+      capture(capture_file_, captured_line(winner_.tuned.problem.op, winner_.flags, shape->sizes, 1));
+  }
+  return ran;
+}
+
+Result<uint64_t> Pipeline::workspace_bytes(const roofgen_argument* arguments, size_t count) {
+  ROOFGEN_TRY(const Call call, read(arguments, count));
+  ROOFGEN_TRY(const std::shared_ptr<Prepared> shape, prepared(call.numbers));
+  return shape->workspace;
+}
+
+}  // namespace roofgen::library
