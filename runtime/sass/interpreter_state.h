@@ -162,8 +162,8 @@ struct Interpreter::State {
   uint8_t deciding_axes = 0;         ///< of all branches and guards so far
 
   // ---- One CTA ----------------------------------------------------------------------------------
-  std::map<uint64_t, Written> written;     ///< by line of device memory
-  bool reads_back = false;                 ///< a value that it wrote, and that is not known
+  std::map<uint64_t, Written> written;  ///< by line of device memory
+  bool reads_back = false;              ///< a value that it wrote, and that is not known
   /// Executions of a branch on unknown values, and those that took it; the warps that have come to it (a bit each).
   struct Guesses {
     uint64_t seen = 0, taken = 0;
