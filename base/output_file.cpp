@@ -5,6 +5,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 
@@ -40,7 +41,8 @@ Result<void> write_output(const std::string& path, std::string_view text) {
   std::filesystem::path target = path;
   if (std::filesystem::is_symlink(target, error)) target = std::filesystem::weakly_canonical(target, error);
   // Not llvm::sys::fs::TempFile, which replaces the handlers of signals.
-  const std::string temporary = fmt::format("{}.tmp{}", target.string(), getpid());
+  static std::atomic<uint64_t> counter = 0;  // threads may write the same file
+  const std::string temporary = fmt::format("{}.tmp{}-{}", target.string(), getpid(), counter++);
   error = fs::openFileForWrite(temporary, fd);
   if (error) return failed(path, error.message());
   error = put(fd, text);

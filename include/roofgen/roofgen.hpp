@@ -162,6 +162,17 @@ class Session {
         },
         warn_.get());
   }
+  /// Receives phase, steps done and all steps of searches, in the thread of the call.
+  using Progress = std::function<void(const char* phase, uint64_t done, uint64_t total)>;
+  void on_progress(Progress progress) {
+    *progress_ = std::move(progress);
+    roofgen_on_progress(
+        get(),
+        [](void* user, const char* phase, uint64_t done, uint64_t total) {
+          if (const auto& f = *static_cast<Progress*>(user)) f(phase, done, total);
+        },
+        progress_.get());
+  }
   void cancel() { roofgen_cancel(get()); }
   roofgen_session* get() const { return session_.get(); }
 
@@ -171,6 +182,7 @@ class Session {
     void operator()(roofgen_session* s) const { roofgen_close(s); }
   };
   std::unique_ptr<std::function<void(const char*)>> warn_ = std::make_unique<std::function<void(const char*)>>();
+  std::unique_ptr<Progress> progress_ = std::make_unique<Progress>();
   std::unique_ptr<roofgen_session, Close> session_;
 };
 

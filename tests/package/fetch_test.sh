@@ -18,5 +18,6 @@ if [[ $2 == compile ]]; then
   exit 0
 fi
 logged cmake --build "$folder/build" --target consumer_c consumer_cpp
-"$folder/build/consumer_c" | grep -q __global__ || fail "consumer_c"
-"$folder/build/consumer_cpp" | grep -q __global__ || fail "consumer_cpp"
+for consumer in consumer_c consumer_cpp; do
+  [[ $("$folder/build/$consumer") == *__global__* ]] || fail "$consumer"
+done

@@ -61,10 +61,7 @@ int main(int argc, char** argv) {
 
   // Cancelled from another thread, once its search runs.
   std::atomic<bool> running = false, ended = false;
-  CHECK(roofgen_on_progress(
-            first->get(),
-            [](void* flag, const char*, uint64_t, uint64_t) { *static_cast<std::atomic<bool>*>(flag) = true; },
-            &running) == ROOFGEN_OK);
+  first->on_progress([&](const char*, uint64_t, uint64_t) { running = true; });
   Outcome cancelled;
   std::thread search([&] {
     tune(*first, Request("attention").set("L", 512).set("d", 64).set("heads", 2).set("batch", 1).set("executor", "sim"),
