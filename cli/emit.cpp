@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -14,7 +15,6 @@
 #include "tuner/bundle/bundle.h"
 #include "tuner/bundle/finished.h"
 #include "tuner/evidence/counters.h"
-#include "tuner/views/views.h"
 
 namespace roofgen::cli {
 namespace {
@@ -204,7 +204,9 @@ Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
     for (Problem& p : problems) {
       ROOFGEN_TRY(p, op->complete(std::move(p)));
     }
-    ROOFGEN_CHECK(check_fits(manifest, problems, flags.archs));
+    std::vector<std::string> archs;
+    for (const std::string& arch : flags.archs) archs.push_back(arch.starts_with("sm_") ? arch.substr(3) : arch);
+    ROOFGEN_CHECK(check_fits(manifest, problems, archs));
   }
   ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compiler_for, warn));
   if (!flags.name.empty()) bundle.name = flags.name;
