@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -14,7 +15,6 @@
 #include "tuner/bundle/bundle.h"
 #include "tuner/bundle/finished.h"
 #include "tuner/evidence/counters.h"
-#include "tuner/views/views.h"
 
 namespace roofgen::cli {
 namespace {
@@ -32,11 +32,10 @@ struct EmitFlags {
 /// The best kernels on one device.
 struct Tuned {
   Workbench bench;
-  TuneResult result;    ///< of a single problem
-  DispatchTable table;  ///< of several
-  std::vector<std::unique_ptr<BundlePipeline>> pipelines;
-  std::vector<EmittedShape> shapes;
-  std::string arch;
+  TuneResult result;    ///< of a single problem, from a search
+  DispatchTable table;  ///< of several problems
+  Bundle bundle;        ///< for this device alone
+  std::string arch() const { return bundle.pipelines.front()->emitted.arch; }
 };
 
 /// What was emitted, and of which results.
@@ -82,19 +81,24 @@ MakeCompiler compilers_of(const Session& session) {
   };
 }
 
+/// The bundle of a result in the store; an absent one where the kernels are others now.
+std::optional<Bundle> recalled(const Session& session, const std::optional<Manifest>& finished) {
+  if (!finished) return std::nullopt;
+  Result<Bundle> bundle =
+      bundle_of(DataFiles(session.data_dirs), *finished, compilers_of(session), [](const std::string&) {});
+  return bundle ? std::optional(std::move(*bundle)) : std::nullopt;
+}
+
 /// Null: interrupted.
 Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& flags, const ProblemFlags& problem) {
   auto out = std::make_unique<Tuned>();
   ROOFGEN_TRY(out->bench, make_workbench(session, problem, flags.run));
   Workbench& bench = out->bench;
-  out->shapes.push_back({bench.problem.dims, 0});
-  ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, flags.run));
   // The launch in replay/ comes from the search.
-  if (finished && !flags.replay) {
-    Result<Bundle> bundle = bundle_of(*bench.files, *finished, compilers_of(session), [](const std::string&) {});
-    if (bundle) {
-      out->pipelines = std::move(bundle->pipelines);
-      out->arch = out->pipelines.front()->emitted.arch;
+  if (!flags.replay) {
+    ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, flags.run));
+    if (auto bundle = recalled(session, finished)) {
+      out->bundle = std::move(*bundle);
       return out;
     }
   }
@@ -102,11 +106,13 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& fl
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};
-  ROOFGEN_TRY(out->pipelines.emplace_back(),
+  out->bundle.problem = bench.problem;
+  out->bundle.compiler = bench.compiler->description();
+  out->bundle.shapes.push_back({bench.problem.dims, 0});
+  ROOFGEN_TRY(out->bundle.pipelines.emplace_back(),
               bundle_pipeline(*bench.files, bench.device, bench.problem, report.best_variant,
                               out->result.winners[report.best_variant], compilers_of(session)));
-  out->arch = out->pipelines.front()->emitted.arch;
-  out->pipelines.front()->emitted.evidence = evidence(report);
+  out->bundle.pipelines.front()->emitted.evidence = evidence(report);
   return out;
 }
 
@@ -114,32 +120,37 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& fl
 Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFlags& flags,
                                             std::vector<Problem> problems) {
   const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
+  ROOFGEN_TRY(const Op* op, complete_all(flags.problem.op, problems));
   std::vector<std::map<std::string, int64_t>> sizes;
-  for (const Problem& p : problems) {
-    ROOFGEN_TRY(const Problem whole, op->complete(p));
-    sizes.push_back(whole.dims);
-  }
-  ROOFGEN_TRY(const Problem first, op->complete(problems.front()));
-  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, first, {}));
-  ROOFGEN_TRY(Interface interface, Interface::load(files, first, std::move(scope), {}));
+  for (const Problem& p : problems) sizes.push_back(p.dims);
+  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, problems.front(), {}));
+  ROOFGEN_TRY(Interface interface, Interface::load(files, problems.front(), std::move(scope), {}));
   ROOFGEN_CHECK(interface.add_sizes(sizes));
   auto out = std::make_unique<Tuned>();
+  ROOFGEN_TRY(const std::optional<Manifest> finished,
+              finished_family(session, flags.problem, flags.run, flags.family, problems));
+  if (auto bundle = recalled(session, finished)) {
+    out->bundle = std::move(*bundle);
+    out->table = *finished->table;
+    return out;
+  }
   ROOFGEN_TRY(FamilyRun family, tune_family(session, flags.problem, flags.run, flags.family, std::move(problems)));
   out->bench = std::move(family.bench);
   out->table = std::move(family.result.table);
-  out->bench.problem = out->table.shapes.front().problem;
+  Bundle& bundle = out->bundle;
+  bundle.problem = out->table.shapes.front().problem;
+  bundle.compiler = out->bench.compiler->description();
+  bundle.table = dispatch_json(out->table);
+  std::string arch = out->bench.device.arch;
   for (size_t k = 0; k < out->table.kernels.size(); ++k) {
     const DispatchKernel& kernel = out->table.kernels[k];
-    ROOFGEN_TRY(out->pipelines.emplace_back(),
+    ROOFGEN_TRY(bundle.pipelines.emplace_back(),
                 bundle_pipeline(files, out->bench.device, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
                                 std::move(family.result.kernels[k]), compilers_of(session)));
+    if (bundle.pipelines.back()->emitted.arch.ends_with('a')) arch = bundle.pipelines.back()->emitted.arch;
   }
-  out->arch = out->pipelines.front()->emitted.arch;
-  for (const auto& p : out->pipelines)
-    if (p->emitted.arch.ends_with('a')) out->arch = p->emitted.arch;
-  for (const auto& p : out->pipelines) p->emitted.arch = out->arch;
-  for (const DispatchShape& s : out->table.shapes) out->shapes.push_back({s.problem.dims, s.kernel});
+  for (const auto& p : bundle.pipelines) p->emitted.arch = arch;
+  for (const DispatchShape& s : out->table.shapes) bundle.shapes.push_back({s.problem.dims, s.kernel});
   return out;
 }
 
@@ -164,23 +175,26 @@ Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFl
     ROOFGEN_TRY(std::unique_ptr<Tuned> one,
                 single ? tuned(session, flags, problem) : tuned_family(session, flags, std::move(problems)));
     if (!one) return std::optional<Emitted>();
-    if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return t->arch == one->arch; }))
+    if (std::ranges::none_of(all, [&](const auto& t) { return t->arch() == one->arch(); }))
       all.push_back(std::move(one));
   }
-  const Workbench& bench = all.front()->bench;
-  out->bundle.name = flags.name.empty() ? bench.problem.op : flags.name;
-  out->bundle.problem = bench.problem;
-  out->bundle.compiler = bench.compiler->description();
-  if (!single) out->bundle.table = dispatch_json(all.front()->table);
+  Bundle& bundle = out->bundle;
+  const Bundle& first = all.front()->bundle;
+  bundle.name = flags.name.empty() ? first.problem.op : flags.name;
+  bundle.problem = first.problem;
+  bundle.compiler = first.compiler;
+  bundle.table = first.table;
   // The newest architecture first; before code for all of its devices, code for this one alone.
   std::vector<Tuned*> newest;
   for (const auto& t : all) newest.push_back(t.get());
-  std::ranges::sort(newest, std::greater(),
-                    [](const Tuned* t) { return std::pair(std::atoi(t->arch.c_str() + 3), t->arch.size()); });
+  std::ranges::sort(newest, std::greater(), [](const Tuned* t) {
+    const std::string arch = t->arch();
+    return std::pair(std::atoi(arch.c_str() + 3), arch.size());
+  });
   for (Tuned* t : newest) {
-    for (const EmittedShape& s : t->shapes)
-      out->bundle.shapes.push_back({s.sizes, out->bundle.pipelines.size() + s.pipeline});
-    std::ranges::move(t->pipelines, std::back_inserter(out->bundle.pipelines));
+    for (const EmittedShape& s : t->bundle.shapes)
+      bundle.shapes.push_back({s.sizes, bundle.pipelines.size() + s.pipeline});
+    std::ranges::move(t->bundle.pipelines, std::back_inserter(bundle.pipelines));
   }
   return out;
 }
@@ -201,12 +215,11 @@ Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
         return Error{Exit::kUsage,
                      fmt::format("{} needs the op, as in `roofgen emit {} {} ...`", name, manifest.problem.op, name)};
   } else {
-    ROOFGEN_TRY(const Op* op, find_op(flags.problem.op));
     ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
-    for (Problem& p : problems) {
-      ROOFGEN_TRY(p, op->complete(std::move(p)));
-    }
-    ROOFGEN_CHECK(check_fits(manifest, problems, flags.archs));
+    ROOFGEN_CHECK(complete_all(flags.problem.op, problems));
+    std::vector<std::string> archs;
+    for (const std::string& arch : flags.archs) archs.push_back(arch.starts_with("sm_") ? arch.substr(3) : arch);
+    ROOFGEN_CHECK(check_fits(manifest, problems, archs));
   }
   ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compilers_of(session), session.warn));
   if (!flags.name.empty()) bundle.name = flags.name;

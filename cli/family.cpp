@@ -6,6 +6,7 @@
 
 #include "base/output_file.h"
 #include "base/scratch.h"
+#include "tuner/bundle/finished.h"
 
 namespace roofgen::cli {
 namespace {
@@ -47,14 +48,19 @@ Result<void> check_family(const FamilyFlags& family) {
   return {};
 }
 
+Result<const Op*> complete_all(const std::string& op_name, std::vector<Problem>& problems) {
+  ROOFGEN_TRY(const Op* op, find_op(op_name));
+  for (Problem& p : problems) {
+    ROOFGEN_TRY(p, op->complete(std::move(p)));
+  }
+  return op;
+}
+
 Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
                               const FamilyFlags& family, std::vector<Problem> problems) {
   ROOFGEN_CHECK(check_family(family));
   ROOFGEN_TRY(const double within, parse_within(family.within));
-  ROOFGEN_TRY(const Op* op, find_op(flags.op));
-  for (Problem& p : problems) {
-    ROOFGEN_TRY(p, op->complete(std::move(p)));
-  }
+  ROOFGEN_TRY(const Op* op, complete_all(flags.op, problems));
   if (!family.table.empty()) ROOFGEN_CHECK(can_write(family.table));
   // Shapes start from each other's results by way of a store, if not of this machine's, then of one for this run.
   std::optional<ScratchDirectory> scratch;
@@ -73,9 +79,24 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   bench.op = op;
   ROOFGEN_TRY(FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));
+  // Data files of the user may change, the key of the result does not.
+  if (session.data_dirs.empty() && !run.no_store)
+    note_finished({bench.resources(), *op}, problems, options, within, result);
   if (!family.table.empty()) ROOFGEN_CHECK(write_output(family.table, dispatch_json(result.table)));
   bench.store.reset();
   return FamilyRun{std::move(bench), std::move(result)};
+}
+
+Result<std::optional<Manifest>> finished_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
+                                                const FamilyFlags& family, std::vector<Problem> problems) {
+  if (!session.data_dirs.empty() || run.no_store) return std::optional<Manifest>();
+  ROOFGEN_TRY(const double within, parse_within(family.within));
+  ROOFGEN_TRY(const Op* op, complete_all(flags.op, problems));
+  ROOFGEN_TRY(const Workbench bench, open_workbench(session, flags, run));
+  ROOFGEN_TRY(const TuneOptions options, tune_options(session, bench, flags, run));
+  auto finished = recall_finished({bench.resources(), *op}, problems, options, within);
+  if (finished && !family.table.empty()) ROOFGEN_CHECK(write_output(family.table, dispatch_json(*finished->table)));
+  return finished;
 }
 
 }  // namespace roofgen::cli

@@ -19,12 +19,18 @@ Result<void> check_no_family(const FamilyFlags& family);
 /// A usage error where a flag needs a single problem.
 Result<void> check_family(const FamilyFlags& family);
 
+/// Gives the problems their defaults, and returns their op.
+Result<const Op*> complete_all(const std::string& op, std::vector<Problem>& problems);
+
 struct FamilyRun {
   Workbench bench;  ///< without its store
   FamilyResult result;
 };
-/// Tunes several problems, and writes the table to --table.
+/// Tunes several problems, and writes the table to --table. The result is kept in the store, too.
 Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
                               const FamilyFlags& family, std::vector<Problem> problems);
+/// What the store has of an earlier tune_family() that would give the same. Writes the table, too.
+Result<std::optional<Manifest>> finished_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
+                                                const FamilyFlags& family, std::vector<Problem> problems);
 
 }  // namespace roofgen::cli

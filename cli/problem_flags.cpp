@@ -279,7 +279,7 @@ Result<std::optional<Manifest>> finished_tune(const Session& session, const Work
                                               const RunFlags& run) {
   if (!session.data_dirs.empty()) return std::optional<Manifest>();
   ROOFGEN_TRY(const TuneOptions options, tune_options(session, bench, flags, run));
-  return recall_finished({bench.resources(), *bench.op}, bench.problem, options);
+  return recall_finished({bench.resources(), *bench.op}, {bench.problem}, options);
 }
 
 }  // namespace roofgen::cli

@@ -1,13 +1,12 @@
 #include "cli/winner.h"
 
 #include <fmt/format.h>
-#include <llvm/ADT/StringRef.h>
-#include <llvm/Support/SHA256.h>
 
 #include <algorithm>
 
 #include "base/json.h"
 #include "base/output_file.h"
+#include "base/sha256.h"
 #include "generator/json_reader.h"
 
 namespace roofgen::cli {
@@ -22,11 +21,7 @@ std::string path_of(const Session& session, const Workbench& bench, const TuneOp
                                 bench.device.arch_specific, bench.compiler->description());
   for (const auto& [name, value] : options.pins) key += fmt::format("{}={}\n", name, to_string(value));
   for (const std::string& variant : options.variants) key += variant + "\n";
-  llvm::SHA256 digest;
-  digest.update(llvm::StringRef(key));
-  std::string hex;
-  for (const auto byte : digest.final()) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return session.cache + "/winners/" + hex + ".json";
+  return session.cache + "/winners/" + sha256(key) + ".json";
 }
 
 /// The candidates that a search was to try; a search with another end than their number promises none.

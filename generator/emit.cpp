@@ -524,10 +524,11 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
   return out;
 }
 
+bool is_set(const expr::Map& scope, const char* name) { return scope.count(name) && scope.at(name).truthy(); }
+
 /// Why the self test has no reference of the problem; "" if it has.
 std::string without_reference(const Problem& problem, const expr::Map& scope) {
-  const auto is = [&](const char* name) { return scope.count(name) && scope.at(name).truthy(); };
-  if (problem.op == "grouped_gemm" && problem.dims.count("tokens")) return "routed tokens";
+  const auto is = [&](const char* name) { return is_set(scope, name); };
   if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
   if (is("scaled")) return "scales of blocks";
   if (is("varlen")) return "packed sequences";
@@ -605,8 +606,11 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     const DType c = problem.dtypes.at("out");
     out["out"] = to_string(c);
     out["full"] = size_of(c) > 2;
+    out["result"] = grouped && interface.has_tensor("Y") ? "Y" : "C";
     const std::string stored = pipeline.scope.at("stored_dtype").str();
-    out["stored"] = unfused && stored != "fp32" ? stored : "";
+    out["stored"] = unfused && !grouped && stored != "fp32" ? stored : "";
+    out["gather"] = is_set(pipeline.scope, "gather");
+    out["scatter"] = grouped && interface.has_tensor("token_rows") ? stored : "";
     out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();
   } else if (!attention) {
     out["reference"] = "rows";

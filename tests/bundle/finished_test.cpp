@@ -50,7 +50,7 @@ class Finished : public testing::Test {
 
   TuneContext context() { return {{files_, device_, compiler_, *executor_, nullptr, &store_, nullptr}, *op_}; }
   void note() { note_finished(context(), problem_, options_, result_); }
-  bool known() { return recall_finished(context(), problem_, options_).has_value(); }
+  bool known() { return recall_finished(context(), {problem_}, options_).has_value(); }
 
   DataFiles files_;
   const Op* op_ = *find_op("attention");
@@ -66,7 +66,7 @@ class Finished : public testing::Test {
 TEST_F(Finished, TheResultIsThatOfTheSearch) {
   EXPECT_FALSE(known());
   note();
-  const auto manifest = recall_finished(context(), problem_, options_);
+  const auto manifest = recall_finished(context(), {problem_}, options_);
   ASSERT_TRUE(manifest);
   EXPECT_EQ(to_string(manifest->problem), to_string(problem_));
   ASSERT_EQ(manifest->pipelines.size(), 1u);
@@ -108,7 +108,7 @@ TEST_F(Finished, AnotherSearchIsNotTakenForIt) {
   changed("a cell of the device", [&] { device_.cells["dram_gb_s"].value *= 1.01; });
   FakeCompiler other{{.version = "NVRTC 13.1"}, "sm_90", true};
   EXPECT_FALSE(
-      recall_finished({{files_, device_, other, *executor_, nullptr, &store_, nullptr}, *op_}, problem_, options_));
+      recall_finished({{files_, device_, other, *executor_, nullptr, &store_, nullptr}, *op_}, {problem_}, options_));
 }
 
 TEST_F(Finished, WhatDependsOnAClockOrDidNotEndIsNotKept) {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/cli/program.h"
+#include "tests/cli/killed.h"
 
 namespace roofgen::test::emit_test {
 
@@ -53,6 +53,26 @@ TEST(Emit, AKilledSearchIsNotTakenForAFinishedOne) {
   EXPECT_FALSE(fs::exists(killed.dir() / "out/manifest.json"));
   ASSERT_EQ(killed.run(kEmit).exit, 0);
   EXPECT_EQ(whole.read("out/manifest.json"), killed.read("out/manifest.json"));
+}
+
+TEST(Emit, AFamilyInTheStoreIsTakenAsItIs) {
+  const Home home;
+  if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  const CountedStore store(home);
+  const auto searches = [&] { return store.count("*) FROM evaluation WHERE binary = 'search'"); };
+  const std::string emit = "emit rmsnorm --rows 8,64 --cols 256 --executor sim --evals 1 ";
+  ASSERT_EQ(home.run(emit + "--no-store -o none").exit, 0);
+  EXPECT_EQ(searches(), 0);
+  const Outcome first = home.run(emit + "-o out"), again = home.run(emit + "--table t.json -o out");
+  ASSERT_EQ(first.exit, 0) << first.err;
+  ASSERT_EQ(again.exit, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_EQ(searches(), 1);
+  const Json manifest = Json::parse(home.read("out/manifest.json"));
+  EXPECT_EQ(manifest["table"], Json::parse(home.read("t.json")));
+  EXPECT_EQ(home.read("out/manifest.json"), home.read("none/manifest.json"));
+  ASSERT_EQ(home.run(emit + "--within 50% -o wide").exit, 0);
+  EXPECT_EQ(searches(), 2) << "another search";
 }
 
 TEST(Emit, AnArchitectureWithoutADeviceIsAUsageError) {

@@ -200,6 +200,10 @@ const std::string kAlibi =
     "'slope:fp32[h]' --lse --variant ";
 const std::string kGrouped = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --variant fused --epilogue 'acc + bias[n]'";
 
+const std::string kRouted =
+    "grouped_gemm --tokens 50 --topk 2 --experts 4 --N 128 --K 64 --gather --scatter weighted --gated silu --variant "
+    "fused";
+
 TEST(Emitted, SelfTestOfCachesWithLengthsAndPages) {
   self_test(kCaches + "fused");
   self_test(kCaches + "split4");
@@ -222,6 +226,8 @@ TEST(Emitted, SelfTestOfMasks) {
 TEST(Emitted, SelfTestOfGroupedProducts) {
   self_test(kGrouped);
   self_test("grouped_gemm --sizes 70,0,1,29 --N 128 --K 512 --dtype fp8 --variant warpgroup --gated silu");
+  self_test("grouped_gemm --tokens 50 --topk 2 --experts 4 --N 128 --K 64 --gather --variant warpgroup");
+  self_test(kRouted);
 }
 
 TEST(Emitted, SelfTestOfFp8Products) {
@@ -239,6 +245,8 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
         {kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
         {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
         {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
+        {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
+        {kRouted, "const double weight = ", "const double weight = 0.9 * "},
         {"gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused", "acc += a * b,", "acc += (k ? a * b : 0),"}}) {
     const Bundle bundle(c.emit);
     if (!bundle.made) return;

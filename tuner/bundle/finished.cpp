@@ -13,12 +13,15 @@ namespace {
 
 /// All that a search depends on but the rows of the store. Nothing: it depends on a GPU, on a clock or on the other
 /// problems of its run.
-std::optional<StoreKey> key_of(const TuneContext& context, const Problem& problem, const TuneOptions& options) {
+std::optional<StoreKey> key_of(const TuneContext& context, const std::vector<Problem>& problems,
+                               const TuneOptions& options, double within) {
   const std::string version = finished_version();
   if (!context.store || context.gpu || options.time_limit_s > 0 || options.launches > 0 || !options.siblings.empty() ||
       version.empty())
     return std::nullopt;
-  StoreKey out{"search", to_string(problem), version, ""};
+  StoreKey out{"search", "", version, ""};
+  for (const Problem& p : problems) out.slice += to_string(p) + "; ";
+  if (problems.size() > 1) out.slice += fmt::format("within={}", within);
   for (const auto& [name, value] : options.pins) out.slice += fmt::format(" {}={}", name, to_string(value));
   out.slice += fmt::format(" variants={} strategy={} evals={} effort={} until={} cold={} seed={}",
                            fmt::join(options.variants, ","), options.strategy, options.evals, to_string(options.effort),
@@ -31,6 +34,34 @@ std::optional<StoreKey> key_of(const TuneContext& context, const Problem& proble
   for (const auto& [name, cell] : context.device.cells)
     out.device += fmt::format(" {}={} {}", name, cell.value, to_string(cell.origin));
   return out;
+}
+
+/// A pipeline of the manifest; `stages`: with the names of the kernels' stages.
+template <class Stage>
+Json pipeline_json(const Device& device, const std::string& variant, const std::vector<Stage>& stages,
+                   std::string Stage::*name, const std::vector<TunedKernel>& kernels) {
+  Json out{{"arch", device.arch},
+           {"variant", variant},
+           {"limits", limits_json({{"device", expr::Value(limits(device))}})},
+           {"kernels", Json::array()}};
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    out["kernels"].push_back(recorded_kernel_json(stages[i].*name, kernels[i].program, kernels[i].binary));
+    if (kernels[i].binary.arch.ends_with('a')) out["arch"] = kernels[i].binary.arch;
+  }
+  return out;
+}
+
+void put(const TuneContext& context, const StoreKey& key, const Problem& problem, Json pipelines, Json table = {}) {
+  Json manifest{{"schema", kManifestSchema},
+                {"name", problem.op},
+                {"problem", problem_json(problem)},
+                {"compiler", context.compiler.description()},
+                {"pipelines", std::move(pipelines)}};
+  if (!table.is_null()) manifest["table"] = std::move(table);
+  const std::string payload = json_line(manifest);
+  // Another process with the same search has the same result.
+  if (const auto claim = context.store->claim(key); claim && context.store->lookup(key) != payload)
+    context.store->put(key, payload);
 }
 
 }  // namespace
@@ -49,33 +80,36 @@ std::string finished_version() { return build_id(reinterpret_cast<const void*>(&
 void note_finished(const TuneContext& context, const Problem& problem, const TuneOptions& options,
                    const TuneResult& result) {
   const TuneReport& report = result.report;
-  const std::optional<StoreKey> key = key_of(context, problem, options);
+  const std::optional<StoreKey> key = key_of(context, {problem}, options, 0);
   const auto winners = result.winners.find(report.best_variant);
   if (!key || report.interrupted || winners == result.winners.end()) return;
-  Json pipeline{{"arch", context.device.arch},
-                {"variant", report.best_variant},
-                {"limits", limits_json({{"device", expr::Value(limits(context.device))}})},
-                {"kernels", Json::array()},
-                {"result", parse_json(evidence(report))}};
-  const std::vector<KernelReport>& kernels = report.find(report.best_variant)->kernels;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    const TunedKernel& k = winners->second[i];
-    pipeline["kernels"].push_back(recorded_kernel_json(kernels[i].stage, k.program, k.binary));
-    if (k.binary.arch.ends_with('a')) pipeline["arch"] = k.binary.arch;
-  }
-  const std::string payload = json_line({{"schema", kManifestSchema},
-                                         {"name", problem.op},
-                                         {"problem", problem_json(problem)},
-                                         {"compiler", context.compiler.description()},
-                                         {"pipelines", Json::array({pipeline})}});
-  // Another process with the same search has the same result.
-  if (const auto claim = context.store->claim(*key); claim && context.store->lookup(*key) != payload)
-    context.store->put(*key, payload);
+  Json pipeline = pipeline_json(context.device, report.best_variant, report.find(report.best_variant)->kernels,
+                                &KernelReport::stage, winners->second);
+  pipeline["result"] = parse_json(evidence(report));
+  put(context, *key, problem, Json::array({std::move(pipeline)}));
 }
 
-std::optional<Manifest> recall_finished(const TuneContext& context, const Problem& problem,
-                                        const TuneOptions& options) {
-  const std::optional<StoreKey> key = key_of(context, problem, options);
+void note_finished(const TuneContext& context, const std::vector<Problem>& problems, const TuneOptions& options,
+                   double within, const FamilyResult& result) {
+  const std::optional<StoreKey> key = key_of(context, problems, options, within);
+  if (!key) return;
+  Json pipelines = Json::array();
+  std::string arch = context.device.arch;
+  for (size_t k = 0; k < result.kernels.size(); ++k) {
+    const DispatchKernel& kernel = result.table.kernels[k];
+    pipelines.push_back(
+        pipeline_json(context.device, kernel.variant, kernel.stages, &DispatchKernel::Stage::name, result.kernels[k]));
+    if (pipelines.back()["arch"].get<std::string>().ends_with('a')) arch = pipelines.back()["arch"];
+  }
+  // The bundle is for devices that run all kernels of the table.
+  for (Json& pipeline : pipelines) pipeline["arch"] = arch;
+  put(context, *key, result.table.shapes.front().problem, std::move(pipelines),
+      parse_json(dispatch_json(result.table)));
+}
+
+std::optional<Manifest> recall_finished(const TuneContext& context, const std::vector<Problem>& problems,
+                                        const TuneOptions& options, double within) {
+  const std::optional<StoreKey> key = key_of(context, problems, options, within);
   const auto payload = key ? context.store->lookup(*key) : std::nullopt;
   if (!payload) return std::nullopt;
   auto manifest = read_manifest(*payload, "the store");

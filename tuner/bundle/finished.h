@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tuner/bundle/manifest.h"
+#include "tuner/dispatch/family.h"
 #include "tuner/tune.h"
 
 namespace roofgen {
@@ -16,11 +17,14 @@ std::string evidence(const TuneReport& report);
 /// The build of this program, which is part of the key of a finished search.
 std::string finished_version();
 
-/// Keeps the winner, if the search has come to its end and its result depends on no clock.
+/// Keep the winner, or the kernels of a family, if the result depends on no clock and the search has ended.
 void note_finished(const TuneContext& context, const Problem& problem, const TuneOptions& options,
                    const TuneResult& result);
+void note_finished(const TuneContext& context, const std::vector<Problem>& problems, const TuneOptions& options,
+                   double within, const FamilyResult& result);
 
-/// The result of the last search with the same problem, options, device, compiler and program.
-std::optional<Manifest> recall_finished(const TuneContext& context, const Problem& problem, const TuneOptions& options);
+/// The result of the last search with the same problems, options, device, compiler and program. `within`: of a family.
+std::optional<Manifest> recall_finished(const TuneContext& context, const std::vector<Problem>& problems,
+                                        const TuneOptions& options, double within = 0);
 
 }  // namespace roofgen
