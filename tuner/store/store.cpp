@@ -77,7 +77,9 @@ class Store::Rows {
   Rows(std::string path, std::function<void(const std::string&)> warn, Damage damage)
       : path_(std::move(path)), warn_(std::move(warn)), damage_(damage), claims_(path_ + "-claims") {}
 
-  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) { return claims_.claim({key.binary, key.slice, key.simulator, key.device}); }
+  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) {
+    return claims_.claim({key.binary, key.slice, key.simulator, key.device});
+  }
 
   /// `*version`: of the file where it is newer, else ours.
   Result<void> open(int* version) {
