@@ -40,6 +40,10 @@ struct TuneOptions {
   double until = 0;     ///< no new round once the best variant's score is at least this; 0: no limit
   double launches = 0;  ///< of the tuned kernel: the search ends when the rest would take longer than it can save
   bool cold = false;    ///< no candidates from the store's trials of other problems
+  /// For a caller that chooses among kernels and checks its choice (docs/dispatch.md): a variant that is clearly slower
+  /// than another gets no more work, and winners are checked neither in a row nor on the whole grid.
+  bool best_only = false;
+  bool settles = false;  ///< no more candidates of a kernel after some in a row that were no faster
   std::set<std::string> siblings =
       {};                   ///< problems whose trials are no start either: the result does not depend on them
   double time_limit_s = 0;  ///< no new candidate starts after this; 0: no limit

@@ -118,7 +118,7 @@ std::string meta_text(const CacheKey& key, const CompileReply& reply) {
 }  // namespace
 
 CompileCache::CompileCache(std::string dir, uint64_t max_bytes, std::function<void(const std::string&)> warn)
-    : dir_(std::move(dir)), max_bytes_(max_bytes), warn_(std::move(warn)) {}
+    : dir_(std::move(dir)), max_bytes_(max_bytes), warn_(std::move(warn)), claims_(dir_ + "/claims") {}
 
 CompileCache::~CompileCache() {
   if (stored_) prune();
@@ -156,6 +156,10 @@ std::optional<CompileReply> CompileCache::lookup(const std::string& digest) {
   }
   touch(path + "/meta.json");
   return reply;
+}
+
+std::unique_ptr<WorkClaim> CompileCache::claim(const std::string& digest) {
+  return dir_.empty() ? std::make_unique<WorkClaim>() : claims_.claim({digest});
 }
 
 void CompileCache::store(const CacheKey& key, std::string_view source, const CompileReply& reply) {

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/work_claims.h"
 #include "runtime/compile/nvrtc.h"
 
 namespace roofgen {
@@ -31,6 +33,9 @@ class CompileCache {
   /// The stored reply, whose status is 0 or kNvrtcCompilationError. A damaged entry is removed and counts as a miss.
   std::optional<CompileReply> lookup(const std::string& digest);
   void store(const CacheKey& key, std::string_view source, const CompileReply& reply);
+  /// The right to compile for this entry; nullptr: another process does. Look it up after a claim: one may just have
+  /// ended.
+  std::unique_ptr<WorkClaim> claim(const std::string& digest);
   /// Removes the least recently used entries until the rest takes at most nine tenths of `max_bytes`, and the temporary
   /// directories of killed processes.
   void prune();
@@ -43,6 +48,7 @@ class CompileCache {
   std::string dir_;
   uint64_t max_bytes_ = 0;
   std::function<void(const std::string&)> warn_;
+  WorkClaims claims_;
   bool writable_ = true;
   bool stored_ = false;
 };

@@ -126,18 +126,31 @@ class NvrtcCompiler : public Compiler {
       requests.push_back({program.source, flags_for(program), headers_.closure(program.source)});
       misses.push_back(std::move(job));
     }
-    pool_.run(requests, [&](size_t index, Result<CompileReply> reply, double seconds) {
+    // Of the processes that share the cache, one compiles a source, and the others wait for its entry.
+    std::vector<std::unique_ptr<WorkClaim>> claims(misses.size());
+    std::vector<char> found(misses.size());
+    const auto look = [&](size_t index) {
+      WorkerPool::Elsewhere out;
+      claims[index] = cache_.claim(misses[index].digest);
+      out.wait = !claims[index];
+      if (!out.wait) out.reply = cache_.lookup(misses[index].digest);
+      found[index] = out.reply.has_value();
+      return out;
+    };
+    const auto finished = [&](size_t index, Result<CompileReply> reply, double seconds) {
       const Job& job = misses[index];
       const Program& program = *programs[job.indices[0]];
-      if (reply && worth_keeping(*reply)) {
+      if (reply && !found[index] && worth_keeping(*reply)) {
         reply->log = stable_log(reply->log);
         if (!options_.other_inputs || digest(program) == job.digest)
           cache_.store(
               {job.digest, program.entry, arch_of(program), library_id_, nvrtc_flags(options_, arch_of(program))},
               requests[index].source, *reply);
       }
-      return deliver(job, reply, false, seconds);
-    });
+      claims[index].reset();
+      return deliver(job, reply, found[index], seconds);
+    };
+    pool_.run(requests, finished, look);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -24,6 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWallFactor = 10;
+constexpr int kLook_ms = 10;  ///< between looks for the result of another process
 
 }  // namespace
 
@@ -140,8 +142,11 @@ class WorkerPool::Service {
     double seconds = 0;
   };
 
-  Service(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<CompileRequest>& requests)
-      : workers_(workers), requests_(requests), stop_event_(eventfd(0, EFD_CLOEXEC)), thread_([this] { loop(); }) {}
+  Service(std::vector<std::unique_ptr<Worker>>& workers, const std::vector<CompileRequest>& requests, const Look& look)
+      : workers_(workers), requests_(requests), look_(look), stop_event_(eventfd(0, EFD_CLOEXEC)) {
+    for (size_t i = 0; i < requests.size(); ++i) waiting_.push_back(i);
+    thread_ = std::thread([this] { loop(); });
+  }
 
   ~Service() {
     uint64_t one = 1;
@@ -170,17 +175,27 @@ class WorkerPool::Service {
 
   void dispatch() {
     for (auto& worker : workers_) {
-      while (!worker->busy() && next_ < requests_.size()) {
-        size_t index = next_++;
-        if (Result<void> begun = worker->begin(index, requests_[index]); !begun)
+      for (auto next = waiting_.begin(); !worker->busy() && next != waiting_.end();) {
+        const size_t index = *next;
+        Elsewhere elsewhere = look_ ? look_(index) : Elsewhere{};
+        if (elsewhere.wait) {
+          ++next;
+          continue;
+        }
+        next = waiting_.erase(next);
+        if (elsewhere.reply) {
+          finish(index, std::move(*elsewhere.reply), 0);
+        } else if (Result<void> begun = worker->begin(index, requests_[index]); !begun) {
           finish(index, std::move(begun).error(), 0);
+        }
       }
     }
   }
 
-  /// Milliseconds to the first time-out, rounded up; -1 when no worker is busy.
+  /// Milliseconds to the first time-out, rounded up, or to the next look; -1 when there is nothing to wait for.
   int poll_timeout() const {
-    int timeout = -1;
+    const bool all_busy = std::ranges::all_of(workers_, [](const auto& worker) { return worker->busy(); });
+    int timeout = waiting_.empty() || all_busy ? -1 : kLook_ms;
     for (const auto& worker : workers_) {
       if (!worker->busy()) continue;
       int ms = static_cast<int>(std::clamp<int64_t>(worker->time_left().count(), 0, 60'000));
@@ -200,7 +215,7 @@ class WorkerPool::Service {
         polled.push_back({worker->socket(), events, 0});
         busy.push_back(worker.get());
       }
-      if (busy.empty()) return;
+      if (busy.empty() && waiting_.empty()) return;
       if (poll(polled.data(), polled.size(), poll_timeout()) < 0) {
         if (errno == EINTR) continue;
         std::string why = std::strerror(errno);
@@ -221,7 +236,8 @@ class WorkerPool::Service {
 
   std::vector<std::unique_ptr<Worker>>& workers_;
   const std::vector<CompileRequest>& requests_;
-  size_t next_ = 0;
+  const Look& look_;
+  std::list<size_t> waiting_;  ///< requests that have not begun
   int stop_event_;
   std::mutex mutex_;
   std::condition_variable ready_;
@@ -232,7 +248,8 @@ class WorkerPool::Service {
 WorkerPool::WorkerPool(PoolOptions options) : options_(std::move(options)) {}
 WorkerPool::~WorkerPool() = default;
 
-/// Without worker processes: a compilation has no limit of time or memory, and cannot be abandoned once it runs.
+/// Without worker processes: a compilation has no limit of time or memory, cannot be abandoned once it runs, and is not
+/// left to another process.
 void WorkerPool::run_here(const std::vector<CompileRequest>& requests, const Done& done) const {
   std::mutex mutex;
   std::condition_variable ready;
@@ -267,12 +284,12 @@ void WorkerPool::run_here(const std::vector<CompileRequest>& requests, const Don
   for (std::thread& thread : threads) thread.join();
 }
 
-void WorkerPool::run(const std::vector<CompileRequest>& requests, const Done& done) {
+void WorkerPool::run(const std::vector<CompileRequest>& requests, const Done& done, const Look& look) {
   if (requests.empty()) return;
   if (options_.executable.empty()) return run_here(requests, done);
   size_t wanted = std::min<size_t>(requests.size(), static_cast<size_t>(std::max(1, options_.jobs)));
   while (workers_.size() < wanted) workers_.push_back(std::make_unique<Worker>(options_));
-  Service service(workers_, requests);
+  Service service(workers_, requests, look);
   for (size_t left = requests.size(); left > 0; --left) {
     Service::Completion completion = service.next();
     if (!done(completion.index, std::move(completion.reply), completion.seconds)) return;

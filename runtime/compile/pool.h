@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,17 @@ class WorkerPool {
   /// Receives a reply, or an Error of this request alone: time-out, crash, no worker could be started.
   using Done = std::function<bool(size_t index, Result<CompileReply> reply, double seconds)>;
 
+  /// Asked when a worker is free for a request, on another thread than `done`: the request begins, waits, or has its
+  /// reply from elsewhere.
+  struct Elsewhere {
+    bool wait = false;
+    std::optional<CompileReply> reply = std::nullopt;
+  };
+  using Look = std::function<Elsewhere(size_t index)>;
+
   /// Compiles all requests in order as workers become free. `done` runs on the calling thread while the workers
   /// continue; returning false abandons the rest.
-  void run(const std::vector<CompileRequest>& requests, const Done& done);
+  void run(const std::vector<CompileRequest>& requests, const Done& done, const Look& look = {});
 
   /// Process ids of the running workers.
   std::vector<int> worker_pids() const;

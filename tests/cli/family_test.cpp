@@ -46,6 +46,18 @@ TEST_F(FamilyCli, ATableOfRowKernels) {
   EXPECT_EQ(one["kernels"].size(), 1u);
 }
 
+// The second shape begins with the schedules of the first one, and ends when they leave nothing to gain.
+TEST_F(FamilyCli, LaterShapesTryFewerCandidates) {
+  const Outcome o = home.run("tune softmax --rows 256,1024 --cols 256 --evals 16 --executor sim");
+  ASSERT_EQ(o.exit, 0) << o.err;
+  std::map<std::string, int> verified;
+  const Json listed = Json::parse(home.run("db list --json").out);
+  for (const Json& p : listed["problems"]) verified[p["problem"]] = p["verified"];
+  EXPECT_GE(verified["softmax bf16 cols=256 rows=256"], 16);
+  EXPECT_GE(verified["softmax bf16 cols=256 rows=1024"], 5);
+  EXPECT_LT(verified["softmax bf16 cols=256 rows=1024"], 16);
+}
+
 TEST_F(FamilyCli, SeveralListsAreAProductAndNoStoreIsNeeded) {
   const Outcome o =
       home.run("tune gemm --M 64,100 --N 64,128 --K 64 --variant fused --evals 2 --executor sim --json --no-store");

@@ -36,6 +36,23 @@ TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
   EXPECT_EQ(rows(home), rows(alone));
 }
 
+/// `job` twice at once. `kills`: the first process, after 0.3 s.
+void run_twice(const Home& home, const std::string& job, bool kills) {
+  const std::string command = "cd '" + home.dir().string() +
+                              "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; "
+                              "for i in 1 2; do " ROOFGEN_PROGRAM " " +
+                              job + " >out$i.txt 2>err$i.txt </dev/null & done; " +
+                              (kills ? "sleep 0.3; kill -9 %1; " : "") + "wait";
+  (void)std::system(command.c_str());
+}
+
+/// Of both processes.
+int sum_of(const Home& home, const char* member) {
+  int sum = 0;
+  for (const char* name : {"out1.txt", "out2.txt"}) sum += Json::parse(home.read(name))["fresh"][member].get<int>();
+  return sum;
+}
+
 // Of two processes each evaluation runs in one, also after one of them was killed in the middle.
 TEST(Killed, TwoProcessesSplitTheEvaluations) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
@@ -48,21 +65,40 @@ TEST(Killed, TwoProcessesSplitTheEvaluations) {
     const Home home;
     const CountedStore store(home);
     fs::copy(alone.dir() / "cache", home.dir() / "cache", fs::copy_options::recursive);  // compiled: both begin at once
-    const std::string command = "cd '" + home.dir().string() +
-                                "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; "
-                                "for i in 1 2; do " ROOFGEN_PROGRAM " " +
-                                job + " >out$i.txt 2>err$i.txt </dev/null & done; " +
-                                (kills ? "sleep 0.3; kill -9 %1; " : "") + "wait";
-    (void)std::system(command.c_str());
+    run_twice(home, job, kills);
     EXPECT_EQ(without_fresh(home.read("out2.txt")), without_fresh(expected.out)) << home.read("err2.txt");
     EXPECT_EQ(store.written(), store.different()) << "an evaluation ran twice";
     if (kills) continue;
     EXPECT_EQ(without_fresh(home.read("out1.txt")), without_fresh(expected.out)) << home.read("err1.txt");
-    int sum = 0;
-    for (const char* name : {"out1.txt", "out2.txt"})
-      sum += Json::parse(home.read(name))["fresh"]["simulated"].get<int>();
-    EXPECT_EQ(sum, simulated);
+    EXPECT_EQ(sum_of(home, "simulated"), simulated);
   }
+}
+
+// With an empty cache each source is compiled by one process, and the other one takes its binary.
+TEST(Killed, TwoProcessesSplitTheCompilations) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  const std::string job = "tune rmsnorm --rows 64 --cols 256 --executor sim --evals 12 --jobs 1 --json";
+  const Home alone;
+  const Outcome expected = alone.run(job);
+  ASSERT_EQ(expected.exit, 0) << expected.err;
+  const Json fresh = Json::parse(expected.out)["fresh"];
+  const Home home;
+  run_twice(home, job, false);
+  for (const std::string i : {"1", "2"})
+    EXPECT_EQ(without_fresh(home.read("out" + i + ".txt")), without_fresh(expected.out))
+        << home.read("err" + i + ".txt");
+  EXPECT_EQ(sum_of(home, "compiled"), fresh["compiled"]);
+  EXPECT_EQ(sum_of(home, "simulated"), fresh["simulated"]);
+}
+
+// A killed process leaves no claim: the other one compiles the source that it had.
+TEST(Killed, TheCompilationsOfAKilledProcessAreFree) {
+  if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
+  const Home alone, home;
+  const Outcome expected = alone.run(kJob);
+  ASSERT_EQ(expected.exit, 0) << expected.err;
+  run_twice(home, kJob, true);
+  EXPECT_EQ(without_fresh(home.read("out2.txt")), without_fresh(expected.out)) << home.read("err2.txt");
 }
 
 TEST(Killed, ADamagedStoreIsRebuiltAndTheResultIsTheSame) {

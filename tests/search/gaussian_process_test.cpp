@@ -64,18 +64,22 @@ TEST(GaussianProcess, TheOrderOfCallsDoesNotShow) {
   GaussianProcess a(sample.space.space.points), b(sample.space.space.points);
   for (const size_t point : sample.points) a.add(point);
   a.set_candidates(others.points);
-  b.set_candidates({others.points.begin() + 1, others.points.begin() + 40});
+  b.set_candidates({others.points.begin() + 20, others.points.end()});
   for (const size_t point : sample.points) b.add(point);
   for (const size_t point : {others.points[5], others.points[6]}) b.add(point);
   b.keep(sample.points.size());
-  b.replace_candidate(7, others.points[0]);
+  // More than fit into the registers at once, beyond the last slot.
+  b.replace_candidates(14, {others.points.begin(), others.points.begin() + 12});
   GaussianProcess::Prediction left, right;
   a.predict(sample.values, left);
   b.predict(sample.values, right);
-  EXPECT_NEAR(left.mean[0], right.mean[7], 1e-4);
-  EXPECT_NEAR(left.deviation[0], right.deviation[7], 1e-4);
-  EXPECT_NEAR(left.mean[20], right.mean[19], 1e-4);
-  EXPECT_NEAR(left.deviation[20], right.deviation[19], 1e-4);
+  const auto expect_equal = [&](size_t of_a, size_t of_b) {
+    EXPECT_EQ(b.candidates()[of_b], others.points[of_a]);
+    EXPECT_NEAR(left.mean[of_a], right.mean[of_b], 1e-4);
+    EXPECT_NEAR(left.deviation[of_a], right.deviation[of_b], 1e-4);
+  };
+  for (size_t i = 0; i < 12; ++i) expect_equal(i, (14 + i) % 20);
+  for (size_t i = 6; i < 14; ++i) expect_equal(20 + i, i);
 }
 
 TEST(GaussianProcess, TakesTheLikelierOfTwoAlternatives) {

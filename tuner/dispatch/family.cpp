@@ -60,7 +60,11 @@ class Family {
   // ---- Tuning ----------------------------------------------------------------------------------
 
   Result<void> tune_shape(size_t shape, const std::string& place) {
-    auto result = tune(context_, problems_[shape], options_at(place));
+    TuneOptions options = options_at(place);
+    options.best_only = true;
+    options.settles = begun_;  // later shapes begin with the best schedules of their neighbours
+    begun_ = true;
+    auto result = tune(context_, problems_[shape], options);
     if (!result) return Error{result.error().exit, name(shape) + ": " + result.error().message};
     const TuneReport& r = result->report;
     if (r.interrupted) return {};
@@ -222,6 +226,7 @@ class Family {
   std::deque<Implementation> all_;         ///< the finalists of all shapes, each once
   std::set<std::string> known_;            ///< their schedules and sources
   TimeMatrix seconds_;                     ///< of `all_` and shapes
+  bool begun_ = false;                     ///< a shape was tuned
   FamilyResult out_;
 };
 

@@ -19,10 +19,10 @@ struct FamilyResult {
 /// before it.
 std::vector<size_t> tuning_order(const std::vector<Problem>& problems);
 
-/// Tunes each problem, starting from the results of those before it by way of the store; then verifies and times the
-/// best kernels of each at all others, and chooses. `within`: as of condense(). Every chosen kernel is verified at each
-/// of its shapes as the winner of a search is. An Error where a problem has no verified kernel, Exit::kInterrupted
-/// after Ctrl-C.
+/// Tunes each problem, starting from the results of those before it by way of the store, with which the searches after
+/// the first one settle; then verifies and times the best kernels of each at all others, and chooses. `within`: as of
+/// condense(). Every chosen kernel is verified at each of its shapes as the winner of a search is. An Error where a
+/// problem has no verified kernel, Exit::kInterrupted after Ctrl-C.
 Result<FamilyResult> tune_family(const TuneContext& context, const std::vector<Problem>& problems,
                                  const TuneOptions& options, double within);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -22,9 +23,6 @@ constexpr double kStillWarm_s = 0.5;
 /// Share of the time that --time leaves for a measurement: its warm-up takes no more.
 constexpr double kMostWarmUp = 0.15;
 
-/// Times of the model closer than this count as equal; the kernel with fewer resources wins.
-constexpr double kTie = 0.01;
-
 StageTimes verified_of(const std::deque<Task>& tasks) {
   StageTimes out;
   for (const Task& t : tasks)
@@ -32,11 +30,8 @@ StageTimes verified_of(const std::deque<Task>& tasks) {
   return out;
 }
 
-/// The winners in a row: verified together, unless one is alone. `simulated`: the simulator ran something in this call.
-/// Each winner was verified against the reference of the whole problem with the default stages before it. So their own
-/// verifications stand where only device data changed since they were stored, or the search was interrupted.
-Verification verify_winners(const SearchRun& run, const VariantTimes& variant, bool simulated, Runner& runner,
-                            Tally& tally) {
+/// Each winner was verified against the reference of the whole problem with the default stages before it.
+Verification verified_alone(const VariantTimes& variant) {
   const std::vector<StageTimes>& stages = variant.stages;
   if (stages.size() == 1) return stages[0].best().evaluation.verification;
   Verification each;
@@ -51,6 +46,15 @@ Verification verify_winners(const SearchRun& run, const VariantTimes& variant, b
     each.inputs = v.inputs;
     each.add_checks(v);
   }
+  return each;
+}
+
+/// The winners in a row: verified together, unless one is alone. `simulated`: the simulator ran something in this call.
+/// Their own verifications stand where only device data changed since they were stored, or the search was interrupted.
+Verification verify_winners(const SearchRun& run, const VariantTimes& variant, bool simulated, Runner& runner,
+                            Tally& tally) {
+  const Verification each = verified_alone(variant);
+  if (variant.stages.size() == 1) return each;
   const bool stands = !simulated || run.trials_over();
   Verification all = runner.verify_chain(variant.winners(), stands ? std::optional(each) : std::nullopt);
   if (!all.passed)
@@ -79,9 +83,6 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
 
 // ---- By the model ------------------------------------------------------------------------------
 
-/// Candidates that the closed form finds this many times as slow as the fastest one are not timed by their code: twice
-/// the closed form's error.
-constexpr double kHopelessRatio = 1.7;
 /// Candidates of a stage between which the event model decides, the best of the interval model. On each recorded space
 /// but one, the optimum is among the first five (docs/fidelity.md, "Regret").
 constexpr size_t kDecided = 5;
@@ -152,6 +153,26 @@ class CodeTimes {
   const SearchPlan& plan_;
   Timings& out_;
 };
+
+/// By the times that the strategies were told.
+void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vector<VariantTimes>& variants) {
+  std::vector<double> seconds;
+  for (const VariantTimes& v : variants) {
+    double& sum = seconds.emplace_back(v.complete ? 0 : HUGE_VAL);
+    for (const StageTimes& s : v.stages) {
+      double least = HUGE_VAL;
+      for (const TimedTask& t : s.tasks)
+        least = std::min(least, kernel_report(run, plan, *t.task, t.evaluation, std::nullopt, t.code).seconds);
+      sum += least;
+    }
+  }
+  const double least = std::ranges::min(seconds);
+  for (size_t v = 0; v < variants.size(); ++v) {
+    if (seconds[v] <= kHopelessRatio * least) continue;
+    variants[v].complete = false;
+    variants[v].stages.clear();
+  }
+}
 
 /// The fastest by the best model; among ties fewer registers, then less shared memory, then the order of the schedule
 /// text.
@@ -623,13 +644,17 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
     for (size_t s : plan.stages_of(v.name)) times.stages.push_back(verified_of(trials.stages[s]));
     out.variants.push_back(std::move(times));
   }
+  if (run.options.best_only) leave_out_hopeless(run, plan, out.variants);
   CodeTimes(run, plan, out).run();
   for (VariantTimes& v : out.variants) {
     for (StageTimes& s : v.stages) {
       s.winner = fastest_by_model(run, plan, s);
       v.complete &= s.winner.has_value();
     }
-    if (v.complete) verify_by_model(run, plan, trials, runner, v, out.tally);
+    if (v.complete && run.options.best_only)
+      v.verification = verified_alone(v);
+    else if (v.complete)
+      verify_by_model(run, plan, trials, runner, v, out.tally);
   }
   return out;
 }

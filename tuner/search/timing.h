@@ -31,6 +31,12 @@ struct StageTimes {
   const TimedTask& best() const { return tasks[*winner]; }
 };
 
+/// Kernels and variants that a model finds this many times as slow as the fastest get no more work: twice the closed
+/// form's error.
+inline constexpr double kHopelessRatio = 1.7;
+/// Times of the model closer than this count as equal; the kernel with fewer resources wins.
+inline constexpr double kTie = 0.01;
+
 struct VariantTimes {
   std::string variant;
   std::vector<StageTimes> stages;          ///< up to the first without a winner

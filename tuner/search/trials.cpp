@@ -18,6 +18,9 @@ namespace {
 
 /// Candidates of a stage in one round where a search may end early: it ends between rounds.
 constexpr size_t kShortRound = 4;
+/// Where a search settles: a kernel's candidates end when one in so many of its share, and at least kShortRound, were
+/// no faster in a row. Assumption.
+constexpr size_t kPatience = 4;
 
 class TrialRun {
  public:
@@ -26,7 +29,7 @@ class TrialRun {
         plan_(plan),
         runner_(runner),
         next_(plan.stages.size()),
-        fastest_(plan.stages.size(), HUGE_VAL),
+        progress_(plan.stages.size()),
         untold_(plan.stages.size()) {
     trials_.stages.resize(plan.stages.size());
     for (size_t s = 0; s < plan.stages.size(); ++s) {
@@ -53,7 +56,9 @@ class TrialRun {
         }
       }
       if (round.empty()) {
-        trials_.ended = missing() == 0 ? "all evaluations done" : "no candidate left";
+        trials_.ended = missing() > 0     ? "no candidate left"
+                        : all_evaluated() ? "all evaluations done"
+                                          : "the rest would hardly be faster";
         break;
       }
       ROOFGEN_CHECK(run_round(round, held, pool));
@@ -70,10 +75,32 @@ class TrialRun {
  private:
   // ---- The end ---------------------------------------------------------------------------------
 
+  size_t verified(size_t stage) const {
+    return static_cast<size_t>(std::ranges::count_if(trials_.stages[stage], &Task::verified));
+  }
+  bool all_evaluated() const {
+    for (size_t s = 0; s < plan_.stages.size(); ++s)
+      if (verified(s) < plan_.stages[s].share) return false;
+    return true;
+  }
   /// Verified candidates that a stage still lacks.
   size_t missing_of(size_t stage) const {
-    const auto verified = static_cast<size_t>(std::ranges::count_if(trials_.stages[stage], &Task::verified));
-    return plan_.stages[stage].share - std::min(plan_.stages[stage].share, verified);
+    if (has_settled(stage) || is_hopeless(*plan_.stages[stage].variant)) return 0;
+    return plan_.stages[stage].share - std::min(plan_.stages[stage].share, verified(stage));
+  }
+  size_t patience(size_t stage) const { return std::max(kShortRound, plan_.stages[stage].share / kPatience); }
+  bool has_settled(size_t stage) const {
+    return run_.options.settles && !plan_.strategy->exhaustive && progress_[stage].slower_since >= patience(stage);
+  }
+  /// Each of the variant's kernels had some candidates, and their best ones take far longer than another variant.
+  bool is_hopeless(const Variant& variant) const {
+    if (!run_.options.best_only || plan_.strategy->exhaustive) return false;
+    double sum = 0;
+    for (const size_t s : plan_.stages_of(variant.name)) {
+      if (progress_[s].told < std::min(plan_.stages[s].share, 1 + patience(s))) return false;
+      sum += progress_[s].fastest;
+    }
+    return sum > kHopelessRatio * fastest_variant();
   }
   size_t missing() const {
     size_t out = 0;
@@ -95,7 +122,7 @@ class TrialRun {
     return !trials_.ended.empty();
   }
 
-  bool ends_early() const { return run_.options.until > 0 || run_.options.launches > 0; }
+  bool ends_early() const { return run_.options.until > 0 || run_.options.launches > 0 || run_.options.settles; }
 
   bool is_good_enough() const {
     return run_.options.until > 0 && plan_.score.floor.seconds >= run_.options.until * fastest_variant();
@@ -120,7 +147,7 @@ class TrialRun {
     for (const VariantReport& v : plan_.reports) {
       const std::vector<size_t> stages = plan_.stages_of(v.name);
       double sum = 0;
-      for (const size_t s : stages) sum += fastest_[s];
+      for (const size_t s : stages) sum += progress_[s].fastest;
       if (!stages.empty()) out = std::min(out, sum);
     }
     return out;
@@ -130,6 +157,7 @@ class TrialRun {
 
   Result<void> ask(size_t stage, size_t wanted, std::vector<Task*>& round) {
     wanted = std::min(wanted, plan_.stages[stage].most - trials_.stages[stage].size());
+    if (run_.options.settles) wanted = std::min(wanted, patience(stage));
     std::deque<size_t>& next = next_[stage];
     if (next.empty()) std::ranges::copy(strategies_[stage]->ask(wanted), std::back_inserter(next));
     wanted = std::min({wanted, next.size(), ends_early() ? kShortRound : next.size()});
@@ -175,7 +203,7 @@ class TrialRun {
       std::erase_if(untold_[s], [&](const Task* t) {
         if (!t->rejected && !t->evaluation) return false;
         const TrialResult result = result_of(*t);
-        if (!result.failed && result.seconds > 0) fastest_[s] = std::min(fastest_[s], result.seconds);
+        if (!result.failed && result.seconds > 0) progress_[s].tell(result.seconds);
         strategies_[s]->tell(t->point, result);
         return true;
       });
@@ -376,6 +404,18 @@ class TrialRun {
       }
   }
 
+  /// Of the verified candidates of a stage.
+  struct Progress {
+    double fastest = HUGE_VAL;  ///< seconds
+    size_t told = 0, slower_since = 0;
+
+    void tell(double seconds) {
+      slower_since = seconds < (1 - kTie) * fastest ? 0 : slower_since + 1;
+      fastest = std::min(fastest, seconds);
+      ++told;
+    }
+  };
+
   const SearchRun& run_;
   const SearchPlan& plan_;
   Runner& runner_;
@@ -383,7 +423,7 @@ class TrialRun {
   std::vector<std::unique_ptr<Strategy>> strategies_;
   std::vector<std::vector<WarmPoint>> warm_;      ///< by stage, as the next two
   std::vector<std::deque<size_t>> next_;          ///< points of warm starts or asked for, not tried yet
-  std::vector<double> fastest_;                   ///< seconds, of those told
+  std::vector<Progress> progress_;                ///< of those told
   std::map<StoreKey, Task*> first_;               ///< the first candidate of each key
   std::vector<std::pair<Task*, Task*>> twins_;    ///< each with the first of its key, whose result it waits for
   std::vector<std::vector<const Task*>> untold_;  ///< by stage: tried, and the strategy does not know the result yet

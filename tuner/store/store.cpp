@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <mutex>
 
-#include "tuner/store/claims.h"
 #include "tuner/store/schema.h"
 
 namespace roofgen {
@@ -78,7 +77,9 @@ class Store::Rows {
   Rows(std::string path, std::function<void(const std::string&)> warn, Damage damage)
       : path_(std::move(path)), warn_(std::move(warn)), damage_(damage), claims_(path_ + "-claims") {}
 
-  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) { return claims_.claim(key); }
+  std::unique_ptr<EvaluationClaim> claim(const StoreKey& key) {
+    return claims_.claim({key.binary, key.slice, key.simulator, key.device});
+  }
 
   /// `*version`: of the file where it is newer, else ours.
   Result<void> open(int* version) {
@@ -332,7 +333,7 @@ class Store::Rows {
   const std::string path_;
   const std::function<void(const std::string&)> warn_;
   const Damage damage_;
-  store::Claims claims_;
+  WorkClaims claims_;
   std::mutex mutex_;
   Database database_;
   store::FileIdentity identity_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/work_claims.h"
 #include "roofgen/result.h"
 
 namespace roofgen {
@@ -56,11 +57,7 @@ struct StoredRows {
   int64_t evaluations = 0, trials = 0;
 };
 
-/// The right to run an evaluation, which no other process has meanwhile; it ends with this object or the process.
-class EvaluationClaim {
- public:
-  virtual ~EvaluationClaim() = default;
-};
+using EvaluationClaim = WorkClaim;
 
 /// What a run remembers. Thread-safe; failures fail no run.
 class Evaluations {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #define ROOFGEN_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -40,97 +41,151 @@ std::vector<float> places_of(const Axis& axis) {
 }
 
 // The functions below take four rows or columns at a time, because memory limits their rate. Each element has its
-// operations in the order of the rows, so that all processors give the same result.
+// operations in the order of the rows, so that all processors give the same result. Rows begin at cache lines:
+// without alignas, the alignment of a vector type depends on the processor for which a function is compiled.
 
-/// out[i] -= the sum of f(k) * from(k)[i], for `rows` rows of n elements.
-template <class Number, class Factor, class Row>
-[[gnu::always_inline]] inline void subtract(size_t rows, const Factor& f, const Row& from, Number* __restrict out,
-                                            size_t n) {
-  size_t k = 0;
-  for (; k + 4 <= rows; k += 4) {
-    const Number *const r0 = from(k), *const r1 = from(k + 1), *const r2 = from(k + 2), *const r3 = from(k + 3);
-    const Number f0 = f(k), f1 = f(k + 1), f2 = f(k + 2), f3 = f(k + 3);
-    for (size_t i = 0; i < n; ++i) out[i] = out[i] - f0 * r0[i] - f1 * r1[i] - f2 * r2[i] - f3 * r3[i];
-  }
-  for (; k < rows; ++k) {
-    const Number* const row = from(k);
-    const Number factor = f(k);
-    for (size_t i = 0; i < n; ++i) out[i] -= factor * row[i];
+typedef float Wide __attribute__((vector_size(64), may_alias));
+typedef double Doubles __attribute__((vector_size(64), may_alias));
+constexpr size_t kDoubles = sizeof(Doubles) / sizeof(double);
+struct alignas(64) Line {
+  Doubles each;
+};
+
+/// A symmetric matrix or its factor, the upper half. Lines at the diagonal have elements of the lower half, too, which
+/// are computed and not used.
+struct Matrix {
+  explicit Matrix(size_t rows) : n(rows), width((n + kDoubles - 1) / kDoubles), lines(n * width) {}
+  double* row(size_t i) { return reinterpret_cast<double*>(&lines[i * width].each); }
+
+  const size_t n, width;  ///< width: of a row, in lines
+  std::vector<Line> lines;
+};
+
+/// The upper factor U, U^T U, in place.
+ROOFGEN_WIDE void factor_upper(Matrix& a) {
+  for (size_t j = 0; j < a.n; ++j) {
+    const size_t begin = j / kDoubles;
+    Doubles* const out = &a.lines[j * a.width].each;
+    const auto line = [&](size_t k) { return &a.lines[k * a.width].each; };
+    const auto at = [&](size_t k) { return a.row(k)[j]; };
+    size_t k = 0;
+    for (; k + 4 <= j; k += 4) {
+      const Doubles *const r0 = line(k), *const r1 = line(k + 1), *const r2 = line(k + 2), *const r3 = line(k + 3);
+      const double f0 = at(k), f1 = at(k + 1), f2 = at(k + 2), f3 = at(k + 3);
+      for (size_t i = begin; i < a.width; ++i) out[i] = out[i] - f0 * r0[i] - f1 * r1[i] - f2 * r2[i] - f3 * r3[i];
+    }
+    for (; k < j; ++k)
+      for (size_t i = begin; i < a.width; ++i) out[i] -= at(k) * line(k)[i];
+    const double root = std::sqrt(std::max(a.row(j)[j], 1e-10));
+    for (size_t i = begin; i < a.width; ++i) out[i] /= root;
+    a.row(j)[j] = root;
   }
 }
 
-ROOFGEN_WIDE void subtract(const std::vector<float>& f, const std::vector<std::vector<float>>& from,
-                           std::vector<float>& to) {
-  subtract(
-      f.size(), [&](size_t k) { return f[k]; }, [&](size_t k) { return from[k].data(); }, to.data(), to.size());
-}
+using Strip = GaussianProcess::Strip;
+static_assert(sizeof(Strip) == 4 * sizeof(Wide));
 
-/// The upper factor U of a symmetric matrix, U^T U, in place; rows of n. Only the upper half is read.
-ROOFGEN_WIDE void factor_upper(std::vector<double>& a, size_t n) {
-  for (size_t j = 0; j < n; ++j) {
-    double* const row = &a[j * n + j];
-    subtract(
-        j, [&](size_t k) { return a[k * n + j]; }, [&](size_t k) { return &a[k * n + j]; }, row, n - j);
-    const double root = std::sqrt(std::max(*row, 1e-10));
-    for (size_t i = 0; i < n - j; ++i) row[i] /= root;
-    *row = root;
+/// (out - the sum of f[k] * from[k]) * scale; the sums stay in registers.
+[[gnu::always_inline]] inline void subtract(size_t rows, const float* f, const Strip* from, float scale, Strip& out) {
+  Wide* const to = reinterpret_cast<Wide*>(out.at);
+  Wide s0 = to[0], s1 = to[1], s2 = to[2], s3 = to[3];
+  for (size_t k = 0; k < rows; ++k) {
+    const Wide* const row = reinterpret_cast<const Wide*>(from[k].at);
+    s0 -= f[k] * row[0], s1 -= f[k] * row[1], s2 -= f[k] * row[2], s3 -= f[k] * row[3];
   }
+  to[0] = s0 * scale, to[1] = s1 * scale, to[2] = s2 * scale, to[3] = s3 * scale;
+}
+ROOFGEN_WIDE void subtract(size_t rows, const float* f, const Strip* from, Strip& out) {
+  subtract(rows, f, from, 1, out);
 }
 
-/// L^-1 b in place; `column`: of L, from its diagonal on.
-template <class Column>
-[[gnu::always_inline]] inline void solve(const Column& column, std::vector<double>& b) {
-  const size_t n = b.size();
+/// Adds the squares to `squares`.
+[[gnu::always_inline]] inline void add_squares(const Strip& strip, Strip& squares) {
+  for (size_t c = 0; c < std::size(strip.at); ++c) squares.at[c] += strip.at[c] * strip.at[c];
+}
+ROOFGEN_WIDE void reduce_strip(size_t rows, const float* f, const Strip* from, float scale, Strip& out,
+                               Strip& explained) {
+  subtract(rows, f, from, scale, out);
+  add_squares(out, explained);
+}
+
+/// L^-1 b in place, b of n elements; `column`: of L, from its diagonal on. Number: of one right-hand side, or of
+/// several.
+template <class Number, class Column>
+[[gnu::always_inline]] inline void solve(const Column& column, Number* b, size_t n) {
   size_t k = 0;
   for (; k + 4 <= n; k += 4) {
     const double *const c0 = column(k), *const c1 = column(k + 1), *const c2 = column(k + 2), *const c3 = column(k + 3);
-    double* const __restrict x = &b[k];
-    const double x0 = x[0] /= c0[0];
-    const double x1 = x[1] = (x[1] - x0 * c0[1]) / c1[0];
-    const double x2 = x[2] = (x[2] - x0 * c0[2] - x1 * c1[1]) / c2[0];
-    const double x3 = x[3] = (x[3] - x0 * c0[3] - x1 * c1[2] - x2 * c2[1]) / c3[0];
+    Number* const __restrict x = &b[k];
+    const Number x0 = x[0] /= c0[0];
+    const Number x1 = x[1] = (x[1] - x0 * c0[1]) / c1[0];
+    const Number x2 = x[2] = (x[2] - x0 * c0[2] - x1 * c1[1]) / c2[0];
+    const Number x3 = x[3] = (x[3] - x0 * c0[3] - x1 * c1[2] - x2 * c2[1]) / c3[0];
     for (size_t i = 4; i < n - k; ++i) x[i] = x[i] - x0 * c0[i] - x1 * c1[i - 1] - x2 * c2[i - 2] - x3 * c3[i - 3];
   }
   for (; k < n; ++k) {
     const double* const c = column(k);
-    const double x = b[k] /= c[0];
+    const Number x = b[k] /= c[0];
     for (size_t i = k + 1; i < n; ++i) b[i] -= x * c[i - k];
   }
 }
 
 /// U^-T b, in place.
-ROOFGEN_WIDE void solve_upper(const std::vector<double>& u, std::vector<double>& b) {
-  solve([&](size_t k) { return &u[k * b.size() + k]; }, b);
+ROOFGEN_WIDE void solve_upper(Matrix& u, std::vector<double>& b) {
+  solve([&](size_t k) { return u.row(k) + k; }, b.data(), b.size());
 }
 
 ROOFGEN_WIDE void solve_lower(const std::vector<std::vector<double>>& columns, std::vector<double>& b) {
-  solve([&](size_t k) { return columns[k].data(); }, b);
+  solve([&](size_t k) { return columns[k].data(); }, b.data(), b.size());
 }
+ROOFGEN_WIDE void solve_lower(const std::vector<std::vector<double>>& columns, std::vector<Line>& b) {
+  solve([&](size_t k) { return columns[k].data(); }, &b.data()->each, b.size());
+}
+
+/// The covariances of one point along an axis.
+struct Factor {
+  const float* table;  ///< with each value; behind the last one kLanes more can be read
+  size_t size;
+  const int32_t* values;  ///< of the other points
+};
 
 constexpr size_t kLanes = 8;
 typedef float Lanes __attribute__((vector_size(4 * kLanes)));
 typedef int32_t Places __attribute__((vector_size(4 * kLanes)));
-typedef uint16_t ShortPlaces __attribute__((vector_size(2 * kLanes)));
 
-/// Each of n elements times the value at its place in a table of `size` values, behind which kLanes more can be read. A
-/// table of one register is looked up by a shuffle of lanes.
-ROOFGEN_WIDE void multiply(const float* __restrict table, size_t size, const uint16_t* __restrict places, size_t n,
-                           float* __restrict out) {
-  size_t i = 0;
+/// The product of all factors for as many times n points as fit, from the i-th on. A table of one register is looked up
+/// by a shuffle of lanes.
+template <size_t registers>
+[[gnu::always_inline]] inline void multiply(const std::vector<Factor>& factors, size_t n, size_t& i, float* out) {
 #ifndef __clang__  // it has shuffles by constants only
-  if (size <= kLanes) {
-    Lanes values, product;
-    std::memcpy(&values, table, sizeof values);
-    for (; i + kLanes <= n; i += kLanes) {
-      ShortPlaces at;
-      std::memcpy(&at, places + i, sizeof at);
-      std::memcpy(&product, out + i, sizeof product);
-      product *= __builtin_shuffle(values, __builtin_convertvector(at, Places));
-      std::memcpy(out + i, &product, sizeof product);
+  for (; i + registers * kLanes <= n; i += registers * kLanes) {
+    Lanes product[registers];
+    for (Lanes& p : product) p = Lanes{} + 1;
+    for (const Factor& f : factors) {
+      Lanes table;
+      std::memcpy(&table, f.table, sizeof table);
+      for (size_t r = 0; r < registers; ++r) {
+        Places at;
+        std::memcpy(&at, f.values + i + r * kLanes, sizeof at);
+        if (f.size <= kLanes)
+          product[r] *= __builtin_shuffle(table, at);
+        else
+          for (size_t l = 0; l < kLanes; ++l) product[r][l] *= f.table[at[l]];
+      }
     }
+    for (size_t r = 0; r < registers; ++r) std::memcpy(out + i + r * kLanes, &product[r], sizeof product[r]);
   }
 #endif
-  for (; i < n; ++i) out[i] *= table[places[i]];
+}
+
+ROOFGEN_WIDE void multiply(const std::vector<Factor>& factors, size_t n, float* out) {
+  size_t i = 0;
+  multiply<4>(factors, n, i, out);
+  multiply<1>(factors, n, i, out);
+  for (; i < n; ++i) {
+    out[i] = 1;
+    for (const Factor& f : factors) out[i] *= f.table[f.values[i]];
+  }
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
@@ -168,16 +223,19 @@ void GaussianProcess::tabulate(size_t axis) {
     }
 }
 
-void GaussianProcess::covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, float* out, size_t n,
-                                  size_t without) const {
+void GaussianProcess::covariances(size_t point, const std::vector<std::vector<int32_t>>& others, size_t begin, size_t n,
+                                  float* out, size_t without) const {
   const auto row = space_.row(point);
-  std::fill_n(out, n, 1.f);
+  std::vector<Factor> factors;
+  factors.reserve(tables_.size());
   for (size_t axis = 0; axis < tables_.size(); ++axis)
-    if (axis != without) multiply(&tables_[axis][row[axis] * sizes_[axis]], sizes_[axis], others[axis].data(), n, out);
+    if (axis != without && sizes_[axis] > 1)
+      factors.push_back({&tables_[axis][row[axis] * sizes_[axis]], sizes_[axis], others[axis].data() + begin});
+  multiply(factors, n, out);
 }
 
-std::vector<std::vector<uint16_t>> GaussianProcess::values_of(const std::vector<size_t>& points) const {
-  std::vector<std::vector<uint16_t>> out(tables_.size(), std::vector<uint16_t>(points.size()));
+std::vector<std::vector<int32_t>> GaussianProcess::values_of(const std::vector<size_t>& points) const {
+  std::vector<std::vector<int32_t>> out(tables_.size(), std::vector<int32_t>(points.size()));
   for (size_t i = 0; i < points.size(); ++i)
     for (size_t axis = 0; axis < tables_.size(); ++axis) out[axis][i] = space_.row(points[i])[axis];
   return out;
@@ -201,75 +259,108 @@ void GaussianProcess::observe(size_t point) {
   const double root = std::sqrt(std::max(rest, 1e-10));
   for (size_t k = 0; k < n; ++k) factor_[k].push_back(row[k]);
   factor_.push_back({root});
+  rows_.emplace_back(row.begin(), row.end());
   ones_.push_back(one / root);
+}
+
+void GaussianProcess::factorize() {
+  const size_t n = points_.size();
+  Matrix matrix(n);
+  std::vector<float> row(n);
+  for (size_t i = 0; i < n; ++i) {
+    covariances(points_[i], observed_, i, n - i, row.data());
+    std::copy_n(row.begin(), n - i, matrix.row(i) + i);
+    matrix.row(i)[i] = 1 + noise_;
+  }
+  factor_upper(matrix);
+  ones_.assign(n, 1);
+  solve_upper(matrix, ones_);
+  for (size_t i = 0; i < n; ++i) {
+    factor_[i].assign(matrix.row(i) + i, matrix.row(i) + n);
+    for (size_t k = 0; k < i; ++k) rows_[i][k] = static_cast<float>(matrix.row(k)[i]);
+  }
 }
 
 std::vector<double> GaussianProcess::factored(size_t point) const {
   std::vector<float> covariance(points_.size());
-  covariances(point, observed_, covariance.data(), covariance.size());
+  covariances(point, observed_, 0, covariance.size(), covariance.data());
   std::vector<double> out(covariance.begin(), covariance.end());
   solve_lower(factor_, out);
   return out;
 }
 
-void GaussianProcess::reduce(size_t observation) {
-  const size_t n = candidates_.size();
-  if (reduced_.size() <= observation) reduced_.resize(observation + 1);
-  std::vector<float>& out = reduced_[observation];
-  out.resize(n);
-  covariances(points_[observation], columns_, out.data(), n);
-  std::vector<float> f;
-  for (size_t k = 0; k < observation; ++k) f.push_back(static_cast<float>(factor_[k][observation - k]));
-  subtract(f, reduced_, out);
-  const float scale = static_cast<float>(1 / factor_[observation][0]);
-  for (size_t c = 0; c < n; ++c) {
-    out[c] *= scale;
-    explained_[c] += out[c] * out[c];
-  }
+void GaussianProcess::reduce(size_t first) {
+  for (size_t strip = 0; strip < reduced_.size(); ++strip)
+    for (size_t i = first; i < points_.size(); ++i) {
+      Strip& out = reduced_[strip].emplace_back();
+      covariances(points_[i], columns_, strip * kStrip, kStrip, out.at);
+      reduce_strip(i, rows_[i].data(), reduced_[strip].data(), static_cast<float>(1 / factor_[i][0]), out,
+                   explained_[strip]);
+    }
 }
 
 void GaussianProcess::keep(size_t n) {
   if (n >= points_.size()) return;
   points_.resize(n);
-  for (std::vector<uint16_t>& values : observed_) values.resize(n);
+  for (std::vector<int32_t>& values : observed_) values.resize(n);
   factor_.resize(n);
   for (size_t k = 0; k < n; ++k) factor_[k].resize(n - k);
+  rows_.resize(n);
   ones_.resize(n);
-  reduced_.resize(n);
-  explained_.assign(candidates_.size(), 0);
-  for (const std::vector<float>& row : reduced_)
-    for (size_t c = 0; c < row.size(); ++c) explained_[c] += row[c] * row[c];
+  for (size_t strip = 0; strip < reduced_.size(); ++strip) {
+    reduced_[strip].resize(n);
+    explained_[strip] = {};
+    for (const Strip& row : reduced_[strip]) add_squares(row, explained_[strip]);
+  }
 }
 
 void GaussianProcess::set_candidates(std::vector<size_t> candidates) {
   candidates_ = std::move(candidates);
   columns_ = values_of(candidates_);
-  explained_.assign(candidates_.size(), 0);
-  for (size_t i = 0; i < points_.size(); ++i) reduce(i);
+  const size_t strips = (candidates_.size() + kStrip - 1) / kStrip;
+  for (std::vector<int32_t>& column : columns_) column.resize(strips * kStrip);
+  explained_.assign(strips, {});
+  reduced_.assign(strips, {});
+  reduce(0);
 }
 
-void GaussianProcess::replace_candidate(size_t slot, size_t point) {
-  candidates_[slot] = point;
-  for (size_t axis = 0; axis < tables_.size(); ++axis) columns_[axis][slot] = space_.row(point)[axis];
-  const std::vector<double> column = factored(point);
-  explained_[slot] = 0;
-  for (size_t k = 0; k < column.size(); ++k) {
-    reduced_[k][slot] = static_cast<float>(column[k]);
-    explained_[slot] += reduced_[k][slot] * reduced_[k][slot];
+void GaussianProcess::replace_candidates(size_t slot, const std::vector<size_t>& points) {
+  const size_t n = points_.size();
+  std::vector<float> covariance(n);
+  std::vector<Line> columns(n);
+  for (size_t begin = 0; begin < points.size(); begin += kDoubles) {
+    const size_t end = std::min(points.size(), begin + kDoubles);
+    for (size_t i = begin; i < end; ++i) {
+      covariances(points[i], observed_, 0, n, covariance.data());
+      for (size_t k = 0; k < n; ++k) columns[k].each[i - begin] = covariance[k];
+    }
+    solve_lower(factor_, columns);
+    for (size_t i = begin; i < end; ++i) {
+      const size_t at = (slot + i) % candidates_.size();
+      candidates_[at] = points[i];
+      for (size_t axis = 0; axis < tables_.size(); ++axis) columns_[axis][at] = space_.row(points[i])[axis];
+      float& explained = explained_[at / kStrip].at[at % kStrip] = 0;
+      for (size_t k = 0; k < n; ++k) {
+        const float x = reduced_[at / kStrip][k].at[at % kStrip] = static_cast<float>(columns[k].each[i - begin]);
+        explained += x * x;
+      }
+    }
   }
 }
 
 size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector<std::vector<double>>& alternatives) {
   const size_t n = points.size(), axes = tables_.size();
-  std::vector<double> matrix(n * n), ones, reduced;
+  Matrix matrix(n);
+  std::vector<double> ones, reduced;
   std::vector<float> others(n * n);  // the covariances without the factor of one axis
-  const std::vector<std::vector<uint16_t>> values = values_of(points);
+  const std::vector<std::vector<int32_t>> values = values_of(points);
   // Minus the logarithm of the likelihood, the values' mean and variance being the likeliest ones, and of the priors.
   size_t chosen = 0;
   const auto loss = [&](size_t axis, double noise) {
     for (size_t i = 0; i < n; ++i) {
-      double* const row = &matrix[i * n];
+      double* const row = matrix.row(i);
       const float* const rest = &others[i * n];
+      std::fill(row + i / kDoubles * kDoubles, row + i, 0);
       std::copy(rest + i, rest + n, row + i);
       if (axis < axes) {
         const float* const table = &tables_[axis][values[axis][i] * sizes_[axis]];
@@ -277,7 +368,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
       }
       row[i] = 1 + noise;
     }
-    factor_upper(matrix, n);
+    factor_upper(matrix);
     ones.assign(n, 1);
     reduced = alternatives[chosen];
     solve_upper(matrix, ones);
@@ -285,7 +376,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
     const double mean = dot(ones, reduced) / dot(ones, ones);
     double logs = 0, squares = 1e-12;
     for (size_t i = 0; i < n; ++i) {
-      logs += std::log(matrix[i * n + i]);
+      logs += std::log(matrix.row(i)[i]);
       squares += square(reduced[i] - mean * ones[i]);
     }
     double prior = square(std::log(noise / kFirstNoise) / 2) / 2;
@@ -295,7 +386,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
   double least = HUGE_VAL;
   for (size_t axis = 0; axis <= axes; ++axis) {  // the last one is the noise
     if (axis < axes && space_.axes()[axis].size() == 1) continue;
-    for (size_t i = 0; i < n; ++i) covariances(points[i], values, &others[i * n], n, axis);
+    for (size_t i = 0; i < n; ++i) covariances(points[i], values, 0, n, &others[i * n], axis);
     double& parameter = axis < axes ? lengths_[axis] : noise_;
     const double low = axis < axes ? kShortest : kLeastNoise, high = axis < axes ? kLongest : kMostNoise;
     if (least == HUGE_VAL) {
@@ -322,12 +413,7 @@ size_t GaussianProcess::fit(const std::vector<size_t>& points, const std::vector
     };
     if (!climb(kStep)) climb(1 / kStep);
   }
-  // The observations' factor is that of the new covariance.
-  const std::vector<size_t> observed = std::exchange(points_, {});
-  factor_.clear();
-  ones_.clear();
-  for (std::vector<uint16_t>& column : observed_) column.clear();
-  for (const size_t point : observed) observe(point);
+  factorize();
   set_candidates(std::move(candidates_));
   return chosen;
 }
@@ -342,13 +428,21 @@ void GaussianProcess::predict(const std::vector<double>& values, Prediction& out
     reduced[k] -= mean * ones_[k];
     variance += square(reduced[k]) / static_cast<double>(n);
   }
-  out.mean.assign(candidates, static_cast<float>(mean));
   std::vector<float> f;
   for (size_t k = 0; k < n; ++k) f.push_back(static_cast<float>(-reduced[k]));
-  subtract(f, reduced_, out.mean);
+  const float first = static_cast<float>(mean), scale = static_cast<float>(variance);
+  out.mean.resize(candidates);
   out.deviation.resize(candidates);
-  const float scale = static_cast<float>(variance);
-  for (size_t c = 0; c < candidates; ++c) out.deviation[c] = std::sqrt(scale * std::max(1 - explained_[c], 1e-6f));
+  for (size_t begin = 0; begin < candidates; begin += kStrip) {
+    const size_t strip = begin / kStrip, size = std::min(kStrip, candidates - begin);
+    Strip sum;
+    std::ranges::fill(sum.at, first);
+    subtract(n, f.data(), reduced_[strip].data(), sum);
+    for (size_t c = 0; c < size; ++c) {
+      out.mean[begin + c] = sum.at[c];
+      out.deviation[begin + c] = std::sqrt(scale * std::max(1 - explained_[strip].at[c], 1e-6f));
+    }
+  }
 }
 
 }  // namespace roofgen

@@ -26,7 +26,8 @@ class GaussianProcess {
 
   /// The points that predict() is about, instead of those before.
   void set_candidates(std::vector<size_t> candidates);
-  void replace_candidate(size_t slot, size_t point);
+  /// Candidates at slots `slot`, `slot` + 1, ..., after the last one the first, make room for `points`.
+  void replace_candidates(size_t slot, const std::vector<size_t>& points);
   const std::vector<size_t>& candidates() const { return candidates_; }
 
   /// Chooses the length of each axis and the noise: climbs the likelihood of the values at `points`, one parameter at a
@@ -41,16 +42,22 @@ class GaussianProcess {
   /// `values`: one per observation.
   void predict(const std::vector<double>& values, Prediction& out) const;
 
+  static constexpr size_t kStrip = 64;
+  /// A number of each of kStrip candidates, in whole cache lines.
+  struct alignas(64) Strip {
+    float at[kStrip] = {};
+  };
+
  private:
   void tabulate(size_t axis);
-  /// With n points of which `others` has the values of each axis; without the factor of one axis.
-  void covariances(size_t point, const std::vector<std::vector<uint16_t>>& others, float* out, size_t n,
+  /// With n points, of which `others` has the values of each axis from `begin` on; without the factor of one axis.
+  void covariances(size_t point, const std::vector<std::vector<int32_t>>& others, size_t begin, size_t n, float* out,
                    size_t without = SIZE_MAX) const;
-  std::vector<std::vector<uint16_t>> values_of(const std::vector<size_t>& points) const;  ///< of each axis
+  std::vector<std::vector<int32_t>> values_of(const std::vector<size_t>& points) const;  ///< of each axis
   std::vector<double> factored(size_t point) const;  ///< factor^-1 times its covariance with the observations
   void observe(size_t point);                        ///< adds it to the factor
-  void reduce(size_t observation);
-  void explain();
+  void factorize();                                  ///< of the covariance of all observations
+  void reduce(size_t first);                         ///< the observations from this one on
 
   const PointSpace& space_;
   std::vector<size_t> sizes_;               ///< values of each axis
@@ -59,13 +66,14 @@ class GaussianProcess {
   double noise_;                            ///< variance, in units of the values' variance
   std::vector<std::vector<float>> tables_;  ///< of each axis: covariance of two values, row by row
   std::vector<size_t> points_;
-  std::vector<std::vector<uint16_t>> observed_;  ///< of each axis: the points' values
-  std::vector<std::vector<double>> factor_;      ///< columns of the Cholesky factor of the observations' covariance
-  std::vector<double> ones_;                     ///< factor^-1 times ones
+  std::vector<std::vector<int32_t>> observed_;  ///< of each axis: the points' values
+  std::vector<std::vector<double>> factor_;     ///< columns of the Cholesky factor of the observations' covariance
+  std::vector<std::vector<float>> rows_;        ///< its rows, without the diagonal
+  std::vector<double> ones_;                    ///< factor^-1 times ones
   std::vector<size_t> candidates_;
-  std::vector<std::vector<uint16_t>> columns_;  ///< of each axis: the candidates' values
-  std::vector<std::vector<float>> reduced_;     ///< of each observation: factor^-1 times covariance with the candidates
-  std::vector<float> explained_;                ///< of each candidate: the part of its variance that is known
+  std::vector<std::vector<int32_t>> columns_;  ///< of each axis: the candidates' values
+  std::vector<std::vector<Strip>> reduced_;    ///< factor^-1 times covariance: by strip of candidates, by observation
+  std::vector<Strip> explained_;               ///< of each candidate: the part of its variance that is known
 };
 
 }  // namespace roofgen

@@ -143,26 +143,29 @@ class Surrogate final : public Strategy {
 
   /// The neighbours of a point become candidates.
   void surround(size_t point) {
-    for (const size_t neighbour : space_.points.neighbours(point))
-      if (!history_.taken(neighbour)) enter(neighbour);
+    std::vector<size_t> around = space_.points.neighbours(point);
+    std::erase_if(around, [&](size_t neighbour) { return history_.taken(neighbour); });
+    enter(around);
   }
   /// Random neighbours of a point that is about to be tried become candidates: the improvement is climbed from step to
   /// step.
   void breed(size_t point) {
     const std::vector<Axis>& axes = space_.points.axes();
     std::vector<uint16_t> row(space_.points.row(point).begin(), space_.points.row(point).end());
-    for (size_t tries = 0, bred = 0; tries < 3 * kBred && bred < kBred; ++tries) {
+    std::vector<size_t> bred;
+    for (size_t tries = 0; tries < 3 * kBred && bred.size() < kBred; ++tries) {
       const size_t axis = random_.below(axes.size());
       const uint16_t own = std::exchange(row[axis], static_cast<uint16_t>(random_.below(axes[axis].size())));
       const std::optional<size_t> found = space_.points.find(row);
       row[axis] = own;
-      if (!found || history_.taken(*found)) continue;
-      enter(*found);
-      ++bred;
+      if (found && !history_.taken(*found)) bred.push_back(*found);
     }
+    enter(bred);
   }
-  void enter(size_t point) {
-    if (!process_.candidates().empty()) process_.replace_candidate(next_slot_++ % process_.candidates().size(), point);
+  void enter(const std::vector<size_t>& points) {
+    if (process_.candidates().empty()) return;
+    process_.replace_candidates(next_slot_, points);
+    next_slot_ += points.size();
   }
 
   size_t pick(const std::vector<double>& assumed) {
