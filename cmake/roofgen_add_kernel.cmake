@@ -66,9 +66,15 @@ function(roofgen_add_kernel target)
   set(tuned ${bundle}_tune)
   set(tune emit ${problem} ${arg_TUNE_FLAGS} --name ${name} -o ${tuned})
   if(NOT EXISTS ${manifest})
-    list(JOIN tune " " words)
+    set(words "")
+    foreach(word IN LISTS tune)
+      if(NOT word MATCHES "^[-A-Za-z0-9_./,=]+$")
+        set(word "'${word}'")  # an expression, for the shell
+      endif()
+      string(APPEND words " ${word}")
+    endforeach()
     message(FATAL_ERROR "${call}: ${manifest} does not exist. Tune the kernels, and keep it in the source tree:\n"
-      "  ${shown} ${words} && cp ${tuned}/manifest.json ${manifest}")
+      "  ${shown}${words} && cp ${tuned}/manifest.json ${manifest}")
   endif()
   add_custom_target(${name}_tune
     COMMAND ${roofgen} ${tune}
