@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "check.h"
-#include "examples/jit/device.h"
+#include "examples/device.h"
 
 namespace {
 
