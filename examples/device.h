@@ -52,7 +52,7 @@ struct Tensor {
   unsigned long long at = 0;
   std::vector<float> values;
   Tensor(const Driver& driver, size_t count, uint32_t seed, float magnitude = 2)
-    : at(driver.allocate(2 * count)), values(count) {
+      : at(driver.allocate(2 * count)), values(count) {
     std::vector<uint16_t> halves(count);
     for (size_t i = 0; i < count; ++i) {
       seed = seed * 1664525u + 1013904223u;  // Numerical Recipes, "Quick and Dirty" generators

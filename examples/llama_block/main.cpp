@@ -5,8 +5,8 @@
 //   y = h + down(swiglu(gate_up(rmsnorm(h))))
 //
 // Fused, each line of `block` is one kernel: the GEMMs add the residual and apply the gate to their sums in registers,
-// and attention rotates Q and K as it loads them. Unfused, each of these steps is a kernel of its own. The results of all
-// lines are compared with a reference in double precision, and with those of the other form.
+// and attention rotates Q and K as it loads them. Unfused, each of these steps is a kernel of its own. The results of
+// all lines are compared with a reference in double precision, and with those of the other form.
 #include <cstdio>
 #include <roofgen/roofgen.hpp>
 #include <string>
@@ -27,25 +27,29 @@ constexpr double kEps = 1e-5;
 struct Inputs {
   Tensor x, norm1, qkv, out, norm2, gate_up, down;
   Inputs(const Driver& cu, size_t tokens)
-    : x(cu, tokens * kWidth, 1),
-      norm1(cu, kWidth, 2),
-      qkv(cu, kHeads.columns() * kWidth, 3, 0.125),
-      out(cu, kWidth * kHeadColumns, 4, 0.125),
-      norm2(cu, kWidth, 5),
-      gate_up(cu, 2 * kHidden * kWidth, 6, 0.125),  // rows of gate and up in turn
-      down(cu, kWidth * kHidden, 7, 0.125) {}
+      : x(cu, tokens * kWidth, 1),
+        norm1(cu, kWidth, 2),
+        qkv(cu, kHeads.columns() * kWidth, 3, 0.125),
+        out(cu, kWidth * kHeadColumns, 4, 0.125),
+        norm2(cu, kWidth, 5),
+        gate_up(cu, 2 * kHidden * kWidth, 6, 0.125),  // rows of gate and up in turn
+        down(cu, kWidth * kHidden, 7, 0.125) {}
 };
 
-/// A line of the block, its result, and its cost.
+struct Cost {
+  int launches = 0;
+  double time_us = 0;
+  unsigned long long workspace_bytes = 0;  ///< temporaries between the kernels of a line
+};
+
+/// A line of the block.
 struct Stage {
   const char* name;
   Request request;
   std::vector<Argument> arguments;
   Tensor* output;
-  std::string variant, origin = {};
-  int launches = 0;
-  double time_us = 0;
-  uint64_t workspace_bytes = 0;
+  Cost cost = {};
+  bool measured = false;  ///< the time, by the search
 };
 
 struct Form {
@@ -53,38 +57,29 @@ struct Form {
   Tensor normed1, qkv, attended, h, normed2, hidden, y;
   std::vector<Stage> stages = {};
   Form(const Driver& cu, size_t tokens, bool is_fused)
-    : fused(is_fused),
-      normed1(cu, tokens * kWidth, 10),
-      qkv(cu, tokens * kHeads.columns(), 11),
-      attended(cu, tokens * kHeadColumns, 12),
-      h(cu, tokens * kWidth, 13),
-      normed2(cu, tokens * kWidth, 14),
-      hidden(cu, tokens * kHidden, 15),
-      y(cu, tokens * kWidth, 16) {}
+      : fused(is_fused),
+        normed1(cu, tokens * kWidth, 10),
+        qkv(cu, tokens * kHeads.columns(), 11),
+        attended(cu, tokens * kHeadColumns, 12),
+        h(cu, tokens * kWidth, 13),
+        normed2(cu, tokens * kWidth, 14),
+        hidden(cu, tokens * kHidden, 15),
+        y(cu, tokens * kWidth, 16) {}
 };
 
 Argument at(const char* name, const Tensor& tensor, size_t element = 0) {
   return Argument::at(name, tensor.at + 2 * element);
 }
-Request rmsnorm_request(size_t tokens) {
+Request rmsnorm(size_t tokens) {
   return Request("rmsnorm").set("rows", tokens).set("cols", kWidth).set("eps", kEps).set("evals", 4);
 }
-Request gemm_request(size_t M, size_t N, size_t K) {
+Request gemm(size_t M, size_t N, size_t K) {
   return Request("gemm").set("M", M).set("N", N).set("K", K).set("evals", 4);
 }
 
-void block(const Inputs& in, size_t tokens, Form& f) {
+std::vector<Stage> block(const Inputs& in, size_t tokens, Form& f) {
   // Without "variant" the search takes the fastest of both.
   const char* variant = f.fused ? "fused" : "unfused";
-  f.stages.push_back({"rmsnorm",
-                      rmsnorm_request(tokens),
-                      {at("x", in.x), at("weight", in.norm1), at("y", f.normed1)},
-                      &f.normed1});
-  f.stages.push_back({"qkv",
-                      gemm_request(tokens, kHeads.columns(), kWidth),
-                      {at("A", f.normed1), at("B", in.qkv), at("C", f.qkv)},
-                      &f.qkv});
-  // Q, K and V are columns of one matrix: strides are arguments of a launch.
   const Request attention = Request("attention")
                                 .set("batch", 1)
                                 .set("L", tokens)
@@ -96,29 +91,26 @@ void block(const Inputs& in, size_t tokens, Form& f) {
                                 .set("rotary-base", kHeads.rotary_base)
                                 .set("evals", 2)
                                 .set("variant", variant);
-  f.stages.push_back({"attention",
-                      attention,
-                      {at("Q", f.qkv), at("K", f.qkv, kHeadColumns),
-                       at("V", f.qkv, kHeadColumns + kHeads.kv_heads * kHeads.d), at("O", f.attended),
-                       {"q_row_stride", kHeads.columns()}, {"k_row_stride", kHeads.columns()},
-                       {"v_row_stride", kHeads.columns()}},
-                      &f.attended});
-  f.stages.push_back({"out + x",
-                      gemm_request(tokens, kWidth, kHeadColumns).set("epilogue", "acc + residual[m,n]").set("variant", variant),
-                      {at("A", f.attended), at("B", in.out), at("residual", in.x), at("C", f.h)},
-                      &f.h});
-  f.stages.push_back({"rmsnorm",
-                      rmsnorm_request(tokens),
-                      {at("x", f.h), at("weight", in.norm2), at("y", f.normed2)},
-                      &f.normed2});
-  f.stages.push_back({"swiglu",
-                      gemm_request(tokens, 2 * kHidden, kWidth).set("gated", "silu").set("variant", variant),
-                      {at("A", f.normed2), at("B", in.gate_up), at("C", f.hidden)},
-                      &f.hidden});
-  f.stages.push_back({"down + h",
-                      gemm_request(tokens, kWidth, kHidden).set("epilogue", "acc + residual[m,n]").set("variant", variant),
-                      {at("A", f.hidden), at("B", in.down), at("residual", f.h), at("C", f.y)},
-                      &f.y});
+  const Request out = gemm(tokens, kWidth, kHeadColumns).set("epilogue", "acc + residual[m,n]").set("variant", variant);
+  const Request swiglu = gemm(tokens, 2 * kHidden, kWidth).set("gated", "silu").set("variant", variant);
+  const Request down = gemm(tokens, kWidth, kHidden).set("epilogue", "acc + residual[m,n]").set("variant", variant);
+  // Q, K and V are columns of one matrix: strides are arguments of a launch.
+  const std::vector<Argument> of_attention = {at("Q", f.qkv),
+                                              at("K", f.qkv, kHeadColumns),
+                                              at("V", f.qkv, kHeadColumns + kHeads.kv_heads * kHeads.d),
+                                              at("O", f.attended),
+                                              {"q_row_stride", kHeads.columns()},
+                                              {"k_row_stride", kHeads.columns()},
+                                              {"v_row_stride", kHeads.columns()}};
+  return {
+      {"rmsnorm", rmsnorm(tokens), {at("x", in.x), at("weight", in.norm1), at("y", f.normed1)}, &f.normed1},
+      {"qkv", gemm(tokens, kHeads.columns(), kWidth), {at("A", f.normed1), at("B", in.qkv), at("C", f.qkv)}, &f.qkv},
+      {"attention", attention, of_attention, &f.attended},
+      {"out + x", out, {at("A", f.attended), at("B", in.out), at("residual", in.x), at("C", f.h)}, &f.h},
+      {"rmsnorm", rmsnorm(tokens), {at("x", f.h), at("weight", in.norm2), at("y", f.normed2)}, &f.normed2},
+      {"swiglu", swiglu, {at("A", f.normed2), at("B", in.gate_up), at("C", f.hidden)}, &f.hidden},
+      {"down + h", down, {at("A", f.hidden), at("B", in.down), at("residual", f.h), at("C", f.y)}, &f.y},
+  };
 }
 
 /// The results of the same lines.
@@ -137,12 +129,10 @@ std::vector<Field> reference(const Inputs& in, bool fused) {
   return out;
 }
 
-/// The value of a member behind `from` in JSON.
-std::string member(const std::string& text, const std::string& name, size_t from = 0) {
-  const size_t key = text.find("\"" + name + "\":", from);
-  if (key == text.npos) return "";
-  const size_t begin = text.find_first_not_of(" \"", key + name.size() + 3);
-  return text.substr(begin, text.find_first_of("\",}\n", begin) - begin);
+/// A number or bool in the text of a pipeline.
+std::string member(const std::string& text, const std::string& name) {
+  const size_t begin = text.find("\"" + name + "\":") + name.size() + 3;
+  return text.substr(begin, text.find_first_of(",}", begin) - begin);
 }
 
 /// Makes the kernels of all stages, launches them one behind the other, and fetches the results.
@@ -155,17 +145,13 @@ roofgen::Result<void> run(const Driver& cu, roofgen::Session& session, Form& for
     if (!made) return made.error();
     const auto bytes = made->workspace_bytes(stage.arguments);
     if (!bytes) return bytes.error();
-    stage.workspace_bytes = *bytes;
+    stage.cost.workspace_bytes = *bytes;
     most = std::max(most, *bytes);
-    // The report of the search, which the store has.
-    const auto tuned = roofgen::tune(session, Request(stage.request).set("device", member(made->text(), "device")));
-    if (!tuned) return tuned.error();
-    const std::string report = tuned->text();
-    stage.variant = member(report, "best_variant");
-    const size_t variant = report.find("\"name\": \"" + stage.variant + "\"");
-    stage.time_us = std::strtod(member(report, "time_us", variant).c_str(), nullptr);
-    stage.launches = std::atoi(member(report, "launches", variant).c_str());
-    stage.origin = member(report, "time_us", report.find("\"origins\"", variant));
+    const std::string text = made->text();
+    stage.cost.time_us = std::strtod(member(text, "time_us").c_str(), nullptr);
+    stage.measured = member(text, "measured") == "true";
+    for (size_t kernel = text.find("\"schedule\""); kernel != text.npos; kernel = text.find("\"schedule\"", kernel + 1))
+      ++stage.cost.launches;
     pipelines.push_back(std::move(*made));
   }
   if (most > 0 && (workspace = cu.allocate(most)) == 0) return roofgen::Error{1, "no device memory"};
@@ -219,36 +205,39 @@ int main(int argc, char** argv) {
   const Inputs in(cu, tokens);
   Form fused(cu, tokens, true), unfused(cu, tokens, false);
   for (Form* form : {&fused, &unfused}) {
-    block(in, tokens, *form);
+    form->stages = block(in, tokens, *form);
     if (const auto done = run(cu, *session, *form); !done) return fail(done.error());
   }
   const std::vector<Field> of_fused = reference(in, true), of_unfused = reference(in, false);
 
-  const std::string& origin = fused.stages[0].origin;
-  std::printf("                 launches     time [us], %-10s   temporaries [B]    largest error / tolerance\n",
-              origin == "model" ? "modelled" : origin.c_str());
-  std::printf("              fused  unfused     fused  unfused     fused  unfused     fused  unfused  each other\n");
-  Stage total[2] = {{"total", {"rmsnorm"}, {}, nullptr, ""}, {"total", {"rmsnorm"}, {}, nullptr, ""}};
+  std::printf("              launches       time [us], %-8s  temporaries [B]    largest error / tolerance\n",
+              fused.stages[0].measured ? "measured" : "modelled");
+  std::printf("            fused unfused     fused  unfused     fused  unfused   fused  unfused  each other\n");
+  const auto line = [](const char* name, const Cost& a, const Cost& b) {
+    std::printf("%-10s  %5d %7d  %8.1f %8.1f  %8llu %8llu", name, a.launches, b.launches, a.time_us, b.time_us,
+                a.workspace_bytes, b.workspace_bytes);
+  };
+  const auto add = [](Cost& total, const Cost& c) {
+    total.launches += c.launches;
+    total.time_us += c.time_us;
+    total.workspace_bytes += c.workspace_bytes;
+  };
+  Cost of_all_fused, of_all_unfused;
+  unsigned long long between = 0;
   bool right = true;
   for (size_t i = 0; i < fused.stages.size(); ++i) {
-    const Stage *a = &fused.stages[i], *b = &unfused.stages[i];
-    const double errors[] = {error_of(*a->output, of_fused[i]), error_of(*b->output, of_unfused[i]),
-                             difference(*a->output, of_fused[i], *b->output, of_unfused[i])};
+    const Stage &a = fused.stages[i], &b = unfused.stages[i];
+    const double errors[] = {error_of(*a.output, of_fused[i]), error_of(*b.output, of_unfused[i]),
+                             difference(*a.output, of_fused[i], *b.output, of_unfused[i])};
     for (const double e : errors) right &= e <= 1;
-    std::printf("%-10s  %7d  %7d  %8.1f %8.1f  %8llu %8llu  %8.2f %8.2f  %10.2f\n", a->name, a->launches, b->launches,
-                a->time_us, b->time_us, static_cast<unsigned long long>(a->workspace_bytes),
-                static_cast<unsigned long long>(b->workspace_bytes), errors[0], errors[1], errors[2]);
-    for (const Stage* s : {a, b}) {
-      Stage& t = total[s == b];
-      t.launches += s->launches;
-      t.time_us += s->time_us;
-      t.workspace_bytes += s->workspace_bytes + (s->output == &fused.y || s->output == &unfused.y ? 0 : 2 * s->output->values.size());
-    }
+    line(a.name, a.cost, b.cost);
+    std::printf("  %6.2f %8.2f  %10.2f\n", errors[0], errors[1], errors[2]);
+    add(of_all_fused, a.cost);
+    add(of_all_unfused, b.cost);
+    if (a.output != &fused.y) between += 2 * a.output->values.size();
   }
-  std::printf("%-10s  %7d  %7d  %8.1f %8.1f  %8llu %8llu  with the results of all lines but the last\n", "total",
-              total[0].launches, total[1].launches, total[0].time_us, total[1].time_us,
-              static_cast<unsigned long long>(total[0].workspace_bytes),
-              static_cast<unsigned long long>(total[1].workspace_bytes));
+  line("all", of_all_fused, of_all_unfused);
+  std::printf("\nand the results of all lines but the last: %llu bytes\n", between);
   if (!right) std::fprintf(stderr, "llama_block: an error is larger than its tolerance\n");
   return right ? 0 : 1;
 }

@@ -38,8 +38,8 @@ inline double tolerance(const Field& f, size_t i) {
   return ulp(std::fabs(f.value[i]) + errors) / 2 + errors;
 }
 
-/// As the next kernel reads it. Only near a tie may a kernel round to the other neighbour, with a probability of at most
-/// 1/2; elsewhere rounding hides the error.
+/// As the next kernel reads it. Only near a tie may a kernel round to the other neighbour, with a probability of at
+/// most 1/2; elsewhere rounding hides the error.
 inline Field rounded(Field f) {
   for (size_t i = 0; i < f.value.size(); ++i) {
     const double x = f.value[i], errors = kDeviations * std::sqrt(f.variance[i]);
@@ -136,8 +136,8 @@ inline Field rotary(const Field& qkv, size_t first, size_t count, const Heads& h
   for (size_t row = 0; row < out.rows(); ++row)
     for (size_t column = 0; column < out.cols; ++column) {
       const size_t i = column % h.d, pair = i % (h.d / 2), from = row * qkv.cols + first + column - i + pair;
-      const double angle = static_cast<double>(row) *
-                           std::pow(h.rotary_base, -2 * static_cast<double>(pair) / static_cast<double>(h.d));
+      const double angle =
+          static_cast<double>(row) * std::pow(h.rotary_base, -2 * static_cast<double>(pair) / static_cast<double>(h.d));
       const double c = std::cos(angle), s = std::sin(angle);
       const double x = qkv.value[from], y = qkv.value[from + h.d / 2];
       const double var_x = qkv.variance[from], var_y = qkv.variance[from + h.d / 2];
@@ -167,8 +167,8 @@ inline Field attention(const Field& qkv, const Heads& h, bool scores_stored) {
           inputs += square(q.value[a]) * k.variance[b] + q.variance[a] * square(k.value[b]);
         }
         p[key] = h.scale * score;
-        variance[key] = square(h.scale) * (inputs + sum_variance(h.d, squares)) +
-                        (scores_stored ? bounded(kBf16 * p[key]) : 0);
+        variance[key] =
+            square(h.scale) * (inputs + sum_variance(h.d, squares)) + (scores_stored ? bounded(kBf16 * p[key]) : 0);
         most = std::max(most, p[key]);
       }
       for (size_t key = 0; key < keys; ++key) total += p[key] = std::exp(p[key] - most);
@@ -179,8 +179,7 @@ inline Field attention(const Field& qkv, const Heads& h, bool scores_stored) {
         for (size_t key = 0; key < keys; ++key) {
           const double term = p[key] / total * qkv.value[v(key)];
           squares += square(term);
-          errors += square(p[key] / total) *
-                    (qkv.variance[v(key)] + variance[key] * square(qkv.value[v(key)] - o));
+          errors += square(p[key] / total) * (qkv.variance[v(key)] + variance[key] * square(qkv.value[v(key)] - o));
         }
         const size_t at = row * out.cols + head * h.d + i;
         out.value[at] = o;
