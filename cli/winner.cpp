@@ -89,7 +89,7 @@ std::optional<KnownWinner> known_winner(const Session& session, const Workbench&
   const Json known = read(path_of(session, bench, options));
   if (known.is_null() || known["budget"].get<uint64_t>() < budget(bench, options)) return std::nullopt;
   if (measured && !known["measured"].get<bool>()) return std::nullopt;
-  KnownWinner out{known["variant"], {}};
+  KnownWinner out{known["variant"], known["seconds"], known["measured"], {}};
   for (const Json& stage : known["stages"]) {
     KnownWinner::Stage& s = out.stages.emplace_back(KnownWinner::Stage{stage["stage"], {}, stage["digest"]});
     for (const auto& [name, value] : stage["params"].items()) {

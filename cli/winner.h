@@ -18,6 +18,8 @@ struct KnownWinner {
     std::string digest;                        ///< of the binary
   };
   std::string variant;
+  double seconds = 0;
+  bool measured = false;  ///< else a model or the simulated driver gave the time
   std::vector<Stage> stages;
 };
 

@@ -85,6 +85,8 @@ struct Flags {
 /// The kernels of a known winner, if they become the same binaries as then.
 Result<bool> take_known(const cli::KnownWinner& known, Compiler& compiler, Winner& winner) {
   winner.variant = winner.tuned.find(known.variant);
+  winner.seconds = known.seconds;
+  winner.measured = known.measured;
   if (!winner.variant || winner.variant->stages.size() != known.stages.size()) return false;
   for (size_t i = 0; i < known.stages.size(); ++i) {
     const Stage& stage = winner.variant->stages[i];
@@ -117,6 +119,8 @@ Result<void> take_result(const cli::Session& session, Flags& flags, cli::Workben
   if (result.report.best_variant.empty())
     return Error{Exit::kFailed, "no kernel to launch: " + result.report.verdict.reason};
   winner.variant = winner.tuned.find(result.report.best_variant);
+  winner.seconds = result.report.find(result.report.best_variant)->seconds;
+  winner.measured = result.report.time_origin() == Origin::kMeasured;
   winner.kernels = std::move(result.winners[result.report.best_variant]);
   winner.legal.clear();
   for (size_t i = 0; i < winner.kernels.size(); ++i) {

@@ -190,6 +190,8 @@ Result<void> Pipeline::describe() {
                             {"problem", to_string(problem)},
                             {"device", winner_.device.name},
                             {"variant", winner_.variant->name},
+                            {"time_us", winner_.seconds * 1e6},
+                            {"measured", winner_.measured},
                             {"kernels", kernels},
                             {"parameters", parameters},
                             {"requires", conditions}});

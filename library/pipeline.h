@@ -30,6 +30,8 @@ struct Winner {
   std::vector<Legal> legal;          ///< by stage
   std::vector<TunedKernel> kernels;  ///< by stage
   FlagValues flags;                  ///< of the problem and the device, as the request has them
+  double seconds = 0;                ///< of the search
+  bool measured = false;             ///< else a model or the simulated driver gave the time
 };
 
 /// What a call gives beside the pointers: sizes, strides and numbers, each at its place in Pipeline::parameters.
@@ -44,7 +46,7 @@ class Pipeline {
   Result<void> launch(cuda::Handle stream, const roofgen_argument* arguments, size_t count, uint64_t workspace,
                       uint64_t workspace_bytes);
   Result<uint64_t> workspace_bytes(const roofgen_argument* arguments, size_t count);
-  /// JSON: variant, kernels, parameters.
+  /// JSON: variant, time, kernels, parameters.
   const std::string& description() const { return description_; }
 
  private:

@@ -5,7 +5,7 @@
 #include <roofgen/roofgen.hpp>
 #include <string>
 
-#include "device.h"
+#include "../device.h"
 
 namespace {
 

@@ -121,7 +121,8 @@ typedef struct roofgen_pipeline roofgen_pipeline;
 ROOFGEN_API int roofgen_jit(roofgen_session* session, const char* request, roofgen_pipeline** pipeline);
 /* Its context must still exist. Null is allowed. */
 ROOFGEN_API void roofgen_pipeline_free(roofgen_pipeline* pipeline);
-/* JSON, roofgen.pipeline.1: variant, kernels, parameters with their defaults. */
+/* JSON, roofgen.pipeline.1: variant, time of the tuned problem (modelled unless "measured"), kernels, parameters with
+ * their defaults. */
 ROOFGEN_API const char* roofgen_pipeline_text(const roofgen_pipeline* pipeline);
 
 enum { ROOFGEN_POINTER = 0, ROOFGEN_INTEGER = 1, ROOFGEN_REAL = 2 };

@@ -246,7 +246,7 @@ static_assert(sizeof(Argument) == sizeof(roofgen_argument));  // an array of the
 class Pipeline {
  public:
   explicit Pipeline(roofgen_pipeline* pipeline) : pipeline_(pipeline) {}
-  /// JSON: variant, kernels, parameters.
+  /// JSON: variant, time, kernels, parameters.
   const char* text() const { return roofgen_pipeline_text(pipeline_.get()); }
   Result<uint64_t> workspace_bytes(std::span<const Argument> arguments = {}) const {
     uint64_t bytes = 0;

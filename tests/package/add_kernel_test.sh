@@ -57,3 +57,17 @@ configure -Dcols=512 || fail "configure with another size"
 make && fail "a manifest of other sizes was taken"
 grep -q "kernels/norm.json: error: the manifest is of another bundle: cols is 256 instead of 512" "$dir/log" ||
   fail "the message"
+
+# The example, on the simulated driver of the installation.
+cp -r "$(dirname "${BASH_SOURCE[0]}")/../../examples/bundle" "$dir/bundle"
+cd "$dir/bundle"
+configure && fail "examples/bundle has a manifest"
+command=$(grep -m 1 "emit rmsnorm" "$dir/log")
+bash -euc "${command/ -o / --evals 1 --executor sim -o }" >"$dir/log" 2>&1 || fail "$command"
+configure -DCMAKE_C_FLAGS="-Wall -Wextra -pedantic -Werror" || fail "examples/bundle: configure"
+make || fail "examples/bundle: build"
+export LD_LIBRARY_PATH=$dir/prefix/lib/roofgen ROOFGEN_SIM_STRICT=1
+for rows in 64 77; do
+  build/bundle $rows >"$dir/log" 2>&1 || fail "examples/bundle $rows"
+  grep -q "^$rows x 1024 elements" "$dir/log" || fail "examples/bundle $rows: the output"
+done

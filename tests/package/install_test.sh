@@ -30,8 +30,10 @@ same() { [[ $("$@") == "$expected" ]] || fail "$*: another text than the program
   >"$prefix/log" 2>&1 || { cat "$prefix/log"; fail "find_package"; }
 same "$prefix/consumer/consumer_c"
 same "$prefix/consumer/consumer_cpp"
-(cmake -S "$tests/../../examples/jit" -B "$prefix/example" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$prefix/example") \
-  >"$prefix/log" 2>&1 || { cat "$prefix/log"; fail "examples/jit"; }
+for name in jit llama_block; do
+  (cmake -S "$tests/../../examples/$name" -B "$prefix/$name" -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$prefix/$name") \
+    >"$prefix/log" 2>&1 || { cat "$prefix/log"; fail "examples/$name"; }
+done
 if command -v pkg-config >/dev/null; then
   folder=$(dirname "$(find "$prefix" -name roofgen.pc)")
   # shellcheck disable=SC2046

@@ -47,15 +47,16 @@ inline float from_bf16(uint16_t half) {
   return value;
 }
 
-/// `count` values from -2 to 2 on the device, and as they are there.
+/// `count` values from -magnitude to magnitude on the device, and as they are there.
 struct Tensor {
   unsigned long long at = 0;
   std::vector<float> values;
-  Tensor(const Driver& driver, size_t count, uint32_t seed) : at(driver.allocate(2 * count)), values(count) {
+  Tensor(const Driver& driver, size_t count, uint32_t seed, float magnitude = 2)
+      : at(driver.allocate(2 * count)), values(count) {
     std::vector<uint16_t> halves(count);
     for (size_t i = 0; i < count; ++i) {
       seed = seed * 1664525u + 1013904223u;  // Numerical Recipes, "Quick and Dirty" generators
-      halves[i] = to_bf16(static_cast<float>(seed >> 8) / static_cast<float>(1 << 22) - 2);
+      halves[i] = to_bf16(magnitude * (static_cast<float>(seed >> 8) / static_cast<float>(1 << 23) - 1));
       values[i] = from_bf16(halves[i]);
     }
     driver.write(at, halves.data(), 2 * count);
