@@ -31,6 +31,7 @@ __all__ = ["BELOW_SCORE", "Error", "FAILED", "INTERRUPTED", "Kernel", "Pipeline"
            "UNAVAILABLE", "USAGE", "compile", "default_session", "emit", "explain", "generate", "jit", "tune"]
 
 __version__ = library.version().decode()
+Error.__module__ = Pipeline.__module__ = __name__
 
 
 class RoofgenWarning(UserWarning):

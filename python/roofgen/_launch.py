@@ -145,7 +145,8 @@ class Pipeline:
                     take(stride.text, tensor.strides[i], f"{parameter.name}'s stride of side {i}")
                     strides[i] = tensor.strides[i]
             self._same_strides(parameter.name, tensor, tuple(strides))
-        values.update((name, (INTEGER, Value(integer=number))) for name, (number, _) in known.items())
+        for name, (number, _) in known.items():
+            values.setdefault(name, (INTEGER, Value(integer=number)))
         return (Argument * len(values))(*(Argument(name.encode(), *value) for name, value in values.items()))
 
     def _read(self, name: str, value: Any, queue: int) -> _tensors.Tensor:

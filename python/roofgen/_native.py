@@ -127,6 +127,7 @@ class Driver:
     def order(self, first: int, then: int) -> bool:
         """What is queued on stream `then` later waits for that queued on stream `first`."""
         event = c_void_p()
+        self.context()  # which events need
         without_timing = 2  # CU_EVENT_DISABLE_TIMING
         if not self._call("cuEventCreate", byref(event), without_timing):
             return False
