@@ -7,10 +7,10 @@ import numbers
 import sys
 import weakref
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
 from . import _tensors
-from ._native import ADDRESS, INTEGER, REAL, UNAVAILABLE, USAGE, Argument, Error, Value, driver, last_error, library
+from ._native import ADDRESS, INTEGER, REAL, UNAVAILABLE, USAGE, Argument, Error, driver, last_error, library
 
 
 class _Formula:
@@ -31,6 +31,27 @@ class _TensorParameter:
         self.writes: bool = described["role"] != "input"
         self.sides = [_Formula(text) for text in described["formulas"]["shape"]]
         self.strides = [_Formula(text) for text in described["formulas"]["strides"]]
+
+    def check(self, layout: _tensors.Layout) -> None:
+        if layout.dtype != self.dtype:
+            raise Error(USAGE, f"{self.name} has elements of {layout.dtype}; {self.dtype} was expected")
+        if self.sides and len(layout.shape) != len(self.sides):
+            sides = ", ".join(side.text for side in self.sides)
+            raise Error(USAGE, f"{self.name} has {len(layout.shape)} dimensions; {len(self.sides)} were expected: {sides}")
+        if self.writes and layout.readonly:
+            raise Error(USAGE, f"{self.name} is an output, but its tensor is read-only")
+
+
+class _Plan(NamedTuple):
+    """The arguments of roofgen_launch but for addresses."""
+    type: Any
+    image: bytes
+    names: list  # to which the image points
+    workspace: int  # bytes
+
+
+_MEMBERS = {ADDRESS: "pointer", INTEGER: "integer", REAL: "real"}
+_MOST_PLANS = 4096  # some megabytes
 
 
 class Pipeline:
@@ -56,6 +77,7 @@ class Pipeline:
             of_kind[described["kind"]][described["name"]] = described
         self._sizes = {name: described["default"] for name, described in of_kind["size"].items()}
         self._strides = set(of_kind["stride"])
+        self._plans: dict[tuple, _Plan] = {}  # by all of a call but addresses
         self._tensors = {name: _TensorParameter(described) for name, described in of_kind["tensor"].items()}
 
     def __call__(self, arguments: Mapping[str, Any] = {}, /, *, stream: Any = None, workspace: Any = None,
@@ -65,89 +87,109 @@ class Pipeline:
 
         `stream`: of torch, of CuPy, with `__cuda_stream__`, or an address; None: torch's current stream if a tensor is
         torch's, else the default stream. `workspace`: device memory of `workspace_bytes(...)`, as a tensor or an
-        address, that no other launch uses at the time; None: torch's allocator, if a tensor is torch's."""
+        address, that no other launch uses at the time; None: torch's allocator, if a tensor is torch's and `stream` is
+        None, since it reuses memory in the order of its current stream."""
         arguments = {**arguments, **more}
         torch_tensor = next((value for value in arguments.values() if _tensors.is_torch(value)), None)
         queue = _stream(stream, torch_tensor)
-        bound = self._bind(arguments, queue)
-        needed = self._workspace_bytes(bound)
-        if needed and workspace is None and torch_tensor is not None:
+        plan, addresses = self._bind(arguments, queue)
+        size, at = plan.workspace, 0
+        if size and workspace is None and stream is None and torch_tensor is not None:
             torch = sys.modules["torch"]
-            workspace = torch.empty(needed, dtype=torch.uint8, device=torch_tensor.device)
-        address, size = 0, needed
+            workspace = torch.empty(size, dtype=torch.uint8, device=torch_tensor.device)
         if isinstance(workspace, int):
-            address = workspace
+            at = workspace
         elif workspace is not None:
             tensor = self._read("workspace", workspace, queue)
-            self._same_strides("workspace", tensor, _tensors.contiguous(tensor.shape))
-            address, size = tensor.pointer, tensor.itemsize * math.prod(tensor.shape)
-        status = library.launch(self._handle, c_void_p(queue), bound, len(bound), address, size)
+            layout = tensor.layout
+            _check_strides("workspace", layout, _tensors.contiguous(layout.shape))
+            size, at = layout.itemsize * math.prod(layout.shape), tensor.address
+        bound = plan.type.from_buffer_copy(plan.image)
+        for argument, address in zip(bound, addresses):
+            argument.value.pointer = address
+        status = library.launch(self._handle, c_void_p(queue), bound, len(bound), at, size)
         if status:
             raise last_error(status)
 
     def workspace_bytes(self, arguments: Mapping[str, Any] = {}, /, **more: Any) -> int:
         """Bytes of the workspace of a launch with these arguments, of which tensors may be missing."""
-        return self._workspace_bytes(self._bind({**arguments, **more}, 0))
+        return self._bind({**arguments, **more}, 0)[0].workspace
 
     def close(self) -> None:
         """Unloads the kernels; no launch may run. Without it they are unloaded when the object is no longer used."""
         self._free()
 
-    def _workspace_bytes(self, bound: Any) -> int:
-        needed = c_uint64()
-        status = library.workspace_bytes(self._handle, bound, len(bound), byref(needed))
-        if status:
-            raise last_error(status)
-        return needed.value
-
-    def _bind(self, arguments: Mapping[str, Any], queue: int) -> Any:
-        """The arguments of roofgen_launch, with the sizes and strides of tensors."""
+    def _bind(self, arguments: Mapping[str, Any], queue: int) -> tuple[_Plan, list[int]]:
+        """Also the addresses, which are the first arguments of the plan."""
         if not self._free.alive:
             raise Error(USAGE, "the pipeline is closed")
-        values: dict[str, tuple[int, Value]] = {}
-        known: dict[str, tuple[int, str]] = {}  # sizes and strides, and where they come from
-        tensors: list[tuple[_TensorParameter, _tensors.Tensor]] = []
+        addresses, tensors, others = [], [], []
+        for name, value in arguments.items():
+            if name not in self._tensors:
+                others.append((name, *_number(name, value)))
+            elif isinstance(value, int):
+                addresses.append(value)
+                tensors.append((name, None))
+            else:
+                tensor = self._read(name, value, queue)
+                addresses.append(tensor.address)
+                tensors.append((name, tensor.layout))
+        key = tuple(tensors), tuple(others)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(*key)
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan, addresses
+
+    def _plan(self, tensors: tuple, others: tuple) -> _Plan:
+        """Checks the tensors, and takes sizes and strides from them."""
+        known: dict[str, tuple[int, str]] = {}  # and where they come from
 
         def take(name: str, number: int, origin: str) -> None:
             other, first = known.setdefault(name, (number, origin))
             if other != number:
                 raise Error(USAGE, f"{origin} is {number}, but {first} is {other}")
 
-        for name, value in arguments.items():
-            parameter = self._tensors.get(name)
-            if parameter is None:
-                values[name] = _number(name, value)
-                if values[name][0] == INTEGER and (name in self._sizes or name in self._strides):
-                    take(name, int(value), name)
-            elif isinstance(value, int):
-                values[name] = ADDRESS, Value(pointer=value)
-            else:
-                tensor = self._read(name, value, queue)
-                self._check(parameter, tensor)
-                tensors.append((parameter, tensor))
-                values[name] = ADDRESS, Value(pointer=tensor.pointer)
-        for parameter, tensor in tensors:
+        for name, kind, number in others:
+            if kind == INTEGER and (name in self._sizes or name in self._strides):
+                take(name, number, name)
+        with_layout = [(self._tensors[name], layout) for name, layout in tensors if layout]
+        for parameter, layout in with_layout:
+            parameter.check(layout)
             for i, side in enumerate(parameter.sides):
                 if side.text in self._sizes:
-                    take(side.text, tensor.shape[i], f"{parameter.name}.shape[{i}]")
+                    take(side.text, layout.shape[i], f"{parameter.name}.shape[{i}]")
         sizes = {**self._sizes, **{name: number for name, (number, _) in known.items()}}
-        for parameter, tensor in tensors:
+        for parameter, layout in with_layout:
             for i, side in enumerate(parameter.sides):
-                if tensor.shape[i] != side.value(sizes):
+                if layout.shape[i] != side.value(sizes):
                     status = UNAVAILABLE if side.text.isdigit() else USAGE  # a constant of the kernels
-                    raise Error(status, f"{parameter.name}.shape[{i}] is {tensor.shape[i]}; "
+                    raise Error(status, f"{parameter.name}.shape[{i}] is {layout.shape[i]}; "
                                         f"{side.value(sizes)} was expected")
-            strides = list(_tensors.contiguous(tensor.shape))
+            strides = list(_tensors.contiguous(layout.shape))
             for i, stride in enumerate(parameter.strides if parameter.sides else ()):
                 if stride.text not in self._strides:
                     strides[i] = stride.value(sizes)
-                elif tensor.shape[i] > 1:
-                    take(stride.text, tensor.strides[i], f"{parameter.name}'s stride of side {i}")
-                    strides[i] = tensor.strides[i]
-            self._same_strides(parameter.name, tensor, tuple(strides))
-        for name, (number, _) in known.items():
-            values.setdefault(name, (INTEGER, Value(integer=number)))
-        return (Argument * len(values))(*(Argument(name.encode(), *value) for name, value in values.items()))
+                elif layout.shape[i] > 1:
+                    take(stride.text, layout.strides[i], f"{parameter.name}'s stride of side {i}")
+                    strides[i] = layout.strides[i]
+            _check_strides(parameter.name, layout, tuple(strides))
+        given = {name for name, *_ in others}
+        all_arguments = [(name, ADDRESS, 0) for name, _ in tensors]
+        all_arguments += others
+        all_arguments += [(name, INTEGER, number) for name, (number, _) in known.items() if name not in given]
+        names = [name.encode() for name, *_ in all_arguments]
+        bound = (Argument * len(names))()
+        for argument, name, (_, kind, number) in zip(bound, names, all_arguments):
+            argument.name, argument.kind = name, kind
+            setattr(argument.value, _MEMBERS[kind], number)
+        needed = c_uint64()
+        status = library.workspace_bytes(self._handle, bound, len(bound), byref(needed))
+        if status:
+            raise last_error(status)
+        return _Plan(type(bound), bytes(bound), names, needed.value)
 
     def _read(self, name: str, value: Any, queue: int) -> _tensors.Tensor:
         try:
@@ -160,32 +202,21 @@ class Pipeline:
             raise Error(USAGE, f"{name}: the driver cannot wait for its stream {tensor.stream}")
         return tensor
 
-    @staticmethod
-    def _check(parameter: _TensorParameter, tensor: _tensors.Tensor) -> None:
-        name = parameter.name
-        if tensor.dtype != parameter.dtype:
-            raise Error(USAGE, f"{name} has elements of {tensor.dtype}; {parameter.dtype} was expected")
-        if parameter.sides and len(tensor.shape) != len(parameter.sides):
-            sides = ", ".join(side.text for side in parameter.sides)
-            raise Error(USAGE, f"{name} has {len(tensor.shape)} dimensions; {len(parameter.sides)} were expected: {sides}")
-        if parameter.writes and tensor.readonly:
-            raise Error(USAGE, f"{name} is an output, but its tensor is read-only")
 
-    @staticmethod
-    def _same_strides(name: str, tensor: _tensors.Tensor, expected: tuple) -> None:
-        """The stride of a side of one element matters to nobody."""
-        if any(side > 1 and a != b for side, a, b in zip(tensor.shape, tensor.strides, expected)):
-            raise Error(USAGE, f"{name} has the strides {tensor.strides}; {expected} elements were expected")
+def _check_strides(name: str, layout: _tensors.Layout, expected: tuple) -> None:
+    """The stride of a side of one element matters to nobody."""
+    if any(side > 1 and a != b for side, a, b in zip(layout.shape, layout.strides, expected)):
+        raise Error(USAGE, f"{name} has the strides {layout.strides}; {expected} elements were expected")
 
 
-def _number(name: str, value: Any) -> tuple[int, Value]:
+def _number(name: str, value: Any) -> tuple[int, Any]:
     if isinstance(value, numbers.Integral):
         if not -2**63 <= value < 2**63:
             raise Error(USAGE, f"{name} is {value}, which has no 64 bits")
-        return INTEGER, Value(integer=int(value))
+        return INTEGER, int(value)
     if isinstance(value, numbers.Real):
-        return REAL, Value(real=float(value))
-    return ADDRESS, Value(pointer=0)  # the library says that this is no tensor, or that it does not know the name
+        return REAL, float(value)
+    return ADDRESS, 0  # the library says that this is no tensor, or that it does not know the name
 
 
 def _stream(stream: Any, torch_tensor: Any) -> int:

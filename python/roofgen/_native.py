@@ -97,7 +97,7 @@ class Driver:
 
     def __init__(self) -> None:
         try:
-            self._cuda = ctypes.CDLL("libcuda.so.1")
+            self._cuda = ctypes.CDLL(os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1")  # as the library
         except OSError:
             self._cuda = None
 

@@ -6,14 +6,18 @@ import sys
 from typing import Any, NamedTuple, Optional, Tuple
 
 
-class Tensor(NamedTuple):
-    pointer: int
+class Layout(NamedTuple):
     dtype: str  # of roofgen ("bf16"), or the foreign name of another one
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]  # elements
     itemsize: int
-    device: Optional[int] = None  # None: unknown
     readonly: bool = False
+
+
+class Tensor(NamedTuple):
+    address: int
+    layout: Layout
+    device: Optional[int] = None  # None: unknown
     stream: Optional[int] = None  # on which its data is being made; None: any
     owner: Any = None  # keeps it alive
 
@@ -73,8 +77,8 @@ def _from_torch(value: Any) -> Tensor:
     if value.device.type != "cuda":
         raise NoTensor(f"is on the device {value.device}; a CUDA device was expected")
     dtype = str(value.dtype).rpartition(".")[2]
-    return Tensor(value.data_ptr(), _TORCH.get(dtype, dtype), tuple(value.shape), tuple(value.stride()),
-                  value.element_size(), value.device.index)
+    layout = Layout(_TORCH.get(dtype, dtype), tuple(value.shape), tuple(value.stride()), value.element_size())
+    return Tensor(value.data_ptr(), layout, value.device.index)
 
 
 def _from_array_interface(value: Any) -> Tensor:
@@ -82,7 +86,7 @@ def _from_array_interface(value: Any) -> Tensor:
     interface = value.__cuda_array_interface__
     if interface.get("mask") is not None:
         raise NoTensor("has a mask, which no kernel takes")
-    shape, typestr, (pointer, readonly) = tuple(interface["shape"]), interface["typestr"], interface["data"]
+    shape, typestr, (address, readonly) = tuple(interface["shape"]), interface["typestr"], interface["data"]
     size = int(typestr[2:])
     strides = interface.get("strides")
     if strides is None:
@@ -92,7 +96,7 @@ def _from_array_interface(value: Any) -> Tensor:
     else:
         strides = tuple(stride // size for stride in strides)
     dtype = typestr if typestr[0] == ">" else _ARRAY_INTERFACE.get(typestr[1:], typestr)
-    return Tensor(pointer or 0, dtype, shape, strides, size, None, bool(readonly), interface.get("stream"))
+    return Tensor(address or 0, Layout(dtype, shape, strides, size, bool(readonly)), None, interface.get("stream"))
 
 
 def _from_dlpack(value: Any, stream: int) -> Tensor:
@@ -105,5 +109,6 @@ def _from_dlpack(value: Any, stream: int) -> Tensor:
     shape = tuple(tensor.shape[:tensor.ndim])
     strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else contiguous(shape)
     dtype = _DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    return Tensor((tensor.data or 0) + tensor.byte_offset, dtype or f"DLPack's type {tensor.code}, {tensor.bits} bits",
-                  shape, strides, tensor.bits * tensor.lanes // 8, tensor.device_id, owner=capsule)
+    layout = Layout(dtype or f"DLPack's type {tensor.code}, {tensor.bits} bits", shape, strides,
+                    tensor.bits * tensor.lanes // 8)
+    return Tensor((tensor.data or 0) + tensor.byte_offset, layout, tensor.device_id, owner=capsule)

@@ -1,10 +1,13 @@
 """The Python package on the simulated driver: python_test.py [TESTS...] FOLDER"""
+import copy
 import ctypes
+import importlib.util
 import math
 import os
 import random
 import signal
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -110,6 +113,64 @@ class ByDLPack:
     def __dlpack__(self, *, stream=None):
         self.streams.append(stream)
         return self.new_capsule(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+def fake_torch(test):
+    """Stands for the module during a test; it has no more than the package and the example use."""
+    torch = types.ModuleType("torch")
+    torch.queue, torch.asked, torch.allocated = device.stream(), [], []
+
+    class Tensor:
+        requires_grad = True  # as it may be inside a custom op; both interfaces refuse such tensors
+
+        def __init__(self, memory, dtype="torch.bfloat16", device_type="cuda"):
+            self.memory, self.dtype, self.shape = memory, dtype, memory.shape
+            self.device = types.SimpleNamespace(type=device_type, index=0)
+
+        def data_ptr(self):
+            return self.memory.at
+
+        def stride(self):
+            return self.memory.strides
+
+        def element_size(self):
+            return 2 if "16" in self.dtype else 1
+
+        def contiguous(self):
+            return self
+
+        def view(self, rows, cols):
+            memory = copy.copy(self.memory)
+            memory.shape, memory.strides = (memory.count // cols, cols), (cols, 1)
+            return Tensor(memory)
+
+    def empty(size, dtype, device):
+        torch.allocated.append(size)
+        return Tensor(Memory([-(-size // 2)], 1))
+
+    def current_stream(where):
+        torch.asked.append(where.index)
+        return types.SimpleNamespace(cuda_stream=torch.queue)
+
+    class Operator:
+        def __init__(self, function):
+            self.call = function
+
+        def __call__(self, *arguments):
+            return self.call(*arguments)
+
+        def register_fake(self, function):
+            self.fake = function
+            return function
+
+    torch.Tensor, torch.empty, torch.uint8, torch.contiguous_format = Tensor, empty, None, None
+    torch.empty_like = lambda like, memory_format=None: Tensor(Memory(like.shape, 3))
+    torch.library = types.SimpleNamespace(custom_op=lambda name, mutates_args: Operator)
+    torch.cuda = types.SimpleNamespace(current_stream=current_stream, is_initialized=lambda: True,
+                                       current_device=lambda: 0)
+    sys.modules["torch"] = torch
+    test.addCleanup(sys.modules.pop, "torch")
+    return torch
 
 
 def rmsnorm(x, weight, rows, cols, eps=1e-6):
@@ -290,50 +351,18 @@ class Launches(unittest.TestCase):
 
     def test_torch(self):
         """The part for torch, with a module that has no more than the package uses."""
-        queue, allocated = device.stream(), []
-
-        class Tensor:
-            requires_grad = True  # as it may be inside a custom op; the interfaces refuse such tensors
-
-            def __init__(self, memory, dtype="torch.bfloat16", device_type="cuda"):
-                self.memory, self.dtype, self.shape = memory, dtype, memory.shape
-                self.device = types.SimpleNamespace(type=device_type, index=0)
-
-            def data_ptr(self):
-                return self.memory.at
-
-            def stride(self):
-                return self.memory.strides
-
-            def element_size(self):
-                return 2 if "16" in self.dtype else 1
-
-        def empty(size, dtype, device):
-            allocated.append(size)
-            return Tensor(Memory([(size + 1) // 2], 1), dtype)
-
-        streams = []
-
-        def current_stream(where):
-            streams.append(where.index)
-            return types.SimpleNamespace(cuda_stream=queue)
-
-        torch = types.ModuleType("torch")
-        torch.Tensor, torch.empty, torch.uint8 = Tensor, empty, "torch.bfloat16"
-        torch.cuda = types.SimpleNamespace(current_stream=current_stream, is_initialized=lambda: True,
-                                           current_device=lambda: 0)
-        sys.modules["torch"] = torch
-        self.addCleanup(sys.modules.pop, "torch")
+        torch = fake_torch(self)
+        Tensor = torch.Tensor
         self.check(5, Tensor)
-        self.assertEqual(streams, [0])
-        streams.clear()
-        self.check(5, Tensor, stream=queue)
+        self.assertEqual(torch.asked, [0])
+        torch.asked.clear()
+        self.check(5, Tensor, stream=torch.queue)
         self.check(5, ByDLPack)  # the default stream
-        self.assertEqual(streams, [])
-        queue, good = 0xDEAD0, queue
+        self.assertEqual(torch.asked, [])
+        good, torch.queue = torch.queue, 0xDEAD0
         with self.assertRaises(roofgen.Error):
             self.check(5, Tensor)
-        queue = good
+        torch.queue = good
         for wrap, part in ((lambda m: Tensor(m, "torch.float16"), "x has elements of fp16"),
                            (lambda m: Tensor(m, "torch.float64"), "x has elements of float64"),
                            (lambda m: Tensor(m, device_type="cpu"), "; a CUDA device was expected")):
@@ -343,8 +372,27 @@ class Launches(unittest.TestCase):
         kernel = self.session.jit("attention", L=64, d=64, heads=2, batch=1, variant="unfused", executor="sim", evals=3)
         q, k, v, o = (Memory([1, 64, 2, 64], seed) for seed in (1, 2, 3, 4))
         kernel(Q=Tensor(q), K=Tensor(k), V=Tensor(v), O=Tensor(o))
-        self.assertEqual(len(allocated), 1)
+        self.assertEqual(torch.allocated, [kernel.workspace_bytes()])
         self.assertLess(error(o.fetch(), attention(q, k, v, 2, 0.125)), UNFUSED_TOLERANCE)
+
+    def test_torch_example(self):
+        """Without torch it is skipped; with the module of the tests its operator computes."""
+        path = HERE / "../../examples/torch/rmsnorm.py"
+        program = [sys.executable, "-S", str(path)]  # -S: no torch, where there is one
+        run = subprocess.run(program, capture_output=True, text=True)
+        self.assertEqual(run.returncode, SKIPPED, run.stderr)
+        self.assertRegex(run.stderr, "^skipped: No module named 'torch'")
+        torch = fake_torch(self)
+        spec = importlib.util.spec_from_file_location("rmsnorm_example", path)
+        example = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(example)
+        for shape in ((16, COLS), (2, 3, COLS), (1, 16, COLS)):
+            x = torch.Tensor(Memory(shape, 1))
+            y = example.rmsnorm(x, torch.Tensor(self.weight))
+            self.assertEqual((y.shape, example.rmsnorm.fake(x, None).shape), (shape, shape))
+            expected = rmsnorm(x.memory.values, self.weight.values, math.prod(shape[:-1]), COLS)
+            self.assertLess(error(y.memory.fetch(), expected), TOLERANCE)
+        self.assertLessEqual(len(example.kernels[0, COLS]), 2)
 
     def test_threads(self):
         failures = []
