@@ -98,7 +98,7 @@ class Pipeline:
             torch = sys.modules["torch"]
             workspace = torch.empty(size, dtype=torch.uint8, device=torch_tensor.device)
         if isinstance(workspace, int):
-            at = workspace
+            at = _address("workspace", workspace)
         elif workspace is not None:
             tensor = self._read("workspace", workspace, queue)
             layout = tensor.layout
@@ -128,7 +128,7 @@ class Pipeline:
             if name not in self._tensors:
                 others.append((name, *_number(name, value)))
             elif isinstance(value, int):
-                addresses.append(value)
+                addresses.append(_address(name, value))
                 tensors.append((name, None))
             else:
                 tensor = self._read(name, value, queue)
@@ -207,6 +207,12 @@ def _check_strides(name: str, layout: _tensors.Layout, expected: tuple) -> None:
     """The stride of a side of one element matters to nobody."""
     if any(side > 1 and a != b for side, a, b in zip(layout.shape, layout.strides, expected)):
         raise Error(USAGE, f"{name} has the strides {layout.strides}; {expected} elements were expected")
+
+
+def _address(name: str, value: int) -> int:
+    if not 0 <= value < 2**64:  # ctypes would cut it off
+        raise Error(USAGE, f"{name} is {value}, which is no address")
+    return value
 
 
 def _number(name: str, value: Any) -> tuple[int, Any]:

@@ -298,6 +298,8 @@ class Launches(unittest.TestCase):
             ({"y": right["x"]}, usage, "x shares memory with y"),
             ({"y": y.at + 2}, usage, "y is not aligned to 16 bytes"),
             ({"y": 0}, usage, "y is null"),
+            ({"y": 2**64 + y.at}, usage, "which is no address"),
+            ({"y": -16}, usage, "y is -16, which is no address"),
             ({"x": "abc"}, usage, "x is of type str; a tensor with"),
             ({"x": None}, usage, "x is of type NoneType"),
             ({"x": 1.5}, usage, "x is of type float"),

@@ -6,6 +6,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 unset ROOFGEN_LIBRARY ROOFGEN_PROGRAM PYTHONPATH
 fail() { echo "wheel_test: $*"; exit 1; }
+export CC=${CC:-cc} CXX=${CXX:-c++}  # as CMake calls them, so that a cache of compilations serves both builds
 [[ -n ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] || ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 "$python" -m venv "$folder/venv" || { echo "skipped: no module venv"; exit 77; }
 if ! "$python" -m pip wheel "$source" --no-deps -w "$folder/dist" -v --config-settings=build-dir="$build" \
@@ -29,7 +30,7 @@ version=$(venv/bin/python -c 'import roofgen; print(roofgen.__version__)')
 for program in venv/bin/roofgen "venv/bin/python -m roofgen"; do
   [[ $($program --version) == "roofgen $version" ]] || fail "$program"
 done
-venv/bin/pip show roofgen | grep -qx "Version: $version" || fail "the version of the wheel is not $version"
+[[ $(venv/bin/pip show roofgen) == *"Version: $version"$'\n'* ]] || fail "the version of the wheel is not $version"
 venv/bin/python - <<'TUNE' || fail "tune"
 import roofgen
 try:
