@@ -207,8 +207,11 @@ class Session:
         return result
 
     def _run(self, call: Callable) -> Any:
-        with self._running():
-            outcome = _interruptible(call, self.cancel)
+        def counted() -> Any:
+            with self._running():
+                return call()
+
+        outcome = _interruptible(counted, self.cancel)
         while self._warnings:
             try:
                 line = self._warnings.popleft()
@@ -235,22 +238,30 @@ def _interruptible(call: Callable, cancel: Callable[[], None]) -> Any:
     """Python handles no signal while its main thread is in a C function: the call runs in another one."""
     if threading.current_thread() is not threading.main_thread():
         return call()
-    outcome: list = []
-    done = threading.Event()
+    outcome, failure, stopped = [], [], []
+    done = threading.Lock()  # an interrupt leaves it whole, unlike an Event, which is made in Python
+    done.acquire()
 
     def run() -> None:
         try:
-            outcome.append(call())
+            if not stopped:
+                outcome.append(call())
+        except BaseException as error:
+            failure.append(error)
         finally:
-            done.set()
+            done.release()
 
-    threading.Thread(target=run, name="roofgen", daemon=True).start()
+    thread = threading.Thread(target=run, name="roofgen", daemon=True)
     try:
-        done.wait()
+        thread.start()
+        done.acquire()
     except BaseException:
-        while not done.wait(0.05):  # again, since the call may not have begun
-            cancel()
+        stopped.append(True)
+        while thread.is_alive() and not done.acquire(timeout=0.05):
+            cancel()  # again, since the call may not have begun
         raise
+    if failure:
+        raise failure[0]
     return outcome[0]
 
 

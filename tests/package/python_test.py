@@ -525,6 +525,19 @@ class Calls(unittest.TestCase):
         session.close()  # no call runs any more
         self.assertLess(time.monotonic() - began, 5)
 
+    def test_interrupts(self):
+        """At any place of a call."""
+        numbers = random.Random(1)
+        for _ in range(50):
+            timer = threading.Timer(numbers.uniform(0, 0.02), os.kill, (os.getpid(), signal.SIGINT))
+            with self.assertRaises(KeyboardInterrupt):
+                timer.start()
+                while True:
+                    self.session.generate("rmsnorm", rows=64, cols=COLS)
+            timer.join()
+        self.assertTrue(self.session.generate("rmsnorm", rows=64, cols=COLS).text)
+        self.assertEqual(self.session._calls, 0)
+
     def test_names(self):
         for name in roofgen.__all__:
             self.assertTrue(getattr(roofgen, name).__doc__ or isinstance(getattr(roofgen, name), int), name)
