@@ -254,7 +254,8 @@ def _interruptible(call: Callable, cancel: Callable[[], None]) -> Any:
     thread = threading.Thread(target=run, name="roofgen", daemon=True)
     try:
         thread.start()
-        done.acquire()
+        while not done.acquire(timeout=0.1):
+            pass  # a signal right before a wait does not end it
     except BaseException:
         stopped.append(True)
         while thread.is_alive() and not done.acquire(timeout=0.05):
