@@ -92,8 +92,8 @@ class Library:
 
 
 class Driver:
-    """The CUDA driver, for contexts and the order of streams. Methods do nothing useful without a driver or a GPU: the
-    library then says so."""
+    """The CUDA driver, for contexts and the order of streams. Without one, or without a GPU, there is no context, and
+    roofgen_jit says why."""
 
     def __init__(self) -> None:
         try:
