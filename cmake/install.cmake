@@ -26,6 +26,12 @@ if(TARGET roofgen_library)
   install(FILES ${PROJECT_BINARY_DIR}/roofgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
+if(SKBUILD)  # the wheel of pyproject.toml, which has no links
+  set_target_properties(roofgen_library PROPERTIES VERSION 1)
+  install(TARGETS roofgen RUNTIME DESTINATION bin COMPONENT python)
+  install(TARGETS roofgen_library LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
+endif()
+
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -153,8 +153,11 @@ Result<void> Pipeline::describe() {
                        {"digest", k.binary->digest}});
   }
   for (const Variant::Temporary& t : winner_.variant->temporaries) ROOFGEN_CHECK(bytes_code(*interface_, pipeline, t));
+  std::map<std::string, Interface::Layout> layouts;
   for (const Buffer& b : buffers_)
-    if (interface_->has_tensor(b.name)) ROOFGEN_CHECK(interface_->layout(b));
+    if (interface_->has_tensor(b.name)) {
+      ROOFGEN_TRY(layouts[b.name], interface_->layout(b));
+    }
   ROOFGEN_CHECK(interface_->rules());
   parameters_ = interface_->parameters(buffers_);
 
@@ -169,6 +172,7 @@ Result<void> Pipeline::describe() {
       one["role"] = b.role == Buffer::Role::kInput ? "input" : b.role == Buffer::Role::kOutput ? "output" : "updated";
       one["shape"] = extent.shape;
       one["strides"] = extent.strides;
+      one["formulas"] = {{"shape", layouts[b.name].shape}, {"strides", layouts[b.name].strides}};
     } else if (p.kind == Parameter::Kind::kReal) {
       one["default"] = problem.reals.at(p.key);
       preset = bits_of(problem.reals.at(p.key));
