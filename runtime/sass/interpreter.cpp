@@ -446,10 +446,10 @@ void Interpreter::State::meet(WarpState& w, const Instruction& i, uint32_t next,
 /// Whether an unknown condition leads past the rest of the work, by an exit or a branch, in at least half of the CTAs.
 bool Interpreter::State::ends_most(uint32_t index) const {
   const auto at = doubts.find(index);
-  if (at == doubts.end() || !at->second.is_branch || at->second.repeats) return false;
-  const Action what = code.instructions[index].opcode->action;
-  return (what == Action::kExit || (what == Action::kBra && code.instructions[index].target > index)) &&
-         at->second.share >= 0.5 && at->second.share < 1;
+  const Instruction& i = code.instructions[index];
+  const bool skips = i.opcode->action == Action::kExit || (i.opcode->action == Action::kBra && i.target > index);
+  return skips && at != doubts.end() && at->second.is_branch && !at->second.repeats && at->second.share >= 0.5 &&
+         at->second.share < 1;
 }
 
 /// Whether a branch on an unknown value is taken this time. The warps of a CTA decide alike when they first come to it,
