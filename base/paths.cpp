@@ -54,11 +54,13 @@ std::string own_file() {
 std::string worker_program() {
   std::error_code ignored;
   const std::filesystem::path own = own_file();
-  if (own == std::filesystem::read_symlink("/proc/self/exe", ignored)) return own;
+  // The running program, also when its file has been replaced.
+  if (own == std::filesystem::read_symlink("/proc/self/exe", ignored)) return "/proc/self/exe";
   const std::string chosen = environment("ROOFGEN_PROGRAM");
   std::vector<std::filesystem::path> places = {chosen};
   if (chosen.empty()) {
     places.clear();
+    if (own.empty()) return "";
     // Libraries are in lib/ or in lib/x86_64-linux-gnu/; in the build tree the program is in cli/.
     for (const char* folder : {".", "../bin", "../../bin", "../cli"})
       places.push_back(own.parent_path() / folder / "roofgen");

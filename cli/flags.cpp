@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -67,9 +68,9 @@ template Flag Flag::range(uint64_t, uint64_t) const;
 
 Flag Flag::number_from(double least, double most, const std::string& what) const {
   const auto fault = [=](const std::string& text) -> std::string {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (end != text.c_str() && *end == 0 && value >= least && value <= most) return "";
+    double value = 0;
+    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (bad == std::errc() && end == text.data() + text.size() && value >= least && value <= most) return "";
     return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least)
                         : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
   };
@@ -179,12 +180,17 @@ Result<bool> CommandLine::parse(int argc, char** argv) {
 }
 
 Result<bool> CommandLine::parse(std::vector<std::string> words) {
-  for (const char* name : {"--help", "--version"})
-    if (std::ranges::count(words, name) > 0)
-      return Error{Exit::kUsage, fmt::format("unknown option {}; it prints, which is for the command line", name)};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  return parse(static_cast<int>(argv.size()), argv.data());
+  const int argc = static_cast<int>(argv.size());
+  try {
+    app_->parse(argc, argv.data());
+  } catch (const CLI::Success& e) {
+    return Error{Exit::kUsage, "unknown option --help or --version; they print, which is for the command line"};
+  } catch (const CLI::ParseError& e) {
+    return usage_error(*app_, e, argc, argv.data());
+  }
+  return true;
 }
 
 }  // namespace roofgen::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/json.h"
 #include "base/output_file.h"
@@ -82,6 +83,13 @@ void keep_winner(const Session& session, const Workbench& bench, const TuneOptio
   }
   winner["budget"] = tried;
   if (make_directory(session.cache + "/winners")) (void)write_output(path, json_document(winner));
+}
+
+void forget_winner(const Session& session, const Workbench& bench, const TuneOptions& options) {
+  if (const std::string path = path_of(session, bench, options); !path.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
 }
 
 std::optional<KnownWinner> known_winner(const Session& session, const Workbench& bench, const TuneOptions& options,

@@ -27,6 +27,9 @@ struct KnownWinner {
 /// than modelled ones. Data files of the user may change, so they exclude it.
 void keep_winner(const Session& session, const Workbench& bench, const TuneOptions& options, const TuneResult& result);
 
+/// Removes the known winner: its kernels are others now.
+void forget_winner(const Session& session, const Workbench& bench, const TuneOptions& options);
+
 /// The best winner of searches with the same pins, variants, compiler and release, one of which tried as many
 /// candidates as `options` ask for. `measured`: only by measured times.
 std::optional<KnownWinner> known_winner(const Session& session, const Workbench& bench, const TuneOptions& options,

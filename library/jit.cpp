@@ -55,17 +55,26 @@ Result<CurrentDevice> current_device(const cuda::Driver& cu) {
 }
 
 /// The device of the catalogue that the driver names so; else the first with its architecture.
-Result<std::string> catalogue_name(const DataFiles& files, const CurrentDevice& device, const cli::Say& warn) {
+Result<std::string> catalogue_name(const std::vector<std::string>& data_dirs, const CurrentDevice& device,
+                                   const cli::Say& warn) {
   // Reading the catalogue takes longer than all else of a remembered kernel.
   static std::mutex mutex;
-  static std::map<std::string, std::string> known_names;
-  const std::lock_guard lock(mutex);
-  if (const auto at = known_names.find(device.name + device.arch); at != known_names.end()) return at->second;
+  static std::map<std::vector<std::string>, std::string> known_names;
+  std::vector<std::string> key = data_dirs;
+  key.insert(key.end(), {device.name, device.arch});
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = known_names.find(key); at != known_names.end()) return at->second;
+  }
+  const DataFiles files(data_dirs);
   std::string similar;
   for (const std::string& name : json_names(files, "devices/")) {
     const auto known = load_device(files, name);
     if (!known || !tunable(*known)) continue;
-    if (std::ranges::count(known->driver_names, device.name) > 0) return known_names[device.name + device.arch] = name;
+    if (std::ranges::count(known->driver_names, device.name) > 0) {
+      const std::lock_guard lock(mutex);
+      return known_names[key] = name;
+    }
     if (similar.empty() && known->arch == device.arch) similar = name;
   }
   if (similar.empty())
@@ -141,7 +150,7 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
   std::erase_if(problem.flags,
                 [](const auto& f) { return f.first == "--device" && f.second == std::vector<std::string>{"gpu"}; });
   if (!has("--device")) {
-    ROOFGEN_TRY(const std::string name, catalogue_name(DataFiles(session.data_dirs), device, session.warn));
+    ROOFGEN_TRY(const std::string name, catalogue_name(session.data_dirs, device, session.warn));
     problem.flags.push_back({"--device", {name}});
   }
   if (!has("--gpu") && device.ordinal > 0) problem.flags.push_back({"--gpu", {std::to_string(device.ordinal)}});
@@ -179,10 +188,13 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
   const bool measures = flags.run.executor != "sim" && !driver->simulated && !worker_program().empty();
   bool taken = false;
   if (const auto known = cli::known_winner(session, bench, options, measures); known && !flags.run.no_store) {
-    ROOFGEN_TRY(taken, take_known(*known, *bench.compiler, winner));
+    const Result<bool> usable = take_known(*known, *bench.compiler, winner);
+    taken = usable && *usable;
+    if (!taken) cli::forget_winner(session, bench, options);
   }
   if (!taken) {
     winner.kernels.clear();
+    winner.legal.clear();
     ROOFGEN_TRY(bench, cli::make_workbench(session, flags.problem, flags.run));
     ROOFGEN_CHECK(take_result(session, flags, bench, winner));
   }

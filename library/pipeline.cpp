@@ -90,9 +90,13 @@ const char* kind_text(Parameter::Kind kind) {
 /// The pipelines whose launches are captured, so that the end of the program loses no counts.
 class Pipeline::Live {
  public:
+  /// Never destroyed: static pipelines of the program may outlive other static objects.
   static Live& all() {
-    static Live live;
-    return live;
+    static Live* const live = [] {
+      std::atexit([] { all().capture_launches(); });
+      return new Live;
+    }();
+    return *live;
   }
   void add(Pipeline* pipeline) {
     const std::lock_guard lock(mutex_);
@@ -102,11 +106,12 @@ class Pipeline::Live {
     const std::lock_guard lock(mutex_);
     pipelines_.erase(pipeline);
   }
-  ~Live() {
-    for (const Pipeline* pipeline : pipelines_) pipeline->capture_launches();
-  }
 
  private:
+  void capture_launches() {
+    const std::lock_guard lock(mutex_);
+    for (Pipeline* pipeline : pipelines_) pipeline->capture_launches();
+  }
   std::mutex mutex_;
   std::set<Pipeline*> pipelines_;
 };
@@ -243,10 +248,16 @@ void Pipeline::leave(bool entered) const {
 }
 
 /// The first launch of a shape was captured when it happened, so that a program that crashes leaves its shapes.
-void Pipeline::capture_launches() const {
+void Pipeline::capture_locked() {
+  if (capture_file_.empty()) return;
   for (const auto& [numbers, shape] : prepared_)
     if (const uint64_t more = shape->uncaptured.exchange(0); more > 0)
       capture(capture_file_, captured_line(winner_.tuned.problem.op, winner_.flags, shape->sizes, more));
+}
+
+void Pipeline::capture_launches() {
+  const std::lock_guard lock(mutex_);
+  capture_locked();
 }
 
 Pipeline::~Pipeline() {
@@ -331,7 +342,13 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepared(const Numbers& nu
     if (const auto at = prepared_.find(numbers); at != prepared_.end()) return at->second;
   }
   ROOFGEN_TRY(std::shared_ptr<Prepared> fresh, prepare(numbers));
+  // A loop of decode steps has new sizes in each launch.
+  constexpr size_t kMostPrepared = 4096;
   const std::lock_guard lock(mutex_);
+  if (prepared_.size() >= kMostPrepared) {
+    capture_locked();
+    prepared_.clear();
+  }
   return prepared_.emplace(numbers, std::move(fresh)).first->second;
 }
 

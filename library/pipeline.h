@@ -88,7 +88,8 @@ class Pipeline {
   Result<std::shared_ptr<Prepared>> prepare(const Numbers& numbers) const;
   Result<void> check(const Prepared& prepared, const Call& call, uint64_t workspace, uint64_t workspace_bytes) const;
   Result<void> run(const Prepared& prepared, const Call& call, cuda::Handle stream, uint64_t workspace) const;
-  void capture_launches() const;
+  void capture_launches();
+  void capture_locked();  ///< by a caller that holds mutex_
   bool enter() const;
   void leave(bool entered) const;
 

@@ -2,6 +2,7 @@
 // values: a Result has a value or an Error. Nothing throws, beside std::bad_alloc.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -75,9 +76,9 @@ class Request {
   Request& set(std::string_view flag, bool value) { return member(flag, value ? "true" : "false"); }
   Request& set(std::string_view flag, std::integral auto value) { return member(flag, std::to_string(value)); }
   Request& set(std::string_view flag, double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.17g", value);
-    return member(flag, text);
+    char text[32];  // in no locale
+    const auto end = std::to_chars(text, text + sizeof text, value);
+    return member(flag, std::string(text, end.ptr));
   }
   /// A repeated flag.
   Request& set(std::string_view flag, const std::vector<std::string>& values) {
@@ -154,24 +155,24 @@ class Session {
   }
   /// `warn` receives one line, in any thread, of calls that begin later.
   void on_warning(std::function<void(const char* line)> warn) {
-    *warn_ = std::move(warn);
+    warn_.push_back(std::make_unique<std::function<void(const char*)>>(std::move(warn)));
     roofgen_on_warning(
         get(),
         [](void* user, const char* line) {
           if (const auto& f = *static_cast<std::function<void(const char*)>*>(user)) f(line);
         },
-        warn_.get());
+        warn_.back().get());
   }
   /// Receives phase, steps done and all steps of searches, in the thread of the call.
   using Progress = std::function<void(const char* phase, uint64_t done, uint64_t total)>;
   void on_progress(Progress progress) {
-    *progress_ = std::move(progress);
+    progress_.push_back(std::make_unique<Progress>(std::move(progress)));
     roofgen_on_progress(
         get(),
         [](void* user, const char* phase, uint64_t done, uint64_t total) {
           if (const auto& f = *static_cast<Progress*>(user)) f(phase, done, total);
         },
-        progress_.get());
+        progress_.back().get());
   }
   void cancel() { roofgen_cancel(get()); }
   roofgen_session* get() const { return session_.get(); }
@@ -181,8 +182,9 @@ class Session {
   struct Close {
     void operator()(roofgen_session* s) const { roofgen_close(s); }
   };
-  std::unique_ptr<std::function<void(const char*)>> warn_ = std::make_unique<std::function<void(const char*)>>();
-  std::unique_ptr<Progress> progress_ = std::make_unique<Progress>();
+  // Calls that run go on with the callbacks with which they began.
+  std::vector<std::unique_ptr<std::function<void(const char*)>>> warn_;
+  std::vector<std::unique_ptr<Progress>> progress_;
   std::unique_ptr<roofgen_session, Close> session_;
 };
 

@@ -92,7 +92,7 @@ class Pipeline:
         arguments = {**arguments, **more}
         torch_tensor = next((value for value in arguments.values() if _tensors.is_torch(value)), None)
         queue = _stream(stream, torch_tensor)
-        plan, addresses = self._bind(arguments, queue)
+        plan, addresses, owners = self._bind(arguments, queue)
         size, at = plan.workspace, 0
         if size and workspace is None and stream is None and torch_tensor is not None:
             torch = sys.modules["torch"]
@@ -108,6 +108,7 @@ class Pipeline:
         for argument, address in zip(bound, addresses):
             argument.value.pointer = address
         status = library.launch(self._handle, c_void_p(queue), bound, len(bound), at, size)
+        owners.clear()  # until here, because a producer may have exported a copy
         if status:
             raise last_error(status)
 
@@ -119,11 +120,11 @@ class Pipeline:
         """Unloads the kernels; no launch may run. Without it they are unloaded when the object is no longer used."""
         self._free()
 
-    def _bind(self, arguments: Mapping[str, Any], queue: int) -> tuple[_Plan, list[int]]:
-        """Also the addresses, which are the first arguments of the plan."""
+    def _bind(self, arguments: Mapping[str, Any], queue: int) -> tuple[_Plan, list[int], list[Any]]:
+        """Also the addresses, which are the first arguments of the plan, and the objects that keep them valid."""
         if not self._free.alive:
             raise Error(USAGE, "the pipeline is closed")
-        addresses, tensors, others = [], [], []
+        addresses, owners, tensors, others = [], [], [], []
         for name, value in arguments.items():
             if name not in self._tensors:
                 others.append((name, *_number(name, value)))
@@ -133,6 +134,7 @@ class Pipeline:
             else:
                 tensor = self._read(name, value, queue)
                 addresses.append(tensor.address)
+                owners.append(tensor.owner)
                 tensors.append((name, tensor.layout))
         key = tuple(tensors), tuple(others)
         plan = self._plans.get(key)
@@ -141,7 +143,7 @@ class Pipeline:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
-        return plan, addresses
+        return plan, addresses, owners
 
     def _plan(self, tensors: tuple, others: tuple) -> _Plan:
         """Checks the tensors, and takes sizes and strides from them."""

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <deque>
 #include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -25,6 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWallFactor = 10;
+/// Then a request is compiled here, too: the other process may be stopped.
+constexpr auto kMostWait = std::chrono::seconds(30);
 constexpr int kLook_ms = 10;  ///< between looks for the result of another process
 
 }  // namespace
@@ -178,7 +181,7 @@ class WorkerPool::Service {
       for (auto next = waiting_.begin(); !worker->busy() && next != waiting_.end();) {
         const size_t index = *next;
         Elsewhere elsewhere = look_ ? look_(index) : Elsewhere{};
-        if (elsewhere.wait) {
+        if (elsewhere.wait && Clock::now() - waits_.try_emplace(index, Clock::now()).first->second < kMostWait) {
           ++next;
           continue;
         }
@@ -237,7 +240,8 @@ class WorkerPool::Service {
   std::vector<std::unique_ptr<Worker>>& workers_;
   const std::vector<CompileRequest>& requests_;
   const Look& look_;
-  std::list<size_t> waiting_;  ///< requests that have not begun
+  std::list<size_t> waiting_;                  ///< requests that have not begun
+  std::map<size_t, Clock::time_point> waits_;  ///< since when, of those that another process compiles
   int stop_event_;
   std::mutex mutex_;
   std::condition_variable ready_;
@@ -263,13 +267,22 @@ void WorkerPool::run_here(const std::vector<CompileRequest>& requests, const Don
       const int changed = chdir("/");
     for (size_t index = next++; index < requests.size(); index = next++) {
       const Clock::time_point started = Clock::now();
-      Result<CompileReply> reply = library ? Result<CompileReply>(library->compile(requests[index])) : library.error();
+      Result<CompileReply> reply = Error{Exit::kFailed, "out of memory"};
+      try {
+        reply = library ? Result<CompileReply>(library->compile(requests[index])) : library.error();
+      } catch (const std::bad_alloc&) {
+      }
       const std::lock_guard lock(mutex);
       finished.push_back({index, std::move(reply), std::chrono::duration<double>(Clock::now() - started).count()});
       ready.notify_one();
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // joined at each end of this function, after the next line's object
+  const struct EndsThem {
+    std::atomic<size_t>& next;
+    size_t end;
+    ~EndsThem() { next = end; }
+  } ends_them{next, requests.size()};
   while (threads.size() < std::min<size_t>(requests.size(), static_cast<size_t>(std::max(1, options_.jobs))))
     threads.emplace_back(work);
   for (size_t left = requests.size(); left > 0; --left) {
@@ -280,8 +293,6 @@ void WorkerPool::run_here(const std::vector<CompileRequest>& requests, const Don
     lock.unlock();
     if (!done(completion.index, std::move(completion.reply), completion.seconds)) break;
   }
-  next = requests.size();
-  for (std::thread& thread : threads) thread.join();
 }
 
 void WorkerPool::run(const std::vector<CompileRequest>& requests, const Done& done, const Look& look) {

@@ -239,11 +239,11 @@ struct RowTable {
                     const LaneOrder& order);
 };
 
-/// Products of wgmma, a warp's 16 rows at a time. Matrices are in float, in blocks of 8 rows (of A) or columns (of B):
-/// of each k the 8 elements one after the other, of columns the even ones before the odd ones.
 /// The places of the pieces of a register with a row of 16 bytes for each four lanes.
 inline constexpr uint32_t kRegisterPieces[8] = {0, 16, 32, 48, 64, 80, 96, 112};
 
+/// Products of wgmma, a warp's 16 rows at a time. Matrices are in float, in blocks of 8 rows (of A) or columns (of B):
+/// of each k the 8 elements one after the other, of columns the even ones before the odd ones.
 struct WgmmaTable {
   /// Decodes blocks of 8 pieces of 16 bytes, each at `places` bytes from `base`: rows with elements along k; or,
   /// `turned`, of 8 values of k, with 8 rows each.

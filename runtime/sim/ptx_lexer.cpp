@@ -1,7 +1,7 @@
 #include "runtime/sim/ptx_lexer.h"
 
 #include <bit>
-#include <cstdlib>
+#include <charconv>
 #include <string>
 
 namespace roofgen::sim {
@@ -90,10 +90,10 @@ Token Lexer::number() {
            ((peek(0) == '-' || peek(0) == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E')))
       ++at_;
     Token token = make(TokenKind::kFloat, from);
-    std::string copy(token.text);
-    char* end = nullptr;
-    double parsed = std::strtod(copy.c_str(), &end);
-    if (*end != '\0') token.kind = TokenKind::kBad;
+    double parsed = 0;  // in no locale: the process may have one
+    const char* const last = token.text.data() + token.text.size();
+    const auto [end, bad] = std::from_chars(token.text.data(), last, parsed);
+    if (bad != std::errc() || end != last) token.kind = TokenKind::kBad;
     token.bits = std::bit_cast<uint64_t>(parsed);
     token.float_bits = 64;
     return token;

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Runs a program with a folder of its own behind its arguments: in_scratch.sh PROGRAM ARGUMENTS...
+# Runs a program with a folder of its own behind its arguments: in_scratch.sh PROGRAM ARGUMENTS... Where the program in
+# ROOFGEN_DOCTOR finds no NVRTC, it runs nothing.
+[[ -z ${ROOFGEN_DOCTOR:-} ]] || "$ROOFGEN_DOCTOR" doctor >/dev/null || exit 77  # no NVRTC
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export HOME=$folder

@@ -131,7 +131,9 @@ Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const s
     uint64_t count = 1;
     std::erase_if(problem->flags, [&](const auto& flag) {
       if (flag.first != "--count") return false;
-      if (!flag.second.empty()) count = std::strtoull(flag.second.front().c_str(), nullptr, 10);
+      const std::string text = flag.second.empty() ? "" : flag.second.front();
+      uint32_t number = 0;  // so that no sum of a file's counts overflows
+      if (std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc()) count = number;
       return true;
     });
     const auto [at, fresh] = known.emplace(problem->op + " " + shell_words(problem->flags), counted.size());
