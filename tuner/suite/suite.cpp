@@ -131,9 +131,9 @@ Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const s
     uint64_t count = 1;
     std::erase_if(problem->flags, [&](const auto& flag) {
       if (flag.first != "--count") return false;
-      const std::string text = flag.second.empty() ? "" : flag.second.front();
+      const std::string digits = flag.second.empty() ? "" : flag.second.front();
       uint32_t number = 0;  // so that no sum of a file's counts overflows
-      if (std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc()) count = number;
+      if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc()) count = number;
       return true;
     });
     const auto [at, fresh] = known.emplace(problem->op + " " + shell_words(problem->flags), counted.size());
