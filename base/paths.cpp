@@ -23,13 +23,12 @@ std::string base_dir(const char* own, const char* xdg, const char* below_home) {
   return "";
 }
 
-std::string find_own_file() {
-  std::error_code ignored;
+/// The file of the object that holds this code, as the loader knows it; empty: the program.
+std::string loaded_from() {
   std::string name;
-  // The first object is the program; its name is empty.
   dl_iterate_phdr(
       [](dl_phdr_info* object, size_t, void* found) {
-        const auto code = reinterpret_cast<uintptr_t>(&find_own_file);
+        const auto code = reinterpret_cast<uintptr_t>(&loaded_from);
         for (int i = 0; i < object->dlpi_phnum; ++i) {
           const ElfW(Phdr)& segment = object->dlpi_phdr[i];
           const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
@@ -40,6 +39,12 @@ std::string find_own_file() {
         return 0;
       },
       &name);
+  return name;
+}
+
+std::string find_own_file() {
+  std::error_code ignored;
+  const std::string name = loaded_from();
   return name.empty() ? std::filesystem::read_symlink("/proc/self/exe", ignored)
                       : std::filesystem::canonical(name, ignored);
 }
@@ -52,10 +57,9 @@ std::string own_file() {
 }
 
 std::string worker_program() {
+  if (loaded_from().empty()) return "/proc/self/exe";  // the running program, also when its file has been replaced
   std::error_code ignored;
   const std::filesystem::path own = own_file();
-  // The running program, also when its file has been replaced.
-  if (own == std::filesystem::read_symlink("/proc/self/exe", ignored)) return "/proc/self/exe";
   const std::string chosen = environment("ROOFGEN_PROGRAM");
   std::vector<std::filesystem::path> places = {chosen};
   if (chosen.empty()) {

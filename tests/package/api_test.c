@@ -25,6 +25,8 @@ static const struct {
     {"tune", "{\"op\": \"rmsnorm\", \"rows\": 64, \"cols\": 256, \"evals\": -1}", ROOFGEN_USAGE, 1, 1, "of at least 1"},
     {"tune", "{\"op\": \"rmsnorm\", \"rows\": 64, \"cols\": 256, \"device\": \"h201\"}", ROOFGEN_USAGE, 0, 0, "h20"},
     {"tune", "{\"op\": \"rmsnorm\", \"rows\": 64, \"cols\": 256, \"help\": true}", ROOFGEN_USAGE, 1, 1, "--help"},
+    {"tune", "{\"op\": \"rmsnorm\", \"rows\": 64, \"cols\": 256, \"help\": \"true\"}", ROOFGEN_USAGE, 1, 1, "--help"},
+    {"tune", "{\"op\": \"-h\"}", ROOFGEN_USAGE, 1, 1, "--help"},
     {"tune", "{\"op\": \"rmsnorm\", \"rows\": 64, \"cols\": 256, \"suite\": \"s.json\"}", ROOFGEN_USAGE, 1, 1, "suite"},
     {"generate", "{\"op\": \"rmsnorm\", \"rows\": 64, \"cols\": 256, \"set\": [\"threadz=128\"]}", ROOFGEN_USAGE, 0, 0,
      "no such parameter"},
