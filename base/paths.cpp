@@ -74,6 +74,8 @@ std::string worker_program() {
   return "";
 }
 
+std::string program_file() { return loaded_from().empty() ? own_file() : worker_program(); }
+
 std::string cache_dir() { return base_dir("ROOFGEN_CACHE_DIR", "XDG_CACHE_HOME", "/.cache"); }
 std::string data_home() { return base_dir("ROOFGEN_DATA_HOME", "XDG_DATA_HOME", "/.local/share"); }
 

@@ -23,4 +23,7 @@ std::string own_file();
 /// program roofgen at $ROOFGEN_PROGRAM, beside the library, in ../bin or in the build tree; empty: there is none.
 std::string worker_program();
 
+/// The file of worker_program(), for other programs to start: /proc/self/exe would be their own. Empty: there is none.
+std::string program_file();
+
 }  // namespace roofgen

@@ -214,7 +214,7 @@ ScratchReplay::~ScratchReplay() {
 
 std::string replay_program(const std::string& chosen) {
   if (!chosen.empty()) return chosen;
-  const std::string self = worker_program();
+  const std::string self = program_file();
   return self.empty() ? "roofgen" : self;
 }
 
