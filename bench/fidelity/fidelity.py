@@ -18,6 +18,7 @@ from pathlib import Path
 
 import kernels
 import profiles
+import recordings
 import report
 import results
 import spaces
@@ -72,11 +73,13 @@ def parser():
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     made.add_argument("--csv", type=Path, metavar="FILE", help="write a line for each point")
     made.add_argument("--explain", nargs=2, metavar=("SPACE", "N"), help="print the N worst points of a space instead")
-    made.add_argument("--model", default="event", help="the model that --explain is about [event]")
+    made.add_argument("--model", default="event", help="the model of --explain and --recordings [event]")
     made.add_argument("--commands", nargs=2, metavar=("SPACE", "N"),
                       help="print the calls of roofgen for the first N points drawn, and run nothing")
     made.add_argument("--times", type=Path, metavar="FILE",
                       help="write the points drawn as times for roofgen calibrate, and run nothing")
+    made.add_argument("--recordings", type=Path, metavar="DIR", help="write the points drawn of each space, with the "
+                      "times of --model as predictions, as DIR/SPACE.t4.json.gz for roofgen replay")
     made.add_argument("--family", metavar="PARAMETER",
                       help="with --times: a family for each value of this parameter [one for each space]")
     return made
@@ -153,12 +156,28 @@ def write_times(options, profile):
     options.times.write_text(json.dumps(document, indent=1))
 
 
-def print_explanation(options, profile):
-    space, points, count = one_space(options, options.explain)
-    rows = profile.rows(space, points)
+def check_model(options, rows):
     good = [row for row in rows if row.profile]
     if good and options.model not in results.models_of(good):
         raise Bad(f"--model {options.model}: there are {', '.join(results.models_of(good))}")
+
+
+def write_recordings(options, profile):
+    options.recordings.mkdir(parents=True, exist_ok=True)
+    for space in chosen(options):
+        rows = profile.rows(space, drawn(spaces.load(space, options.spaces)[0], options.points, options.seed))
+        check_model(options, rows)
+        for line in report.failure_lines(space, rows):
+            print(f"fidelity: {line}", file=sys.stderr)
+        if not any(row.profile for row in rows):
+            raise Bad(f"{space.name}: no point has a prediction", 1)
+        recordings.write(options.recordings / f"{space.name}.t4.json.gz", recordings.t4(space, rows, options.model))
+
+
+def print_explanation(options, profile):
+    space, points, count = one_space(options, options.explain)
+    rows = profile.rows(space, points)
+    check_model(options, rows)
     print(report.explain(rows, count, options.model, lambda row: shell(profile, space, row.point)), end="")
 
 
@@ -202,6 +221,8 @@ def main(arguments):
     profile = profiler(options)
     if options.times:
         write_times(options, profile)
+    elif options.recordings:
+        write_recordings(options, profile)
     elif options.commands:
         print_commands(options, profile)
     elif options.explain:

@@ -549,6 +549,38 @@ class Program(unittest.TestCase):
         self.assertIn("--times is for spaces of one device; these are of rtx-2080-ti, rtx-3090",
                       self.call("--times", path, "--only", "ktt_convolution_2080Ti", code=2))
 
+    def test_recordings(self):
+        folder = self.folder / "recordings"
+        self.call("--recordings", folder)
+        path = folder / "ktt_convolution_3090.t4.json.gz"
+        first = path.read_bytes()
+        document = json.loads(gzip.decompress(first))
+        self.assertEqual((document["metadata"]["device"], document["metadata"]["model_version"]), ("rtx-3090", "fake-1"))
+        self.assertEqual(len(document["results"]), 8)
+        for result in document["results"]:
+            time, predicted = result["measurements"]
+            x, y = result["configuration"]["TILE_SIZE_X"], result["configuration"]["TILE_SIZE_Y"]
+            self.assertEqual((time["name"], time["value"]), ("time", 100 + 10 * x + y))
+            self.assertEqual((predicted["name"], predicted["value"] > 11), ("predicted", True))
+        self.call("--recordings", folder)
+        self.assertEqual(path.read_bytes(), first)
+        self.call("--recordings", folder, "--model", "roofline")
+        roofline = json.loads(gzip.decompress(path.read_bytes()))
+        for ours, theirs in zip(document["results"], roofline["results"]):
+            self.assertEqual(ours["measurements"][1]["value"], 2 * theirs["measurements"][1]["value"])
+        self.assertIn("there are event, roofline", self.call("--recordings", folder, "--model", "x", code=2))
+
+    def test_recordings_of_failures(self):
+        folder = self.folder / "recordings"
+        self.assertIn("no point has a prediction", self.call(
+            "--recordings", folder, "--model-version", "fake-1", FAKE_FAIL="profile", code=1).splitlines()[-1])
+        self.call("--recordings", folder, "--model-version", "fake-1", FAKE_FAIL="TILE_SIZE_X=1")
+        document = json.loads(gzip.decompress((folder / "ktt_convolution_3090.t4.json.gz").read_bytes()))
+        predicted = {True: set(), False: set()}
+        for result in document["results"]:
+            predicted[result["configuration"]["TILE_SIZE_X"] == 1].add(result["measurements"][1]["value"])
+        self.assertEqual(predicted[True], {max(predicted[False])})
+
     def test_bad_input_is_one_line(self):
         cases = (("--roofgen", "/no/file"), "--roofgen /no/file: no such file"), \
             (("--hub", "/no/dir"), "--hub /no/dir: no such folder"), (("--only", "x"), "no space 'x'"), \

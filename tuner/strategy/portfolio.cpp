@@ -42,7 +42,7 @@ class Portfolio final : public Strategy {
   }
 
  private:
-  static constexpr size_t kSettled = 20, kOthers = 16;
+  static constexpr size_t kSettled = 20, kOthers = 32;
   static size_t member_at(size_t turn) { return turn < kSettled || turn % kOthers != 0 ? 0 : 1 + turn / kOthers % 2; }
 
   History history_;
