@@ -42,8 +42,8 @@ class Portfolio final : public Strategy {
   }
 
  private:
-  static constexpr size_t kSettled = 20, kOthers = 32;
-  static size_t member_at(size_t turn) { return turn < kSettled || turn % kOthers != 0 ? 0 : 1 + turn / kOthers % 2; }
+  static constexpr size_t kOthers = 32;
+  static size_t member_at(size_t turn) { return turn == 0 || turn % kOthers != 0 ? 0 : 1 + turn / kOthers % 2; }
 
   History history_;
   std::array<std::unique_ptr<Strategy>, 3> members_;
