@@ -3,6 +3,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -269,6 +270,7 @@ class Accumulator {
         variance_(o_.size()),
         cross_(o_.size()),
         sum_(rows_),
+        ties_(roundings_ > 0 && shape.has_score() ? rows_ : 0),
         facts_(rows_) {
     for (RowFacts& f : facts_) f.max = -std::numeric_limits<double>::infinity();
   }
@@ -307,6 +309,12 @@ class Accumulator {
       const double square = sum_[r] * sum_[r];
       f.p_sigma /= sum_[r];
       f.ps_squared /= square;
+      f.roundings /= sum_[r];
+      f.ties_squared = f.ps_squared;
+      if (!ties_.empty()) {
+        f.ties_squared = 0;
+        for (const auto& [score, error] : ties_[r]) f.ties_squared += square_of(error / sum_[r]);
+      }
       for (int64_t i = r * d; i < (r + 1) * d; ++i) {
         o_[i] /= sum_[r];
         // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
@@ -338,6 +346,9 @@ class Accumulator {
       sum_[r] *= factor;
       f.p_sigma *= factor;
       f.ps_squared *= square;
+      f.roundings *= factor;
+      if (!ties_.empty())
+        for (auto& [score, error] : ties_[r]) error *= factor;
       for (int64_t i = r * shape_.d; i < (r + 1) * shape_.d; ++i) {
         o_[i] *= factor;
         variance_[i] *= square;
@@ -348,8 +359,11 @@ class Accumulator {
       if (s[j] == -std::numeric_limits<double>::infinity()) continue;
       const double p = std::exp(s[j] - f.max);
       double g_squared = 0;
-      if (roundings_ > 0)
-        g_squared = roundings_ * square_of(p * inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_));
+      if (roundings_ > 0) {
+        const double g = inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_);
+        g_squared = roundings_ * square_of(p * g);
+        f.roundings += roundings_ * p * g;
+      }
       if (sigma) {
         const double error = std::max(sigma[j], std::isfinite(f.max) ? kExponentError * std::fabs(f.max) : 0);
         // In units of one rounding's standard deviation, u / sqrt 3.
@@ -362,6 +376,7 @@ class Accumulator {
       weight_[i] = p * p + g_squared;
       sum_[r] += p;
       f.ps_squared += g_squared;
+      if (!ties_.empty()) ties_[r][encode16(s[j], shape_.dtype)] += std::sqrt(g_squared);
       ++f.keys;
     }
   }
@@ -378,6 +393,7 @@ class Accumulator {
   std::vector<double> p_, weight_, spread_;   // p, the weights of v^2, (p g)^2
   std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
   std::vector<double> sum_;
+  std::vector<std::map<uint16_t, double>> ties_;  // by row, by rounded score: sum of p g; empty: no score expression
   std::vector<RowFacts> facts_;
 };
 

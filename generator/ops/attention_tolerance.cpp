@@ -1,5 +1,6 @@
 #include "generator/ops/attention_tolerance.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "generator/ops/attention_inputs.h"
@@ -55,9 +56,8 @@ double Tolerance::probability(double p, double s, double sigma, const RowFacts& 
   // Under kOneHot all other keys are below e^-128 before, and below e^-80 after, S is rounded.
   if (exact()) return one_rounding(p) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = score_roundings(shape_, path_) * unit_roundoff(format) * std::fabs(s);
-  const double normaliser = kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
   const double modified = kSigmas * (sigma + facts.p_sigma);
-  const double change = own + normaliser + modified + products();
+  const double change = own + normaliser(facts) + modified + products();
   // ex2.approx.ftz flushes subnormal results to 0, before the division by the row's sum.
   const double flushed = 0x1p-126 * std::exp(facts.max - facts.lse);
   // e^x - 1 < x + x^2 for x up to 1.79.
@@ -113,7 +113,13 @@ double Tolerance::lse(const RowFacts& facts) const {
   if (roundings == 0) return tolerance;
   const Format16 format = format_of(shape_.dtype);
   if (exact()) return tolerance + roundings * unit_roundoff(format) * std::fabs(facts.max);
-  return tolerance + kSigmas * rounding_sigma(format) * std::sqrt(facts.ps_squared);
+  return tolerance + normaliser(facts);
+}
+
+double Tolerance::normaliser(const RowFacts& facts) const {
+  const Format16 format = format_of(shape_.dtype);
+  return std::min(kSigmas * rounding_sigma(format) * std::sqrt(facts.ties_squared),
+                  unit_roundoff(format) * facts.roundings);
 }
 
 }  // namespace roofgen::attention

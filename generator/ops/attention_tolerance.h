@@ -43,6 +43,8 @@ class Tolerance {
   InputPattern pattern_;
   /// Error of the scaled sums of products; `hidden`: also for hidden keys.
   double products(bool hidden = false) const;
+  /// Error of the log of a row's sum by the rounding of its scores.
+  double normaliser(const RowFacts& facts) const;
   Path path_;
 };
 

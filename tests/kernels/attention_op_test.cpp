@@ -359,5 +359,22 @@ TEST(AttentionReference, EveryRoundingOfScoresCounts) {
   EXPECT_NEAR(squares({true, true, true}) / once, 2, 1e-12);
 }
 
+// A softcap of 4 makes growing scores equal: each rounds by the same amount, and their errors do not cancel.
+TEST(AttentionReference, EqualScoresHaveEqualErrors) {
+  Problem p = problem({{"L", 8}, {"kv_len", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}});
+  const auto facts = [&] {
+    return attention::reference_of(Shape(p), InputPattern::kGrowing, attention::Rounding::kUnfused, {0, 0, 0, 8})
+        ->facts[5];
+  };
+  const attention::RowFacts plain = facts();
+  EXPECT_EQ(plain.ties_squared, plain.ps_squared);
+  p.reals["softcap"] = 4;
+  const attention::RowFacts capped = facts();
+  EXPECT_GT(capped.ties_squared, 2 * capped.ps_squared);
+  EXPECT_LE(std::sqrt(capped.ties_squared), capped.roundings * (1 + 1e-12));
+  EXPECT_GT(capped.roundings, 3.5);  // no more than that of one score
+  EXPECT_LT(capped.roundings, 4.1);
+}
+
 }  // namespace
 }  // namespace roofgen::attention_op_test
