@@ -440,7 +440,8 @@ void GaussianProcess::predict(const std::vector<double>& values, Prediction& out
     subtract(n, f.data(), reduced_[strip].data(), sum);
     for (size_t c = 0; c < size; ++c) {
       out.mean[begin + c] = sum.at[c];
-      out.deviation[begin + c] = std::sqrt(scale * std::max(1 + static_cast<float>(noise_) - explained_[strip].at[c], 1e-6f));
+      out.deviation[begin + c] =
+          std::sqrt(scale * std::max(1 + static_cast<float>(noise_) - explained_[strip].at[c], 1e-6f));
     }
   }
 }
