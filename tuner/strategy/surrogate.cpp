@@ -88,9 +88,9 @@ class Surrogate final : public Strategy {
  private:
   bool trained() const { return history_.points().size() >= History::kFirst && history_.best(); }
 
-  /// Turn by turn the best prediction and a random point.
+  /// Two of the best predictions, then a random point, and so on.
   size_t first_point() {
-    if (firsts_++ % 2 == 0) {
+    if (firsts_++ % 3 != 2) {
       while (next_by_prior_ < by_prior_.size() && history_.taken(by_prior_[next_by_prior_])) ++next_by_prior_;
       if (next_by_prior_ < by_prior_.size()) return by_prior_[next_by_prior_];
     }
