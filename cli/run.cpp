@@ -84,17 +84,34 @@ void add_python_bindings(const std::string& program, Environment& environment_of
   if (python_runs(python, "import cuda.bindings.driver", {path})) environment_of_program.push_back(path);
 }
 
+/// Paths for a variable such as LD_LIBRARY_PATH; empty ones are left out.
+std::string joined(std::vector<std::string> paths) {
+  std::erase(paths, "");
+  return fmt::format("{}", fmt::join(paths, ":"));
+}
+
+/// PyTorch finds the CUDA runtime beside itself (RPATH), before LD_LIBRARY_PATH: the simulated driver's one of the same
+/// version is loaded before it.
+void add_torch_runtime(const std::string& program, const fs::path& shim, Environment& environment_of_program) {
+  const std::string python = interpreter(program);
+  if (python.empty()) return;
+  constexpr const char* kVersion =
+      "import importlib.util as u, pathlib, re\n"
+      "text = pathlib.Path(u.find_spec('torch').origin).with_name('version.py').read_text()\n"
+      "print(re.search(r\"^cuda\\b.*= *'(\\d+)\", text, re.M).group(1))";
+  const Result<ProcessResult> ran = run_process({{python, "-c", kVersion}});
+  if (!ran || !ran->ok()) return;
+  std::error_code ignored;
+  const fs::path runtime = shim.parent_path() / ("libcudart.so." + ran->out.substr(0, ran->out.find('\n')));
+  if (fs::is_regular_file(runtime, ignored))
+    environment_of_program.emplace_back("LD_PRELOAD", joined({runtime.string(), environment("LD_PRELOAD")}));
+}
+
 /// The directory of the NVRTC that roofgen uses, where the loader would not find one without it.
 std::string nvrtc_directory() {
   if (dlopen("libnvrtc.so.13", RTLD_LAZY | RTLD_LOCAL)) return "";
   const fs::path library = nvrtc_info().library;
   return library.parent_path().string();
-}
-
-/// Paths for a variable such as LD_LIBRARY_PATH; empty ones are left out.
-std::string joined(std::vector<std::string> paths) {
-  std::erase(paths, "");
-  return fmt::format("{}", fmt::join(paths, ":"));
 }
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
@@ -113,6 +130,7 @@ Environment environment_for(const Session& session, const RunProgramFlags& flags
   if (flags.jobs > 0) out.emplace_back("ROOFGEN_SIM_THREADS", std::to_string(flags.jobs));
   if (flags.strict) out.emplace_back("ROOFGEN_SIM_STRICT", "1");
   add_python_bindings(session.program[0], out);
+  add_torch_runtime(session.program[0], shim, out);
   return out;
 }
 

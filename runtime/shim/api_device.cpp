@@ -79,6 +79,17 @@ ROOFGEN_CU(cuGetErrorString, kNothing, (Status status, const char** out), {
   *out = error_text(status);
   return *out ? kSuccess : kInvalidValue;
 })
+// Callbacks get no message: the log of this driver is a file (ROOFGEN_SIM_LOG).
+ROOFGEN_CU(cuLogsRegisterCallback, kDriver, (void (*function)(void*, int, char*, size_t), void*, Handle* out), {
+  CHECK(function && out, kInvalidValue, "null");
+  static uintptr_t callbacks = 0;
+  *out = reinterpret_cast<Handle>(++callbacks);
+  return kSuccess;
+})
+ROOFGEN_CU(cuLogsUnregisterCallback, kDriver, (Handle callback), {
+  CHECK(callback, kInvalidHandle, "null");
+  return kSuccess;
+})
 ROOFGEN_CU(cuDeviceGetCount, kDriver, (int* count), {
   CHECK(count, kInvalidValue, "null");
   *count = 1;

@@ -99,6 +99,32 @@ ROOFGEN_CU_PTSZ(cuStreamIsCapturing, kContext, (Handle handle, int* status), {
   return kSuccess;
 })
 
+namespace {
+
+/// `wants_graph`: the graph of the capture so far, or the nodes that the next one follows.
+Status capture_info(State& s, const char* call, Handle handle, int* status, unsigned long long* id, bool wants_graph) {
+  const Stream* on = s.stream(handle);
+  CHECK(on, kInvalidHandle, "no such stream");
+  CHECK(status, kInvalidValue, "null");
+  CHECK(!on->capture || !wants_graph, kNotSupported, "the graph of a capture before its end");
+  *status = on->capture ? 1 : 0;
+  if (on->capture && id) *id = on->capture_id;
+  return kSuccess;
+}
+
+}  // namespace
+
+ROOFGEN_CU_PTSZ(cuStreamGetCaptureInfo, kContext, (Handle handle, int* status, unsigned long long* id),
+                { return capture_info(s, call, handle, status, id, false); })
+ROOFGEN_CU_PTSZ(cuStreamGetCaptureInfo_v2, kContext,
+                (Handle handle, int* status, unsigned long long* id, Handle* graph, const Handle** after,
+                 size_t* count),
+                { return capture_info(s, call, handle, status, id, graph || after || count); })
+ROOFGEN_CU_PTSZ(cuStreamGetCaptureInfo_v3, kContext,
+                (Handle handle, int* status, unsigned long long* id, Handle* graph, const Handle** after,
+                 const void** edges, size_t* count),
+                { return capture_info(s, call, handle, status, id, graph || after || edges || count); })
+
 ROOFGEN_CU(cuEventCreate, kContext, (Handle * out, unsigned flags), {
   CHECK(out, kInvalidValue, "null");
   CHECK((flags & ~3u) == 0, kNotSupported, "event flags {}", flags);  // 4: INTERPROCESS
@@ -157,7 +183,9 @@ ROOFGEN_CU_PTSZ(cuStreamBeginCapture_v2, kContext, (Handle handle, int), {
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, 401, "the stream is being captured already");
+  static uint64_t captures = 0;
   on->capture = std::make_unique<Graph>();
+  on->capture_id = ++captures;
   return kSuccess;
 })
 ROOFGEN_CU_PTSZ(cuStreamEndCapture, kContext, (Handle handle, Handle* out), {

@@ -131,6 +131,7 @@ struct Executable {
 
 struct Stream {
   std::unique_ptr<Graph> capture;
+  uint64_t capture_id = 0;  ///< of the capture: another one for each
   unsigned flags = 0;
   int priority = 0;
   Handle context = nullptr;

@@ -211,6 +211,33 @@ TEST_F(Calls, ACapturedCopyReadsTheHostWhenItIsLaunched) {
   }
 }
 
+TEST_F(Calls, EachCaptureHasItsId) {
+  Handle stream = nullptr, graph = nullptr;
+  const Handle* after = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &stream, 1u), 0);
+  int status = 7;
+  unsigned long long id = 0, first = 0;
+  Handle* const no_graph = nullptr;
+  const Handle** const no_nodes = nullptr;
+  const void** const no_edges = nullptr;
+  size_t* const no_count = nullptr;
+  ASSERT_EQ(cu("cuStreamGetCaptureInfo_v3", stream, &status, &id, &graph, &after, no_edges, no_count), 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(id, 0u) << "unchanged without a capture";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cu("cuStreamBeginCapture_v2", stream, 1), 0);
+    ASSERT_EQ(cu("cuStreamGetCaptureInfo", stream, &status, &id), 0);
+    EXPECT_EQ(status, 1);
+    EXPECT_NE(id, first);
+    first = id;
+    ASSERT_EQ(cu("cuStreamGetCaptureInfo_v2", stream, &status, &id, no_graph, no_nodes, no_count), 0);
+    EXPECT_EQ(id, first);
+    EXPECT_EQ(cu("cuStreamGetCaptureInfo_v2", stream, &status, &id, &graph, no_nodes, no_count), 801);
+    ASSERT_EQ(cu("cuStreamEndCapture", stream, &graph), 0);
+  }
+  EXPECT_EQ(cu("cuStreamGetCaptureInfo", stream, static_cast<int*>(nullptr), &id), 1);
+}
+
 TEST_F(Calls, AHostFunctionRunsAfterEarlierWork) {
   Address y = allocate(64);
   ASSERT_EQ(cu("cuMemsetD32Async", y, 9u, size_t{16}, Handle{}), 0);

@@ -11,6 +11,10 @@ extern "C" {
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
 cudaError_t cudaThreadSynchronize();
 cudaError_t cudaGetDeviceProperties_v2(void*, int);
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*,
+                                        const cudaGraphNode_t**, size_t*);
+cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*,
+                                        const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*);
 }
 
 #define ROOFGEN_CUDART(name, params, ...) \

@@ -190,6 +190,20 @@ TEST_F(RunProgram, SignalsAreForwardedAndTheReportIsPrinted) {
   expect_in("verdict   no findings; the program was ended by signal 15 (Terminated)\n", home_.read("err.txt"));
 }
 
+// A stand-in for PyTorch: the runtime of its version is loaded before the program's libraries.
+TEST_F(RunProgram, PyTorchGetsTheSimulatedRuntime) {
+  const auto loaded = [&](const std::string& version) {
+    home_.write("torch/__init__.py", "raise ImportError('it is not imported')\n");
+    home_.write("torch/version.py", "__version__ = '2.15'\ncuda: Optional[str] = '" + version + "'\n");
+    home_.write("maps.py", "print([line for line in open('/proc/self/maps') if '/shim/libcudart.so.' in line][:1])\n");
+    return home_.run("run python3 maps.py", "PYTHONPATH=$PWD").out;
+  };
+  expect_in("/shim/libcudart.so.13", loaded("13.2"));
+  expect_in("/shim/libcudart.so.12", loaded("12.8"));
+  EXPECT_EQ(loaded("11.8"), "[]\n");
+  EXPECT_EQ(loaded("None"), "[]\n");
+}
+
 TEST_F(RunProgram, APythonScript) {
   const Outcome o = home_.run("run python3 " ROOFGEN_SOURCE_DIR "/tests/shim/cuda_python.py");
   if (o.exit == 77) GTEST_SKIP() << o.out;

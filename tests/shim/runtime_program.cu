@@ -139,7 +139,12 @@ void kernels() {
 
   cudaGraph_t graph;
   cudaGraphExec_t exec;
+  cudaStreamCaptureStatus capture;
+  unsigned long long id = 0;
+  check(ok(cudaStreamGetCaptureInfo(stream, &capture, &id)) && capture == cudaStreamCaptureStatusNone, "no capture");
   check(ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)), "capture");
+  check(ok(cudaStreamGetCaptureInfo(stream, &capture, &id)) && capture == cudaStreamCaptureStatusActive && id > 0,
+        "its id");
   cudaMemsetAsync(y.at, 0, n * sizeof(float), stream);
   scale<<<4, 256, 0, stream>>>(x.at, y.at, n);
   check(ok(cudaStreamEndCapture(stream, &graph)) && ok(cudaGraphInstantiate(&exec, graph, 0)) &&

@@ -29,6 +29,22 @@ PASS_PTSZ(cudaStreamGetPriority, (Handle stream, int* priority), cuStreamGetPrio
 PASS_PTSZ(cudaStreamGetId, (Handle stream, unsigned long long* id), cuStreamGetId(stream, id))
 PASS_PTSZ(cudaStreamGetDevice, (Handle stream, int* device), cuStreamGetDevice(stream, device))
 PASS_PTSZ(cudaStreamIsCapturing, (Handle stream, int* status), cuStreamIsCapturing(stream, status))
+// Before CUDA 13 it had the first three arguments, and forms with a number the others.
+ROOFGEN_CUDART_PTSZ(cudaStreamGetCaptureInfo,
+                    (Handle stream, int* status, unsigned long long* id, Handle* graph, const Handle** after,
+                     const void** edges, size_t* count),
+                    {
+                      return kRuntimeVersion < 13000
+                                 ? cuStreamGetCaptureInfo(stream, status, id)
+                                 : cuStreamGetCaptureInfo_v3(stream, status, id, graph, after, edges, count);
+                    })
+PASS_PTSZ(cudaStreamGetCaptureInfo_v2,
+          (Handle stream, int* status, unsigned long long* id, Handle* graph, const Handle** after, size_t* count),
+          cuStreamGetCaptureInfo_v2(stream, status, id, graph, after, count))
+PASS_PTSZ(cudaStreamGetCaptureInfo_v3,
+          (Handle stream, int* status, unsigned long long* id, Handle* graph, const Handle** after, const void** edges,
+           size_t* count),
+          cuStreamGetCaptureInfo_v3(stream, status, id, graph, after, edges, count))
 PASS_PTSZ(cudaStreamBeginCapture, (Handle stream, int mode), cuStreamBeginCapture_v2(stream, mode))
 PASS_PTSZ(cudaStreamEndCapture, (Handle stream, Handle* graph), cuStreamEndCapture(stream, graph))
 PASS(cudaThreadExchangeStreamCaptureMode, (int* mode), cuThreadExchangeStreamCaptureMode(mode))
