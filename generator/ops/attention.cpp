@@ -210,8 +210,11 @@ class Attention final : public Op {
 
   std::vector<Thin> thinner(const Problem& problem) const override {
     const Shape s(problem);
-    if (s.varlen() || s.cache) return {};
+    if (s.varlen() || s.ragged()) return {};
     std::vector<Thin> out = shortened(problem, "kv_len", 16);
+    // Pages in the middle, and one that two sequences share.
+    if (s.paged())
+      std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") <= 2 * s.cache->page(); });
     // Every query has a key of its own in a cache, and a row in a table.
     if (s.append() || (s.prologue && s.prologue->has_table()))
       std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") < s.q_len; });

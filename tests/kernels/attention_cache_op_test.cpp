@@ -102,6 +102,13 @@ TEST(AttentionCacheOp, LengthsImplyBatchAndCapacity) {
   EXPECT_TRUE(op().thinner(p).empty());
 }
 
+TEST(AttentionCacheOp, ThinProblemsHaveMoreThanTwoPages) {
+  const Problem p = complete({{"L", 4}, {"d", 64}, {"kv_len", 200}, {"page", 32}}, {});
+  ASSERT_FALSE(op().thinner(p).empty());
+  EXPECT_EQ(op().thinner(p).front().problem.dims.at("kv_len"), 72);
+  EXPECT_TRUE(op().thinner(complete({{"L", 4}, {"d", 64}, {"kv_len", 200}, {"page", 128}}, {})).empty());
+}
+
 TEST(AttentionCacheOp, WithAPatternBothOrdersOfLengthsOccur) {
   const Problem reduced =
       op().reduced(complete({{"L", 4}, {"d", 64}, {"heads", 2}, {"page", 16}}, {{"kv_lengths", "33,150,1"}}));
