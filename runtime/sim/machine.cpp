@@ -14,8 +14,8 @@ constexpr uint32_t kTurn = 256;
 constexpr uint32_t kSpinLimit = 512;
 /// The same for a CTA that waits without any change: its states repeat sooner.
 constexpr uint32_t kSpinLimitInVain = 16;
-/// Looks at device memory after which other CTAs get a turn.
-constexpr uint32_t kPatience = 1024;
+/// Looks at device memory after which other CTAs get a turn; fewer once the CTA has waited for others.
+constexpr uint32_t kPatience = 1024, kPatienceOfWaiting = 32;
 // Random schedules: turns of 1 to kTurn instructions, and rounds of turns, on average, until another CTA gets a turn.
 constexpr uint32_t kTurnLengths = 9, kTurnsOfCta = 16;
 
@@ -91,7 +91,7 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
       return true;
     }
     if (idle_looks_ >= kPatience) {
-      idle_looks_ = 0;
+      idle_looks_ = kPatience - kPatienceOfWaiting;
       waits_ = true;
       return false;
     }

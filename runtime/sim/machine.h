@@ -143,9 +143,10 @@ class Polling {
   bool repeats(uint64_t changes, Fingerprint&& fingerprint) {
     if (changes != changes_) {
       changes_ = changes;
-      count_ = 0;
+      looks_ = count_ = 0;
       return false;
     }
+    if (++looks_ < kLooksBefore) return false;  // most waits end before
     const uint64_t now = fingerprint();
     if (count_ && now == kept_) return true;
     if ((count_ & (count_ + 1)) == 0) kept_ = now;
@@ -155,7 +156,9 @@ class Polling {
   bool unchanged(uint64_t changes) const { return changes == changes_; }
 
  private:
-  uint64_t changes_ = ~uint64_t{0}, kept_ = 0, count_ = 0;
+  static constexpr uint64_t kLooksBefore = 8;
+
+  uint64_t changes_ = ~uint64_t{0}, kept_ = 0, looks_ = 0, count_ = 0;
 };
 
 class Machine {
@@ -459,7 +462,7 @@ class Machine {
   uint64_t cta_ = 0;
   uint32_t ordinal_ = 0;
   uint64_t instructions_ = 0;  ///< of this CTA
-  uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing, in this turn
+  uint32_t idle_looks_ = 0;    ///< strong reads and atomics of device memory that changed nothing
   uint32_t shared_looks_ = 0;  ///< the same of shared memory, since a store
   Polling polling_;
   uint32_t look_pc_ = 0, look_warp_ = 0;  ///< of the last look
