@@ -319,6 +319,7 @@ class Describer {
     std::string note = interface_.note(p.key);
     if (p.kind != Parameter::Kind::kTensor) {
       const bool real = p.kind == Parameter::Kind::kReal;
+      out["within"] = interface_.is_within(p.key);
       out["type"] = real ? "float" : "int64_t";
       const std::string tuned = real ? fmt::format("{}", request_.problem->reals.at(p.key)) : tuned_values(p.key);
       if (p.kind == Parameter::Kind::kStride && note.empty()) note = "in elements";
@@ -531,7 +532,6 @@ std::string without_reference(const Problem& problem, const expr::Map& scope) {
   const auto is = [&](const char* name) { return is_set(scope, name); };
   if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
   if (is("scaled")) return "scales of blocks";
-  if (is("varlen")) return "packed sequences";
   if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
   return "";
 }
@@ -590,6 +590,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["scale"] = real(problem.reals.at("scale"));
     out["rounds_scores"] = unfused;
     out["lengths"] = pipeline.scope.at("ragged").truthy();
+    out["packed"] = pipeline.scope.at("varlen").truthy();
     out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
     out["modified"] = pipeline.scope.at("modified").truthy();
     out["has_score"] = out["has_mask"] = false;

@@ -198,6 +198,7 @@ const std::string kCaches =
 const std::string kAlibi =
     "attention --L 256 --d 64 --batch 1 --heads 4 --kv-heads 2 --causal --score 's + slope[h] * (k - q)' --arg "
     "'slope:fp32[h]' --lse --variant ";
+const std::string kPacked = "attention --lengths 100,33,70 --d 64 --heads 4 --kv-heads 2 --causal --lse --variant ";
 const std::string kGrouped = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --variant fused --epilogue 'acc + bias[n]'";
 
 const std::string kRouted =
@@ -223,6 +224,11 @@ TEST(Emitted, SelfTestOfMasks) {
   self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --mask 'q - k < 64'");
 }
 
+TEST(Emitted, SelfTestOfPackedSequences) {
+  for (const char* variant : {"fused", "warpgroup", "unfused"}) self_test(kPacked + variant);
+  self_test("attention --lengths 100,33,500 --d 64 --heads 4 --kv-heads 2 --lse --variant split2 --mask 'q - k < 64'");
+}
+
 TEST(Emitted, SelfTestOfGroupedProducts) {
   self_test(kGrouped);
   self_test("grouped_gemm --sizes 70,0,1,29 --N 128 --K 512 --dtype fp8 --variant warpgroup --gated silu");
@@ -243,6 +249,9 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
   for (const Case& c :
        {Case{kCaches + "fused", "= (double)keys_of(b, L, kv_len);", "= (double)kv_len;"},
         {kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
+        {kPacked + "fused", "upload(&cu_seqlens);",
+         "cu_seqlens.values[1] -= 1, upload(&cu_seqlens), ++cu_seqlens.values[1];"},
+        {kPacked + "warpgroup", "kv_len, tokens, q_row", "kv_len, tokens - 1, q_row"},
         {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
         {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
         {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
