@@ -528,9 +528,8 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
 bool is_set(const expr::Map& scope, const char* name) { return scope.count(name) && scope.at(name).truthy(); }
 
 /// Why the self test has no reference of the problem; "" if it has.
-std::string without_reference(const Problem& problem, const expr::Map& scope) {
+std::string without_reference(const expr::Map& scope) {
   const auto is = [&](const char* name) { return is_set(scope, name); };
-  if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
   if (is("scaled")) return "scales of blocks";
   if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
   return "";
@@ -576,7 +575,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
   const bool unfused = std::any_of(request.pipelines.begin(), request.pipelines.end(), [](const EmittedPipeline& p) {
     return p.variant->name.find("unfused") != std::string::npos;
   });
-  Json out{{"reference", "none"}, {"missing", without_reference(problem, pipeline.scope)}};
+  Json out{{"reference", "none"}, {"missing", without_reference(pipeline.scope)}};
   if (out["missing"] != "") return out;
   out["dtype"] = to_string(problem.dtype);
   out["chosen"] = sizes_that_select(request, description["selects"] == true);
@@ -591,6 +590,8 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["rounds_scores"] = unfused;
     out["lengths"] = pipeline.scope.at("ragged").truthy();
     out["packed"] = pipeline.scope.at("varlen").truthy();
+    out["fp8"] = problem.dtype == DType::kFp8;
+    out["scale_per_head"] = pipeline.scope.at("kv_scale_per_head").truthy();
     out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
     out["modified"] = pipeline.scope.at("modified").truthy();
     out["has_score"] = out["has_mask"] = false;

@@ -199,6 +199,10 @@ const std::string kAlibi =
     "attention --L 256 --d 64 --batch 1 --heads 4 --kv-heads 2 --causal --score 's + slope[h] * (k - q)' --arg "
     "'slope:fp32[h]' --lse --variant ";
 const std::string kPacked = "attention --lengths 100,33,70 --d 64 --heads 4 --kv-heads 2 --causal --lse --variant ";
+const std::string kFp8 = "attention --d 64 --heads 4 --kv-heads 2 --dtype fp8 --variant warpgroup ";
+const std::string kFp8Pages =
+    "attention --d 64 --heads 4 --kv-heads 2 --dtype fp8 --L 1 --kv-lengths 100,300 --page 64 --lse --kv-scales head "
+    "--variant warpgroup_even133";
 const std::string kGrouped = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --variant fused --epilogue 'acc + bias[n]'";
 
 const std::string kRouted =
@@ -229,6 +233,14 @@ TEST(Emitted, SelfTestOfPackedSequences) {
   self_test("attention --lengths 100,33,500 --d 64 --heads 4 --kv-heads 2 --lse --variant split2 --mask 'q - k < 64'");
 }
 
+TEST(Emitted, SelfTestOfFp8Attention) {
+  self_test(kFp8 + "--L 128 --batch 2 --lse --causal");
+  self_test(kFp8 + "--lengths 100,33,70 --kv-scales head");
+  self_test(kFp8Pages);
+  self_test(kFp8 +
+            "--L 128 --batch 2 --lse --score 's + slope[h] * (k - q)' --arg 'slope:fp32[h]' --mask 'q - k < 50'");
+}
+
 TEST(Emitted, SelfTestOfGroupedProducts) {
   self_test(kGrouped);
   self_test("grouped_gemm --sizes 70,0,1,29 --N 128 --K 512 --dtype fp8 --variant warpgroup --gated silu");
@@ -238,6 +250,17 @@ TEST(Emitted, SelfTestOfGroupedProducts) {
 
 TEST(Emitted, SelfTestOfFp8Products) {
   self_test("gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused --epilogue 'gelu(acc + bias[n])'");
+}
+
+/// Links and runs the self test in main.o: it must find a wrong element.
+void expect_failure(const Bundle& bundle, const std::string& what) {
+  const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
+                              ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
+                              "' ./program >run.txt 2>&1";
+  EXPECT_NE(std::system(command.c_str()), 0) << what;
+  const std::string out = bundle.home.read("run.txt");
+  EXPECT_NE(out.find("error / tolerance"), std::string::npos) << what << out;
+  EXPECT_NE(out.find("FAILED"), std::string::npos) << what << out;
 }
 
 // The references depend on what the kernels read: with other data on the device, or another expression, they differ.
@@ -252,6 +275,7 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
         {kPacked + "fused", "upload(&cu_seqlens);",
          "cu_seqlens.values[1] -= 1, upload(&cu_seqlens), ++cu_seqlens.values[1];"},
         {kPacked + "warpgroup", "kv_len, tokens, q_row", "kv_len, tokens - 1, q_row"},
+        {kFp8Pages, "*= scale->values[i / d % heads * scale->count / heads]", "*= scale->values[0]"},
         {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
         {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
         {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
@@ -264,11 +288,7 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
     ASSERT_NE(at, std::string::npos) << c.from;
     bundle.home.write("self_test.c", test.replace(at, c.from.size(), c.to));
     ASSERT_TRUE(bundle.compile("self_test.c", "main.o"));
-    const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
-                                ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                                "' ./program >run.txt 2>&1";
-    EXPECT_NE(std::system(command.c_str()), 0) << c.to;
-    EXPECT_NE(bundle.home.read("run.txt").find("FAILED"), std::string::npos) << c.to << bundle.home.read("run.txt");
+    expect_failure(bundle, c.to);
   }
 }
 
@@ -319,19 +339,23 @@ TEST(Emitted, TheSelfTestOfAFamilyReachesEachPipeline) {
   EXPECT_NE(out.find("ok 3 x 1024"), std::string::npos) << out;
 }
 
-TEST(Emitted, TheSelfTestFindsAWrongKernel) {
+// One instruction of each kernel differs.
+TEST(Emitted, SelfTestsFindWrongKernels) {
   SKIP_WITHOUT_NVRTC
-  Bundle bundle("attention --L 128 --d 64 --batch 1 --heads 2 --variant fused");
-  std::string images = bundle.home.read("out/attention_images.h");
-  const size_t at = images.find("ex2.approx");
-  ASSERT_NE(at, std::string::npos);
-  bundle.home.write("out/attention_images.h", images.replace(at, 3, "lg2"));
-  ASSERT_TRUE(bundle.compile("out/attention.c", "attention.o") && bundle.compile("out/self_test.c", "main.o"));
-  const std::string command = "cd '" + bundle.home.dir().string() +
-                              "' && cc main.o attention.o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                              "' ./program >run.txt 2>&1";
-  EXPECT_NE(std::system(command.c_str()), 0);
-  EXPECT_NE(bundle.home.read("run.txt").find("FAILED batch"), std::string::npos) << bundle.home.read("run.txt");
+  struct Case {
+    std::string emit, from, to;
+  };
+  for (const Case& c :
+       {Case{"attention --L 128 --d 64 --batch 1 --heads 2 --variant fused", "ex2.approx", "lg2.approx"},
+        {kFp8 + "--L 128 --batch 2 --causal", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32"}}) {
+    const Bundle bundle(c.emit);
+    std::string images = bundle.home.read("out/attention_images.h");
+    const size_t at = images.find(c.from);
+    ASSERT_NE(at, std::string::npos) << c.from;
+    bundle.home.write("out/attention_images.h", images.replace(at, c.from.size(), c.to));
+    ASSERT_TRUE(bundle.compile("out/attention.c", "attention.o") && bundle.compile("out/self_test.c", "main.o"));
+    expect_failure(bundle, c.to);
+  }
 }
 
 TEST(Emitted, ADriverThatIsTooOldIsAnError) {
