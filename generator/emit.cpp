@@ -530,7 +530,6 @@ bool is_set(const expr::Map& scope, const char* name) { return scope.count(name)
 /// Why the self test has no reference of the problem; "" if it has.
 std::string without_reference(const expr::Map& scope) {
   const auto is = [&](const char* name) { return is_set(scope, name); };
-  if (is("scaled")) return "scales of blocks";
   if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
   return "";
 }
@@ -611,6 +610,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["result"] = grouped && interface.has_tensor("Y") ? "Y" : "C";
     const std::string stored = pipeline.scope.at("stored_dtype").str();
     out["stored"] = unfused && !grouped && stored != "fp32" ? stored : "";
+    out["scaled"] = is_set(pipeline.scope, "scaled");
     out["gather"] = is_set(pipeline.scope, "gather");
     out["scatter"] = grouped && interface.has_tensor("token_rows") ? stored : "";
     out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();

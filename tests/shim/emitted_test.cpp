@@ -205,6 +205,7 @@ const std::string kFp8Pages =
     "--variant warpgroup_even133";
 const std::string kGrouped = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --variant fused --epilogue 'acc + bias[n]'";
 
+const std::string kBlocks = "gemm --M 128 --N 128 --K 1024 --dtype fp8 --scales block --variant ";
 const std::string kRouted =
     "grouped_gemm --tokens 50 --topk 2 --experts 4 --N 128 --K 64 --gather --scatter weighted --gated silu --variant "
     "fused";
@@ -263,6 +264,15 @@ void expect_failure(const Bundle& bundle, const std::string& what) {
   EXPECT_NE(out.find("FAILED"), std::string::npos) << what << out;
 }
 
+TEST(Emitted, SelfTestOfScalesOfBlocks) {
+  self_test(kBlocks + "fused");
+  self_test(kBlocks + "split_k2 --epilogue 'relu(acc)'");
+  self_test(kBlocks + "unfused --epilogue 'relu(acc)'");
+  self_test(
+      "gemm --M 50 --N 256 --K 400 --dtype fp8 --scales block --variant warpgroup --gated silu --epilogue 'acc + "
+      "bias[n]'");
+}
+
 // The references depend on what the kernels read: with other data on the device, or another expression, they differ.
 TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
   SKIP_WITHOUT_NVRTC
@@ -278,6 +288,8 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
         {kFp8Pages, "*= scale->values[i / d % heads * scale->count / heads]", "*= scale->values[0]"},
         {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
         {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
+        {kBlocks + "fused", "n / 128 * blocks + k / 128", "n / 128 * blocks + (k + 1) / 128"},
+        {kBlocks + "fused", "m * blocks + k / 128", "m * blocks + k / 129"},
         {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
         {kRouted, "const double weight = ", "const double weight = 0.9 * "},
         {"gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused", "acc += a * b,", "acc += (k ? a * b : 0),"}}) {
@@ -347,13 +359,16 @@ TEST(Emitted, SelfTestsFindWrongKernels) {
   };
   for (const Case& c :
        {Case{"attention --L 128 --d 64 --batch 1 --heads 2 --variant fused", "ex2.approx", "lg2.approx"},
-        {kFp8 + "--L 128 --batch 2 --causal", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32"}}) {
+        {kFp8 + "--L 128 --batch 2 --causal", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32"},
+        {kBlocks + "fused", "mul.f32", "add.f32"}}) {
     const Bundle bundle(c.emit);
-    std::string images = bundle.home.read("out/attention_images.h");
+    const std::string file = "out/" + bundle.name + "_images.h";
+    std::string images = bundle.home.read(file);
     const size_t at = images.find(c.from);
     ASSERT_NE(at, std::string::npos) << c.from;
-    bundle.home.write("out/attention_images.h", images.replace(at, c.from.size(), c.to));
-    ASSERT_TRUE(bundle.compile("out/attention.c", "attention.o") && bundle.compile("out/self_test.c", "main.o"));
+    bundle.home.write(file, images.replace(at, c.from.size(), c.to));
+    ASSERT_TRUE(bundle.compile("out/" + bundle.name + ".c", bundle.name + ".o") &&
+                bundle.compile("out/self_test.c", "main.o"));
     expect_failure(bundle, c.to);
   }
 }
