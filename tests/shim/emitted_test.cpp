@@ -284,6 +284,7 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
   for (const Case& c :
        {Case{kCaches + "fused", "= (double)keys_of(b, L, kv_len);", "= (double)kv_len;"},
         {kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
+        {kCaches + "fused", "kv_head = head / (heads / kv_heads)", "kv_head = head % kv_heads"},
         {kPacked + "fused", "upload(&cu_seqlens);",
          "cu_seqlens.values[1] -= 1, upload(&cu_seqlens), ++cu_seqlens.values[1];"},
         {kPacked + "warpgroup", "kv_len, tokens, q_row", "kv_len, tokens - 1, q_row"},
