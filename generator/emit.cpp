@@ -319,6 +319,7 @@ class Describer {
     std::string note = interface_.note(p.key);
     if (p.kind != Parameter::Kind::kTensor) {
       const bool real = p.kind == Parameter::Kind::kReal;
+      out["within"] = interface_.is_within(p.key);
       out["type"] = real ? "float" : "int64_t";
       const std::string tuned = real ? fmt::format("{}", request_.problem->reals.at(p.key)) : tuned_values(p.key);
       if (p.kind == Parameter::Kind::kStride && note.empty()) note = "in elements";
@@ -485,19 +486,16 @@ std::string images_text(const EmitRequest& request) {
 }
 
 Json manifest_json(const EmitRequest& request, const Json& description) {
-  Json out{
-      {"schema", kManifestSchema},
-      {"name", request.name},
-      {"problem", problem_json(*request.problem)},
-      {"licence", kLicence},
-      {"compiler", request.compiler},
-      {"parameters", Json::array()},
-      {"workspace_parameters", description["workspace_parameters"]},
-      {"requires", Json::array()},
-      {"self_test", description["self_test"]["reference"] == "none"
-                        ? "loading alone: no reference of " + description["self_test"]["missing"].get<std::string>()
-                        : "every element at small sizes"},
-      {"pipelines", Json::array()}};
+  Json out{{"schema", kManifestSchema},
+           {"name", request.name},
+           {"problem", problem_json(*request.problem)},
+           {"licence", kLicence},
+           {"compiler", request.compiler},
+           {"parameters", Json::array()},
+           {"workspace_parameters", description["workspace_parameters"]},
+           {"requires", Json::array()},
+           {"self_test", "every element at small sizes"},
+           {"pipelines", Json::array()}};
   for (const Json& p : description["parameters"])
     out["parameters"].push_back({{"name", p["name"]}, {"type", p["type"]}, {"note", p["note"]}});
   for (const Json& c : description["conditions"]) out["requires"].push_back(c["text"]);
@@ -525,16 +523,6 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
 }
 
 bool is_set(const expr::Map& scope, const char* name) { return scope.count(name) && scope.at(name).truthy(); }
-
-/// Why the self test has no reference of the problem; "" if it has.
-std::string without_reference(const Problem& problem, const expr::Map& scope) {
-  const auto is = [&](const char* name) { return is_set(scope, name); };
-  if (problem.op == "attention" && problem.dtype == DType::kFp8) return "fp8 operands";
-  if (is("scaled")) return "scales of blocks";
-  if (is("varlen")) return "packed sequences";
-  if (is("prologue")) return "rotary positions, appended keys and fp8 caches";
-  return "";
-}
 
 /// For each of several pipelines sizes that may select it, small where the shapes do not differ. The reference
 /// takes some seconds at most.
@@ -576,9 +564,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
   const bool unfused = std::any_of(request.pipelines.begin(), request.pipelines.end(), [](const EmittedPipeline& p) {
     return p.variant->name.find("unfused") != std::string::npos;
   });
-  Json out{{"reference", "none"}, {"missing", without_reference(problem, pipeline.scope)}};
-  if (out["missing"] != "") return out;
-  out["dtype"] = to_string(problem.dtype);
+  Json out{{"dtype", to_string(problem.dtype)}};
   out["chosen"] = sizes_that_select(request, description["selects"] == true);
   for (const auto& [name, size] : problem.dims) out[name] = size;
   const bool attention = problem.op == "attention";
@@ -590,6 +576,16 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["scale"] = real(problem.reals.at("scale"));
     out["rounds_scores"] = unfused;
     out["lengths"] = pipeline.scope.at("ragged").truthy();
+    out["packed"] = pipeline.scope.at("varlen").truthy();
+    out["fp8"] = problem.dtype == DType::kFp8;
+    for (const char* name : {"rotary_table", "rotates_keys", "append", "kv_fp8", "kv_scale_per_head"})
+      out[name] = pipeline.scope.at(name).truthy();
+    out["rotary"] = pipeline.scope.at("rotary").str();
+    out["rotary_dim"] = *pipeline.scope.at("rotary_dim").as<int64_t>();
+    if (problem.reals.count("rotary_base")) out["rotary_base"] = fmt::format("{}", problem.reals.at("rotary_base"));
+    // Kernels round operands that they rotate, or write to a cache in fp8, and near ties either way.
+    out["product_errors"] =
+        out["fp8"] == true || out["rotary"] != "" || (out["append"] == true && out["kv_fp8"] == true);
     out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
     out["modified"] = pipeline.scope.at("modified").truthy();
     out["has_score"] = out["has_mask"] = false;
@@ -609,6 +605,7 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["result"] = grouped && interface.has_tensor("Y") ? "Y" : "C";
     const std::string stored = pipeline.scope.at("stored_dtype").str();
     out["stored"] = unfused && !grouped && stored != "fp32" ? stored : "";
+    out["scaled"] = is_set(pipeline.scope, "scaled");
     out["gather"] = is_set(pipeline.scope, "gather");
     out["scatter"] = grouped && interface.has_tensor("token_rows") ? stored : "";
     out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();

@@ -64,14 +64,19 @@ Result<void> Interface::read(const DataFiles& files) {
   ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
   const Reader reader(file);
   const Json& root = file.root();
-  ROOFGEN_CHECK(
-      reader.only(root, {"schema", "op", "sizes", "fixed", "aliases", "notes", "indices", "rules", "tensors"}));
+  ROOFGEN_CHECK(reader.only(
+      root, {"schema", "op", "sizes", "fixed", "within", "aliases", "notes", "indices", "rules", "tensors"}));
   ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
-  ROOFGEN_TRY(fixed_, reader.strings(root, "fixed"));
   for (const auto& [member, words] :
-       {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}}) {
+       {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}, {"within", &within_}}) {
     const Json object = root.value(member, Json::object());
     for (const auto& [key, value] : object.items()) (*words)[key] = json_words(value);
+  }
+  const Json fixed = root.value("fixed", Json::object());
+  for (const auto& [key, when] : fixed.items()) {
+    ROOFGEN_TRY(const expr::Expr condition, reader.parse(json_words(when)));
+    ROOFGEN_TRY(const bool holds, condition.check(scope_));
+    if (holds) fixed_.insert(key);
   }
   ROOFGEN_TRY(rules_, reader.expressions(root, "rules"));
   const Json tensors = root.value("tensors", Json::object());
@@ -99,6 +104,7 @@ Result<void> Interface::read(const DataFiles& files) {
         indices_[output.map()->at("buffer").str()] =
             output.map()->at("per_row").truthy() ? std::vector<std::string>{"m"} : std::vector<std::string>{"m", "n"};
     for (const expr::Value& t : *map.at("tensors").list()) {
+      if (!t.map()->count("indices")) continue;  // the offsets of packed sequences
       std::vector<std::string>& indices = indices_[t.map()->at("name").str()];
       indices.clear();
       for (const expr::Value& index : *t.map()->at("indices").list()) indices.push_back(index.str());
@@ -141,6 +147,7 @@ std::vector<std::string> Interface::variables_in(const std::string& code) const 
 
 std::string Interface::variable(const std::string& name) {
   if (problem_->reals.count(name)) return add(Parameter::Kind::kReal, name);
+  if (fixed_.count(name)) return "";
   if (name.ends_with("_stride") && scope_.count(name)) return add(Parameter::Kind::kStride, name);
   return varies(name) ? add(Parameter::Kind::kSize, key_of(name)) : "";
 }
@@ -221,6 +228,12 @@ Result<std::vector<Interface::Rule>> Interface::rules() {
   for (const expr::Expr& e : rules_) {
     ROOFGEN_TRY(const std::string code, translate(e));
     if (code != "1") out.push_back({code, e.text()});
+  }
+  for (const auto& [size, product] : within_) {
+    if (std::ranges::find(parameters_, size, &Parameter::key) == parameters_.end()) continue;
+    ROOFGEN_TRY(const expr::Expr e, expr::Expr::parse(size + " <= " + product));
+    ROOFGEN_TRY(const std::string code, translate(e));
+    out.push_back({code, e.text()});
   }
   return out;
 }

@@ -65,6 +65,8 @@ class Interface {
   };
   Result<Extent> extent(const Buffer& buffer, const expr::Map& scope) const;
   Result<std::vector<Rule>> rules();
+  /// Whether a size is at most a product of others, by a rule.
+  bool is_within(const std::string& key) const { return within_.count(key) != 0; }
   std::string note(const std::string& key) const;  ///< about a size or number; may be empty
 
   /// In the order of the C function: inputs, updated tensors, outputs, numbers, sizes, strides.
@@ -80,8 +82,10 @@ class Interface {
 
   const Problem* problem_ = nullptr;
   expr::Map scope_;
-  std::vector<std::string> sizes_, fixed_, stride_order_;  ///< of the file, in order; fixed: parts of the kernels
+  std::vector<std::string> sizes_, stride_order_;                     ///< of the file, in order
+  std::set<std::string> fixed_;                                       ///< parts of the kernels
   std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
+  std::map<std::string, std::string> within_;                         ///< the products of is_within
   std::map<std::string, Tensor> tensors_;
   std::vector<expr::Expr> rules_;
   std::map<std::string, std::vector<std::string>> indices_;  ///< of the tensors of formulas

@@ -331,7 +331,8 @@ Result<Pipeline::Call> Pipeline::read(const roofgen_argument* arguments, size_t 
   for (size_t i = 0; i < count; ++i) ROOFGEN_CHECK(set(call, arguments[i]));
   double product = 1;
   for (size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].kind == Parameter::Kind::kSize) product *= static_cast<double>(call.numbers[i]);
+    if (parameters_[i].kind == Parameter::Kind::kSize && !interface_->is_within(parameters_[i].key))
+      product *= static_cast<double>(call.numbers[i]);
   if (product > kMostSizes) return refused("the sizes are too large together");
   return call;
 }

@@ -136,7 +136,7 @@ class Attention final : public Op {
     out["packs"] = s.packs();
     out["rows_to_fill"] = s.packs() ? s.q_len * s.group() : s.q_len;
     out["varlen"] = s.varlen();
-    out["q_rows"] = s.q_tokens() * s.heads;
+    out["tokens"] = s.q_tokens();
     out["ragged"] = s.ragged();
     out["paged"] = s.paged();
     out["page"] = s.cache ? s.cache->page() : 0;

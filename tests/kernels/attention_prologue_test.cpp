@@ -139,6 +139,17 @@ std::vector<Case> patterns() {
 
 INSTANTIATE_TEST_SUITE_P(Patterns, AttentionPrologue, testing::ValuesIn(patterns()), name_of);
 
+/// Packed sequences in e4m3: a kernel before attention writes V_plain too.
+std::vector<Case> packed() {
+  std::vector<Case> out;
+  for (const char* prologue : {"fp8", "fp8_half"})
+    for (const char* variant : {"fused", "prologue_fused", "unfused"})
+      out.push_back(combined(before(prologue), kAround[5], variant, 19, 97, 64, DType::kBf16));
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Packed, AttentionPrologue, testing::ValuesIn(packed()), name_of);
+
 ParamValue n(int64_t x) { return x; }
 
 /// Tiles, stages, key warps and packed heads, of the kernel that rotates, appends and converts.

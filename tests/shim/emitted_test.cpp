@@ -147,31 +147,6 @@ TEST(Emitted, AttentionWithPages) {
   embed(kDecode + "fused --page 16 --kv-lengths 100,512 --lse", "attention", "#define PAGE 16\n");
 }
 
-TEST(Emitted, AttentionThatAppendsRotatedKeysToPages) {
-  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention",
-        "#define APPEND\n#define PAGE 16\n");
-}
-
-TEST(Emitted, SplitAttentionThatAppendsRotatedKeysToPages) {
-  embed(kDecode + "split4 --page 64 --kv-lengths 100,512 --append --rotary half", "attention",
-        "#define APPEND\n#define PAGE 64\n");
-}
-
-TEST(Emitted, AttentionBehindAKernelThatAppendsRotatedKeysToPages) {
-  embed(kDecode + "prologue_fused --page 16 --kv-lengths 100,512 --append --rotary half", "attention",
-        "#define APPEND\n#define PAGE 16\n");
-}
-
-TEST(Emitted, AttentionWithPagesOfFp8) {
-  embed(kDecode + "fused --page 16 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head", "attention",
-        "#define FP8\n#define PAGE 16\n");
-}
-
-TEST(Emitted, AttentionOfSplitKeysInPagesOfFp8) {
-  embed(kDecode + "split4 --page 32 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head", "attention",
-        "#define FP8\n#define PAGE 32\n");
-}
-
 TEST(Emitted, UnfusedAttentionOfOneQuery) {
   self_test("attention --L 1 --kv-len 500 --heads 8 --kv-heads 2 --d 64 --batch 2 --variant unfused");
 }
@@ -198,8 +173,16 @@ const std::string kCaches =
 const std::string kAlibi =
     "attention --L 256 --d 64 --batch 1 --heads 4 --kv-heads 2 --causal --score 's + slope[h] * (k - q)' --arg "
     "'slope:fp32[h]' --lse --variant ";
+const std::string kPacked = "attention --lengths 100,33,70 --d 64 --heads 4 --kv-heads 2 --causal --lse --variant ";
+const std::string kFp8 = "attention --d 64 --heads 4 --kv-heads 2 --dtype fp8 --variant warpgroup ";
+const std::string kFp8Pages =
+    "attention --d 64 --heads 4 --kv-heads 2 --dtype fp8 --L 1 --kv-lengths 100,300 --page 64 --lse --kv-scales head "
+    "--variant warpgroup_even133";
+const std::string kAppend =
+    "attention --L 4 --d 64 --heads 4 --kv-heads 2 --kv-lengths 100,300 --append --rotary half --variant ";
 const std::string kGrouped = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --variant fused --epilogue 'acc + bias[n]'";
 
+const std::string kBlocks = "gemm --M 128 --N 128 --K 1024 --dtype fp8 --scales block --variant ";
 const std::string kRouted =
     "grouped_gemm --tokens 50 --topk 2 --experts 4 --N 128 --K 64 --gather --scatter weighted --gated silu --variant "
     "fused";
@@ -223,6 +206,42 @@ TEST(Emitted, SelfTestOfMasks) {
   self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --mask 'q - k < 64'");
 }
 
+TEST(Emitted, SelfTestOfPackedSequences) {
+  for (const char* variant : {"fused", "warpgroup", "unfused"}) self_test(kPacked + variant);
+  self_test("attention --lengths 100,33,500 --d 64 --heads 4 --kv-heads 2 --lse --variant split2 --mask 'q - k < 64'");
+}
+
+TEST(Emitted, SelfTestOfFp8Attention) {
+  self_test(kFp8 + "--L 128 --batch 2 --lse --causal");
+  self_test(kFp8 + "--lengths 100,33,70 --kv-scales head");
+  self_test(kFp8Pages);
+  self_test(kFp8 +
+            "--L 128 --batch 2 --lse --score 's + slope[h] * (k - q)' --arg 'slope:fp32[h]' --mask 'q - k < 50'");
+}
+
+TEST(Emitted, SelfTestOfRotaryPositions) {
+  const std::string sizes = " --d 64 --heads 4 --kv-heads 2 --lse --variant ";
+  self_test("attention --L 128 --batch 2 --rotary interleaved --rotary-dim 32 --dtype fp16" + sizes + "fused");
+  self_test("attention --lengths 100,33,70 --rotary half --rotary-table" + sizes + "unfused");
+  self_test(
+      "attention --L 128 --batch 2 --rotary half --rotary-base 500 --causal --mask 'q - k < 50' --score "
+      "'s + slope[h] * (k - q)' --arg 'slope:fp32[h]'" +
+      sizes + "prologue_warpgroup");
+}
+
+TEST(Emitted, SelfTestOfCachesInFp8) {
+  self_test(kDecode + "split4 --page 32 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head");
+  self_test("attention --lengths 100,33,70 --d 64 --heads 4 --kv-heads 2 --kv-dtype fp8 --variant prologue_fused");
+}
+
+TEST(Emitted, SelfTestOfAppendedKeys) {
+  const std::string pages = " --page 64 --kv-lengths 100,512 --append ";
+  self_test(kDecode + "fused --lse --rotary half" + pages);
+  self_test(kDecode + "split4 --rotary interleaved --kv-dtype fp8 --kv-scales head" + pages);
+  self_test(kDecode + "prologue_fused --kv-dtype fp8 --lse" + pages);
+  self_test("attention --L 4 --d 64 --heads 4 --kv-heads 2 --batch 2 --kv-len 300 --append --causal --variant unfused");
+}
+
 TEST(Emitted, SelfTestOfGroupedProducts) {
   self_test(kGrouped);
   self_test("grouped_gemm --sizes 70,0,1,29 --N 128 --K 512 --dtype fp8 --variant warpgroup --gated silu");
@@ -234,32 +253,62 @@ TEST(Emitted, SelfTestOfFp8Products) {
   self_test("gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused --epilogue 'gelu(acc + bias[n])'");
 }
 
+/// Links and runs the self test in main.o: it must find a wrong element.
+void expect_failure(const Bundle& bundle, const std::string& what) {
+  const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
+                              ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
+                              "' ./program >run.txt 2>&1";
+  EXPECT_NE(std::system(command.c_str()), 0) << what;
+  const std::string out = bundle.home.read("run.txt");
+  EXPECT_NE(out.find("error / tolerance"), std::string::npos) << what << out;
+  EXPECT_NE(out.find("FAILED"), std::string::npos) << what << out;
+}
+
+TEST(Emitted, SelfTestOfScalesOfBlocks) {
+  self_test(kBlocks + "fused");
+  self_test(kBlocks + "split_k2 --epilogue 'relu(acc)'");
+  self_test(kBlocks + "unfused --epilogue 'relu(acc)'");
+  self_test(
+      "gemm --M 50 --N 256 --K 400 --dtype fp8 --scales block --variant warpgroup --gated silu --epilogue 'acc + "
+      "bias[n]'");
+}
+
 // The references depend on what the kernels read: with other data on the device, or another expression, they differ.
 TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
   SKIP_WITHOUT_NVRTC
   struct Case {
     std::string emit, from, to;
   };
+  std::unique_ptr<Bundle> bundle;
+  std::string emitted;
   for (const Case& c :
        {Case{kCaches + "fused", "= (double)keys_of(b, L, kv_len);", "= (double)kv_len;"},
         {kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
+        {kCaches + "fused", "kv_head = head / (heads / kv_heads)", "kv_head = head % kv_heads"},
+        {kPacked + "fused", "upload(&cu_seqlens);",
+         "cu_seqlens.values[1] -= 1, upload(&cu_seqlens), ++cu_seqlens.values[1];"},
+        {kPacked + "warpgroup", "kv_len, tokens, q_row", "kv_len, tokens - 1, q_row"},
+        {kFp8Pages, "*= scale_of(scale, i / d % heads, heads)", "*= scale_of(scale, 0, heads)"},
+        {kAppend + "fused", "settle(q, errors", "q[0] *= 1.1, settle(q, errors"},
+        {kAppend + "fused", "rotate(K.values + to, errors, j)", "rotate(K.values + to, errors, j + 1)"},
+        {kAppend + "fused --kv-dtype fp8", "settle(V.values + to", "if (j < 0) settle(V.values + to"},
+        {kAppend + "fused --kv-dtype fp8", "judge_cache(K,",
+         "K_low[0] = K_high[0] += k_scale.values[0], judge_cache(K,"},
         {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
         {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
+        {kBlocks + "fused", "n / 128 * blocks + k / 128", "n / 128 * blocks + (k + 1) / 128"},
+        {kBlocks + "fused", "m * blocks + k / 128", "m * blocks + k / 129"},
         {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
         {kRouted, "const double weight = ", "const double weight = 0.9 * "},
         {"gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused", "acc += a * b,", "acc += (k ? a * b : 0),"}}) {
-    const Bundle bundle(c.emit);
-    if (!bundle.made) return;
-    std::string test = bundle.home.read("out/self_test.c");
+    if (std::exchange(emitted, c.emit) != c.emit) bundle = std::make_unique<Bundle>(c.emit);
+    if (!bundle->made) return;
+    std::string test = bundle->home.read("out/self_test.c");
     const size_t at = test.find(c.from);
     ASSERT_NE(at, std::string::npos) << c.from;
-    bundle.home.write("self_test.c", test.replace(at, c.from.size(), c.to));
-    ASSERT_TRUE(bundle.compile("self_test.c", "main.o"));
-    const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
-                                ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                                "' ./program >run.txt 2>&1";
-    EXPECT_NE(std::system(command.c_str()), 0) << c.to;
-    EXPECT_NE(bundle.home.read("run.txt").find("FAILED"), std::string::npos) << c.to << bundle.home.read("run.txt");
+    bundle->home.write("self_test.c", test.replace(at, c.from.size(), c.to));
+    ASSERT_TRUE(bundle->compile("self_test.c", "main.o"));
+    expect_failure(*bundle, c.to);
   }
 }
 
@@ -310,19 +359,27 @@ TEST(Emitted, TheSelfTestOfAFamilyReachesEachPipeline) {
   EXPECT_NE(out.find("ok 3 x 1024"), std::string::npos) << out;
 }
 
-TEST(Emitted, TheSelfTestFindsAWrongKernel) {
+// One instruction of each kernel differs.
+TEST(Emitted, SelfTestsFindWrongKernels) {
   SKIP_WITHOUT_NVRTC
-  Bundle bundle("attention --L 128 --d 64 --batch 1 --heads 2 --variant fused");
-  std::string images = bundle.home.read("out/attention_images.h");
-  const size_t at = images.find("ex2.approx");
-  ASSERT_NE(at, std::string::npos);
-  bundle.home.write("out/attention_images.h", images.replace(at, 3, "lg2"));
-  ASSERT_TRUE(bundle.compile("out/attention.c", "attention.o") && bundle.compile("out/self_test.c", "main.o"));
-  const std::string command = "cd '" + bundle.home.dir().string() +
-                              "' && cc main.o attention.o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                              "' ./program >run.txt 2>&1";
-  EXPECT_NE(std::system(command.c_str()), 0);
-  EXPECT_NE(bundle.home.read("run.txt").find("FAILED batch"), std::string::npos) << bundle.home.read("run.txt");
+  struct Case {
+    std::string emit, from, to;
+  };
+  for (const Case& c :
+       {Case{"attention --L 128 --d 64 --batch 1 --heads 2 --variant fused", "ex2.approx", "lg2.approx"},
+        {kFp8 + "--L 128 --batch 2 --causal", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32"},
+        {kAppend + "fused", "sin.approx", "cos.approx"},
+        {kBlocks + "fused", "mul.f32", "add.f32"}}) {
+    const Bundle bundle(c.emit);
+    const std::string file = "out/" + bundle.name + "_images.h";
+    std::string images = bundle.home.read(file);
+    const size_t at = images.find(c.from);
+    ASSERT_NE(at, std::string::npos) << c.from;
+    bundle.home.write(file, images.replace(at, c.from.size(), c.to));
+    ASSERT_TRUE(bundle.compile("out/" + bundle.name + ".c", bundle.name + ".o") &&
+                bundle.compile("out/self_test.c", "main.o"));
+    expect_failure(bundle, c.to);
+  }
 }
 
 TEST(Emitted, ADriverThatIsTooOldIsAnError) {

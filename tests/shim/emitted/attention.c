@@ -1,6 +1,4 @@
-/* A bundle of `emit attention` for few queries: d is 64. -DPAGE: caches in pages, with a length for each sequence.
- * -DAPPEND, with pages: --append --rotary half, the last q_len keys of each sequence are new. -DFP8, with pages: K and
- * V are e4m3, with a scale for each head. */
+/* A bundle of `emit attention` for few queries: d is 64. -DPAGE: caches in pages, with a length for each sequence. */
 #include "host.h"
 
 enum { kD = 64 };
@@ -22,7 +20,7 @@ typedef struct {
 
 typedef struct {
   Tensor q, k, v, o;
-  CUdeviceptr lse, lengths, table, k_new, v_new, k_scale, v_scale;
+  CUdeviceptr lse, lengths, table;
   int64_t pages_per_sequence;
 } Tensors;
 
@@ -36,10 +34,6 @@ static int launch(const Sizes* s, const Tensors* t) {
 #define ARG_LSE t->lse
 #define ARG_kv_lengths t->lengths
 #define ARG_block_table t->table
-#define ARG_K_new t->k_new
-#define ARG_V_new t->v_new
-#define ARG_k_scale t->k_scale
-#define ARG_v_scale t->v_scale
 #define ARG_scale kScale
 #define ARG_batch batch
 #define ARG_heads heads
@@ -66,41 +60,11 @@ static int launch(const Sizes* s, const Tensors* t) {
 #define ARG_v_row_stride kv_row
 #define ARG_k_head_stride kD
 #define ARG_v_head_stride kD
-#define ARG_k_new_batch_stride L* kv_row
-#define ARG_v_new_batch_stride L* kv_row
-#define ARG_k_new_row_stride kv_row
-#define ARG_v_new_row_stride kv_row
-#define ARG_k_new_head_stride kD
-#define ARG_v_new_head_stride kD
   const size_t bytes = attention_workspace_bytes(bundle, WORKSPACE_SIZES);
   CUdeviceptr memory;
   must(cuMemAlloc(&memory, bytes + 1), "the workspace"); /* with contents of no use */
   return attention_launch(bundle, 0, ARGUMENTS, (void*)(uintptr_t)memory, bytes);
 }
-
-#ifdef APPEND
-/* Pairs of columns i and i + kD / 2; base 10000. */
-static void rotate(float* row, int64_t position) {
-  for (int i = 0; i < kD / 2; ++i) {
-    const double angle = (double)position * pow(10000, -2.0 * i / kD), x = row[i], y = row[i + kD / 2];
-    row[i] = (float)(x * cos(angle) - y * sin(angle));
-    row[i + kD / 2] = (float)(x * sin(angle) + y * cos(angle));
-  }
-}
-#endif
-
-#ifdef FP8
-/* Multiplies a tensor [token, head, kD] by scales of its heads, and returns these on the device. */
-static CUdeviceptr scaled(Tensor t, int64_t heads, float step) {
-  float* scales = malloc((size_t)heads * sizeof(float));
-  for (int64_t head = 0; head < heads; ++head) scales[head] = 0.3f + step * (float)head;
-  for (int64_t i = 0; i < t.count; ++i) t.host[i] *= scales[i / kD % heads];
-  return upload(scales, (size_t)heads * sizeof(float));
-}
-enum { kCacheBytes = 1 };
-#else
-enum { kCacheBytes = 2 };
-#endif
 
 /* Compares O of every row with sums in fp64. Without a cache in pages, all lengths are kv_len. */
 static int run(Sizes s, const int32_t* lengths) {
@@ -121,40 +85,15 @@ static int run(Sizes s, const int32_t* lengths) {
   t.lengths = upload(lengths, (size_t)s.batch * sizeof *lengths);
 #endif
   t.q = input(1, s.batch * s.q_len * s.heads * kD, 2);
-  t.k = input(2, rows * s.kv_heads * kD, kCacheBytes);
-  t.v = input(3, rows * s.kv_heads * kD, kCacheBytes);
-#ifdef FP8
-  t.k_scale = scaled(t.k, s.kv_heads, 0.2f);
-  t.v_scale = scaled(t.v, s.kv_heads, 0.7f);
-#endif
+  t.k = input(2, rows * s.kv_heads * kD, 2);
+  t.v = input(3, rows * s.kv_heads * kD, 2);
   t.o = output(t.q.count, 2);
-#ifdef APPEND
-  Tensor k_new = input(4, s.batch * s.q_len * s.kv_heads * kD, 2), v_new = input(5, k_new.count, 2);
-  t.k_new = k_new.device, t.v_new = v_new.device;
-#endif
   t.lse = output(s.batch * s.heads * s.q_len, 4).device; /* written with --lse only */
   char what[96];
   snprintf(what, sizeof what, "batch %d, L %d, kv_len %d, heads %d/%d", (int)s.batch, (int)s.q_len, (int)s.kv_len,
            (int)s.heads, (int)s.kv_heads);
   launched(launch(&s, &t), what);
   float* got = read_back(t.o);
-#ifdef APPEND
-  /* From here on the host's cache has the new keys, and Q is rotated. */
-  for (int64_t b = 0; b < s.batch; ++b)
-    for (int64_t i = 0; i < s.q_len; ++i) {
-      const int64_t key = lengths[b] - s.q_len + i;
-      for (int64_t head = 0; head < s.heads; ++head) rotate(t.q.host + ((b * s.q_len + i) * s.heads + head) * kD, key);
-      const int64_t place = (int64_t)table[b * t.pages_per_sequence + key / PAGE] * PAGE + key % PAGE;
-      for (int64_t head = 0; head < s.kv_heads; ++head) {
-        const int64_t from = ((b * s.q_len + i) * s.kv_heads + head) * kD, to = (place * s.kv_heads + head) * kD;
-        rotate(k_new.host + from, key);
-        memcpy(t.k.host + to, k_new.host + from, kD * sizeof(float));
-        memcpy(t.v.host + to, v_new.host + from, kD * sizeof(float));
-      }
-    }
-  float *cached_k = read_back(t.k), *cached_v = read_back(t.v);
-  for (int64_t i = 0; i < t.k.count; ++i) compare(cached_k[i], t.k.host[i]), compare(cached_v[i], t.v.host[i]);
-#endif
   double* p = malloc((size_t)s.kv_len * sizeof *p);
   int64_t* at = malloc((size_t)s.kv_len * sizeof *at);
   for (int64_t row = 0; row < s.batch * s.q_len * s.heads; ++row) {
@@ -189,9 +128,6 @@ int main(void) {
   failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){100, 512});
   failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 1, 65});
   failed |= run((Sizes){1, 1, 1200, 6, 2}, (const int32_t[]){1111});
-#ifdef APPEND
-  failed |= run((Sizes){2, 2, 300, 8, 2}, (const int32_t[]){300, 17});
-#endif
 #else
   failed |= run((Sizes){2, 1, 512, 8, 2}, (const int32_t[]){512, 512});
   failed |= run((Sizes){3, 1, 333, 8, 2}, (const int32_t[]){333, 333, 333});
