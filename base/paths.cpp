@@ -74,7 +74,11 @@ std::string worker_program() {
   return "";
 }
 
-std::string program_file() { return loaded_from().empty() ? own_file() : worker_program(); }
+std::string program_file() {
+  if (!loaded_from().empty()) return worker_program();
+  std::error_code ignored;  // a file that was replaced is no more there
+  return std::filesystem::is_regular_file(own_file(), ignored) ? own_file() : "";
+}
 
 std::string cache_dir() { return base_dir("ROOFGEN_CACHE_DIR", "XDG_CACHE_HOME", "/.cache"); }
 std::string data_home() { return base_dir("ROOFGEN_DATA_HOME", "XDG_DATA_HOME", "/.local/share"); }

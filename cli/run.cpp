@@ -103,8 +103,9 @@ void add_torch_runtime(const std::string& program, const fs::path& shim, Environ
   if (!ran || !ran->ok()) return;
   std::error_code ignored;
   const fs::path runtime = shim.parent_path() / ("libcudart.so." + ran->out.substr(0, ran->out.find('\n')));
-  if (fs::is_regular_file(runtime, ignored))
-    environment_of_program.emplace_back("LD_PRELOAD", joined({runtime.string(), environment("LD_PRELOAD")}));
+  if (!fs::is_regular_file(runtime, ignored)) return;
+  environment_of_program.emplace_back("LD_PRELOAD", joined({runtime.string(), environment("LD_PRELOAD")}));
+  environment_of_program.emplace_back("ROOFGEN_SIM_PRELOADED", "1");
 }
 
 /// The directory of the NVRTC that roofgen uses, where the loader would not find one without it.

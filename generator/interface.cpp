@@ -223,6 +223,11 @@ Result<Interface::Extent> Interface::extent(const Buffer& buffer, const expr::Ma
   return out;
 }
 
+Result<int64_t> Interface::most(const std::string& key, const expr::Map& scope) const {
+  ROOFGEN_TRY(const expr::Expr product, expr::Expr::parse(within_.at(key)));
+  return product.eval_int(scope);
+}
+
 Result<std::vector<Interface::Rule>> Interface::rules() {
   std::vector<Rule> out;
   for (const expr::Expr& e : rules_) {

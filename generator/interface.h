@@ -65,8 +65,9 @@ class Interface {
   };
   Result<Extent> extent(const Buffer& buffer, const expr::Map& scope) const;
   Result<std::vector<Rule>> rules();
-  /// Whether a size is at most a product of others, by a rule.
+  /// Whether a size is at most a product of others, by a rule; and this product in a scope.
   bool is_within(const std::string& key) const { return within_.count(key) != 0; }
+  Result<int64_t> most(const std::string& key, const expr::Map& scope) const;
   std::string note(const std::string& key) const;  ///< about a size or number; may be empty
 
   /// In the order of the C function: inputs, updated tensors, outputs, numbers, sizes, strides.

@@ -364,7 +364,7 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
     const auto value = static_cast<int64_t>(numbers[i]);
     if (problem.dims.count(p.key))
       problem.dims[p.key] = value;
-    else if (numbers[i] != defaults_[i])
+    else if (numbers[i] != defaults_[i] && !interface_->is_within(p.key))
       return not_served(fmt::format("{} follows from other data; it is {} in them", p.key, defaults_[i]));
   }
   ROOFGEN_TRY(problem, op.complete(std::move(problem)));
@@ -374,6 +374,14 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
       strides[parameters_[i].key] = expr::Value(static_cast<int64_t>(numbers[i]));
   ProblemVariants here;
   ROOFGEN_TRY(here.scope, problem_scope(op, problem, limits(winner_.device)));
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    if (p.kind != Parameter::Kind::kSize || !interface_->is_within(p.key)) continue;
+    ROOFGEN_TRY(const int64_t most, interface_->most(p.key, here.scope));
+    const auto value = static_cast<int64_t>(numbers[i]);
+    if (value < 1 || value > most) return not_served(fmt::format("{} is {}; 1 to {} was expected", p.key, value, most));
+    here.scope[p.key] = value;
+  }
   // Reading the search spaces again would take most of the time.
   ROOFGEN_TRY(here.variants, expand(winner_.unexpanded, here.scope));
   for (const auto& [name, value] : strides) here.scope[name] = value;

@@ -376,7 +376,10 @@ class Accumulator {
       weight_[i] = p * p + g_squared;
       sum_[r] += p;
       f.ps_squared += g_squared;
-      if (!ties_.empty()) ties_[r][encode16(s[j], shape_.dtype)] += std::sqrt(g_squared);
+      if (!ties_.empty() && std::isfinite(s[j])) {
+        const double rounded = round_to(s[j], format_of(shape_.dtype));
+        ties_[r][{rounded, rounded > s[j]}] += std::sqrt(g_squared);
+      }
       ++f.keys;
     }
   }
@@ -393,7 +396,8 @@ class Accumulator {
   std::vector<double> p_, weight_, spread_;   // p, the weights of v^2, (p g)^2
   std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
   std::vector<double> sum_;
-  std::vector<std::map<uint16_t, double>> ties_;  // by row, by rounded score: sum of p g; empty: no score expression
+  /// By row, by rounded score and direction of the rounding: sum of p g. Empty: no score expression.
+  std::vector<std::map<std::pair<double, bool>, double>> ties_;
   std::vector<RowFacts> facts_;
 };
 

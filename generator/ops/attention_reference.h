@@ -37,8 +37,8 @@ struct RowFacts {
   double lse = 0;         ///< natural log of the sum of e^s; -inf for a row without visible keys
   double max = 0;         ///< largest score
   double ps_squared = 0;  ///< sum of (p g)^2
-  /// The same with one term for all keys whose rounded score is equal, as a softcap makes them: (sum p g)^2, because
-  /// their errors are equal too.
+  /// The same with one term (sum p g)^2 for all keys whose scores round to one number from one side, as a softcap makes
+  /// them: their errors have one sign.
   double ties_squared = 0;
   double roundings = 0;  ///< sum of p g without sigma: the largest error of the log of the sum by rounded scores, in u
   double p_sigma = 0;    ///< sum of p sigma: the largest error of the log of the sum, if all errors have the same sign

@@ -32,12 +32,20 @@ class _TensorParameter:
         self.sides = [_Formula(text) for text in described["formulas"]["shape"]]
         self.strides = [_Formula(text) for text in described["formulas"]["strides"]]
 
+    def fitted(self, layout: _tensors.Layout) -> _tensors.Layout:
+        """The layout; packed sequences may lack the first side, which is 1."""
+        if not self.sides or self.sides[0].text != "1" or len(layout.shape) + 1 != len(self.sides):
+            return layout
+        whole = layout.shape[0] * layout.strides[0] if layout.shape else 1
+        return layout._replace(shape=(1, *layout.shape), strides=(whole, *layout.strides))
+
     def check(self, layout: _tensors.Layout) -> None:
         if layout.dtype != self.dtype:
             raise Error(USAGE, f"{self.name} has elements of {layout.dtype}; {self.dtype} was expected")
         if self.sides and len(layout.shape) != len(self.sides):
             sides = ", ".join(side.text for side in self.sides)
-            raise Error(USAGE, f"{self.name} has {len(layout.shape)} dimensions; {len(self.sides)} were expected: {sides}")
+            raise Error(USAGE, f"{self.name} has {len(layout.shape)} dimensions; "
+                               f"{len(self.sides)} were expected: {sides}")
         if self.writes and layout.readonly:
             raise Error(USAGE, f"{self.name} is an output, but its tensor is read-only")
 
@@ -157,7 +165,7 @@ class Pipeline:
         for name, kind, number in others:
             if kind == INTEGER and (name in self._sizes or name in self._strides):
                 take(name, number, name)
-        with_layout = [(self._tensors[name], layout) for name, layout in tensors if layout]
+        with_layout = [(self._tensors[name], self._tensors[name].fitted(layout)) for name, layout in tensors if layout]
         for parameter, layout in with_layout:
             parameter.check(layout)
             for i, side in enumerate(parameter.sides):

@@ -153,8 +153,10 @@ void Report::failed(const char* call, Status status, const char* name, const std
 }
 
 namespace {
-/// A process that loads the driver and calls nothing of it is in the report too.
-[[gnu::constructor]] void load() { Report::instance(); }
+/// A process that loads the driver and calls nothing of it is in the report too, unless every process loads it.
+[[gnu::constructor]] void load() {
+  if (!std::getenv("ROOFGEN_SIM_PRELOADED")) Report::instance();
+}
 }  // namespace
 
 }  // namespace roofgen::shim

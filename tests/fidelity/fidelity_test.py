@@ -555,7 +555,8 @@ class Program(unittest.TestCase):
         path = folder / "ktt_convolution_3090.t4.json.gz"
         first = path.read_bytes()
         document = json.loads(gzip.decompress(first))
-        self.assertEqual((document["metadata"]["device"], document["metadata"]["model_version"]), ("rtx-3090", "fake-1"))
+        metadata = document["metadata"]
+        self.assertEqual((metadata["device"], metadata["model_version"]), ("rtx-3090", "fake-1"))
         self.assertEqual(len(document["results"]), 8)
         for result in document["results"]:
             time, predicted = result["measurements"]

@@ -371,7 +371,24 @@ TEST(AttentionReference, EqualScoresHaveEqualErrors) {
   p.reals["softcap"] = 4;
   const attention::RowFacts capped = facts();
   EXPECT_GT(capped.ties_squared, 2 * capped.ps_squared);
-  EXPECT_LE(std::sqrt(capped.ties_squared), capped.roundings * (1 + 1e-12));
+  // The same from the scores themselves: those that bf16 rounds to one number from one side are one term.
+  const Region row{0, 0, 5, 6};
+  const auto scores = attention::scores_of(Shape(p), InputPattern::kGrowing, attention::Rounding::kUnfused,
+                                           attention::Value::kScores, row);
+  std::map<std::pair<float, bool>, double> terms;
+  double total = 0, all = 0;
+  for (int j = 0; j < 100; ++j) total += std::exp(double{scores->s[j]});
+  for (int j = 0; j < 100; ++j) {
+    const double s = scores->s[j], u = 1.0 / 256, error = std::exp(s) / total * std::expm1(u * std::fabs(s)) / u;
+    const auto rounded = static_cast<float>(round_to(s, format_of(DType::kBf16)));
+    terms[{rounded, rounded > s}] += error;
+    all += error;
+  }
+  double squares = 0;
+  for (const auto& [score, error] : terms) squares += error * error;
+  EXPECT_NEAR(capped.roundings, all, 1e-4);
+  EXPECT_GE(capped.ties_squared, squares * 0.999) << "errors of the expression come on top";
+  EXPECT_LE(capped.ties_squared, squares * 1.1);
   EXPECT_GT(capped.roundings, 3.5);  // no more than that of one score
   EXPECT_LT(capped.roundings, 4.1);
 }

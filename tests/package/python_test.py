@@ -377,6 +377,25 @@ class Launches(unittest.TestCase):
         self.assertEqual(torch.allocated, [kernel.workspace_bytes()])
         self.assertLess(error(o.fetch(), attention(q, k, v, 2, 0.125)), UNFUSED_TOLERANCE)
 
+    def test_packed_sequences(self):
+        """With fewer rows than in the request, and tensors of three and of four sides."""
+        kernel = self.session.jit("attention", lengths="20,12", d=64, heads=2, variant="fused", executor="sim", evals=2)
+        for lengths, sides in (((20, 12), ()), ((20, 7), (1,))):
+            tokens = sum(lengths)
+            q, k, v, o = (Memory([*sides, tokens, 2, 64], seed) for seed in (1, 2, 3, 4))
+            offsets = device.allocate(12)
+            device.write(offsets, struct.pack("<3i", 0, lengths[0], tokens))
+            kernel(Q=ByDLPack(q), K=ByDLPack(k), V=ByDLPack(v), O=ByDLPack(o), cu_seqlens=offsets)
+            expected = []
+            for first, rows in zip((0, lengths[0]), lengths):
+                part = [types.SimpleNamespace(shape=(1, rows, 2, 64), strides=(0, 128, 64, 1),
+                                              values=m.values[128 * first:128 * (first + rows)]) for m in (q, k, v)]
+                expected += attention(*part, 2, 0.125)
+            self.assertLess(error(o.fetch(), expected), TOLERANCE)
+        with self.assertRaisesRegex(roofgen.Error, "tokens is 41; 1 to 40 was expected"):
+            big = ByDLPack(Memory([41, 2, 64], 1))
+            kernel(Q=big, K=big, V=big, O=ByDLPack(Memory([41, 2, 64], 2)), cu_seqlens=offsets)
+
     def test_torch_example(self):
         """Without torch it is skipped; with the module of the tests its operator computes."""
         path = HERE / "../../examples/torch/rmsnorm.py"

@@ -211,6 +211,19 @@ TEST_F(Calls, ACapturedCopyReadsTheHostWhenItIsLaunched) {
   }
 }
 
+TEST_F(Calls, CallbacksOfTheLogAreAccepted) {
+  using Callback = void (*)(void*, int, char*, size_t);
+  const Callback callback = [](void*, int, char*, size_t) {};
+  Handle first = nullptr, second = nullptr;
+  EXPECT_EQ(cu("cuLogsRegisterCallback", callback, static_cast<void*>(nullptr), &first), 0);
+  EXPECT_EQ(cu("cuLogsRegisterCallback", callback, static_cast<void*>(nullptr), static_cast<Handle*>(nullptr)), 0);
+  EXPECT_EQ(cu("cuLogsRegisterCallback", callback, static_cast<void*>(nullptr), &second), 0);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(cu("cuLogsUnregisterCallback", first), 0);
+  EXPECT_EQ(cu("cuLogsUnregisterCallback", static_cast<Handle>(nullptr)), 400);
+  EXPECT_EQ(cu("cuLogsRegisterCallback", static_cast<Callback>(nullptr), static_cast<void*>(nullptr), &first), 1);
+}
+
 TEST_F(Calls, EachCaptureHasItsId) {
   Handle stream = nullptr, graph = nullptr;
   const Handle* after = nullptr;

@@ -204,6 +204,7 @@ TEST(Emitted, SelfTestOfMasks) {
       "attention --L 4 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --kv-lengths 100,512 --variant fused --lse --mask "
       "'(q - k < 64 or k < 4) and kind[k] != 1' --arg 'kind:int32[k]'");
   self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --mask 'q - k < 64'");
+  self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --lse --score 'min(s, 0.3)'");
 }
 
 TEST(Emitted, SelfTestOfPackedSequences) {

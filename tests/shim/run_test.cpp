@@ -202,6 +202,9 @@ TEST_F(RunProgram, PyTorchGetsTheSimulatedRuntime) {
   expect_in("/shim/libcudart.so.12", loaded("12.8"));
   EXPECT_EQ(loaded("11.8"), "[]\n");
   EXPECT_EQ(loaded("None"), "[]\n");
+  loaded("13.2");
+  const Outcome o = home_.run("run python3 maps.py", "PYTHONPATH=$PWD");
+  EXPECT_EQ(o.exit, 3) << "no process called the driver: " << o.err;
 }
 
 TEST_F(RunProgram, APythonScript) {

@@ -35,7 +35,7 @@ class GaussianProcess {
   /// the present lengths, and returns their index.
   size_t fit(const std::vector<size_t>& points, const std::vector<std::vector<double>>& alternatives);
 
-  /// Of each candidate: the mean of its value, and the standard deviation of that.
+  /// Of each candidate: the mean and the standard deviation of a measurement of it; the noise counts.
   struct Prediction {
     std::vector<float> mean, deviation;
   };
