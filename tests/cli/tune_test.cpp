@@ -84,16 +84,28 @@ TEST_F(TuneCli, TheWidestGemmIsVerifiedOnSlices) {
 }
 
 // Pages beyond 2^32 elements; the slices are of the middle and the last sequences.
+// The whole grid has few keys of each sequence, unless lengths are given.
 TEST_F(TuneCli, ACacheOf40GiBIsVerifiedOnSlices) {
-  const Json result = parse(
-      home.run("tune attention --L 1 --kv-len 32768 --batch 320 --heads 64 --kv-heads 8 --d 128 --page 64 --variant "
-               "fused --evals 1 --executor sim --json"));
-  ASSERT_EQ(result["variants"].size(), 1u);
-  const Json& variant = result["variants"][0];
-  EXPECT_TRUE(variant["partly_verified"]);
-  EXPECT_EQ(variant["verification"]["launch_ctas_run"], 3);
-  EXPECT_EQ(variant["verification"]["not_run"], Json{"whole grid not run: it takes 344 GFLOPs"});
-  EXPECT_GE(variant["kernels"][0]["compulsory_bytes"], 42.9e9);  // less a few shared pages
+  const auto tuned = [&](const std::string& keys) {
+    const Json result =
+        parse(home.run("tune attention --L 1 --heads 64 --kv-heads 8 --d 128 --page 64 --variant fused "
+                       "--evals 1 --executor sim --json " +
+                       keys));
+    EXPECT_EQ(result["variants"].size(), 1u);
+    const Json& variant = result["variants"][0];
+    EXPECT_EQ(variant["verification"]["launch_ctas_run"], 3);
+    EXPECT_GE(variant["kernels"][0]["compulsory_bytes"], 42.9e9);  // less a few shared pages
+    return variant;
+  };
+  const Json equal = tuned("--kv-len 32768 --batch 320");
+  EXPECT_TRUE(equal["verified"]);
+  EXPECT_EQ(equal["verification"]["grid"], "kv_len=144");
+  EXPECT_EQ(equal["verification"]["grid_ctas"], 2560);
+  std::string lengths = "--kv-lengths 32768";
+  for (int i = 1; i < 320; ++i) lengths += ",32768";
+  const Json ragged = tuned(lengths);
+  EXPECT_TRUE(ragged["partly_verified"]);
+  EXPECT_EQ(ragged["verification"]["not_run"], Json{"whole grid not run: it takes 344 GFLOPs"});
 }
 
 // A CTA of combine has heads of two groups.

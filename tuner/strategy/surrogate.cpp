@@ -88,9 +88,10 @@ class Surrogate final : public Strategy {
  private:
   bool trained() const { return history_.points().size() >= History::kFirst && history_.best(); }
 
-  /// Two of the best predictions, then a random point, and so on.
+  /// As many of the best predictions as random points, most of the predictions first: a run may be short.
   size_t first_point() {
-    if (firsts_++ % 3 != 2) {
+    static constexpr std::array<bool, History::kFirst> kByPrior{true, true, false, true, false, false};
+    if (kByPrior[firsts_++ % kByPrior.size()]) {
       while (next_by_prior_ < by_prior_.size() && history_.taken(by_prior_[next_by_prior_])) ++next_by_prior_;
       if (next_by_prior_ < by_prior_.size()) return by_prior_[next_by_prior_];
     }
