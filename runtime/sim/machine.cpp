@@ -143,10 +143,9 @@ void Machine::choose(Warp& w) {
   if (w.spins > (regular_ ? kSpinLimitInVain : kSpinLimit) && lowest != ~0u) {
     w.spins = 0;
     w.pc = highest;  // this once the lanes furthest ahead
-  } else {
-    for (const Fragment& f : w.parked)
-      if (f.barrier < 0 && f.pc > w.pc) w.merge_pc = std::min(w.merge_pc, f.pc);
   }
+  for (const Fragment& f : w.parked)
+    if (f.barrier < 0 && f.pc > w.pc) w.merge_pc = std::min(w.merge_pc, f.pc);
   size_t kept = 0;
   for (const Fragment& f : w.parked) {
     if (f.barrier < 0 && f.pc == w.pc)
