@@ -9,6 +9,7 @@
 #include "base/paths.h"
 #include "cli/cli.h"
 #include "cli/profile.h"
+#include "cli/progress.h"
 #include "roofline/device.h"
 #include "runtime/compiler.h"
 #include "tuner/ceilings/profile.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -89,18 +88,5 @@ Result<std::string> read_input(const std::string& path, size_t most = size_t{64}
 int terminal_width();
 /// The page as text on standard output, or as HTML in the file `html` when that is not empty.
 Result<Exit> show_page(const plot::Page& page, const std::string& html, const DataFiles& files, const Session& session);
-
-class Progress {
- public:
-  explicit Progress(const Session& session);
-  ~Progress();  ///< clears the line
-  void show(const char* phase, uint64_t done, uint64_t total);
-
- private:
-  const Session& session_;
-  bool terminal_;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point started_, last_;
-};
 
 }  // namespace roofgen::cli

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "base/scratch.h"
+#include "cli/progress.h"
 #include "tuner/bundle/finished.h"
 
 namespace roofgen::cli {

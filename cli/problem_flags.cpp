@@ -8,6 +8,7 @@
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/winner.h"
 #include "roofline/device.h"
 #include "tuner/bundle/finished.h"

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "cli/progress.h"
 #include "cli/winner.h"
 #include "tuner/suite/desk.h"
 #include "tuner/suite/ranks.h"

@@ -9,6 +9,7 @@
 #include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
+#include "cli/progress.h"
 #include "generator/ops/chain_op.h"
 
 namespace roofgen::cli {

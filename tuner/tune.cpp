@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/costs.h"
 #include "tuner/search/timing.h"
 #include "tuner/verdict.h"
 
@@ -128,7 +129,17 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
 
 }  // namespace
 
+TuneOptions TuneOptions::in(const std::string& place) const {
+  TuneOptions out = *this;
+  if (progress)
+    out.progress = [outer = progress, place](const char* phase, uint64_t done, uint64_t total) {
+      outer((place + phase).c_str(), done, total);
+    };
+  return out;
+}
+
 Result<TuneResult> tune(const TuneContext& context, const Problem& problem, const TuneOptions& options) {
+  spend(Cost::kTunes, 1);
   const SearchRun run{context, problem, options};
   ROOFGEN_TRY(const SearchPlan plan, plan_search(run));
   Runner runner(run, plan);

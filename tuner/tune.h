@@ -59,6 +59,9 @@ struct TuneOptions {
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;
   std::function<void(const std::string&)> warn;
   const std::atomic<bool>* stop = nullptr;  ///< set by Ctrl-C; finished candidates are kept
+
+  /// The same for a part of a larger search: the names of its phases begin with `place`, such as "part 2 of 5: ".
+  TuneOptions in(const std::string& place) const;
 };
 
 inline constexpr uint64_t kDefaultGpuEvals = 192;  ///< of candidates that only run on a GPU

@@ -48,19 +48,11 @@ class Family {
             fmt::format("stopped after {} of {} shapes; the same command goes on", tuned, problems_.size())};
   }
   std::string name(size_t shape) const { return to_string(problems_[shape]); }
-  TuneOptions options_at(const std::string& place) const {
-    TuneOptions out = options_;
-    if (options_.progress)
-      out.progress = [this, place](const char* phase, uint64_t done, uint64_t total) {
-        options_.progress((place + phase).c_str(), done, total);
-      };
-    return out;
-  }
 
   // ---- Tuning ----------------------------------------------------------------------------------
 
   Result<void> tune_shape(size_t shape, const std::string& place) {
-    TuneOptions options = options_at(place);
+    TuneOptions options = options_.in(place);
     options.best_only = true;
     options.settles = begun_;  // later shapes begin with the best schedules of their neighbours
     begun_ = true;
@@ -142,7 +134,7 @@ class Family {
     std::vector<const Implementation*> each;
     for (const Implementation& i : all_) each.push_back(&i);
     for (size_t shape = 0; shape < problems_.size() && !stopped(); ++shape) {
-      const TuneOptions options = options_at(fmt::format("shape {} of {}: ", shape + 1, problems_.size()));
+      const TuneOptions options = options_.in(fmt::format("shape {} of {}: ", shape + 1, problems_.size()));
       ROOFGEN_TRY(const auto run, CrossRun::make(context_, problems_[shape], options));
       ROOFGEN_TRY(const auto outcomes, run->time(each));
       for (size_t k = 0; k < all_.size(); ++k) seconds_[k][shape] = outcomes[k].seconds;
@@ -170,7 +162,7 @@ class Family {
       for (size_t shape = 0; shape < problems_.size() && !stopped(); ++shape)
         for (const size_t k : {fastest(shape), cover.chosen[shape]}) {
           if (!seconds_[k][shape] || !passed.insert({k, shape}).second) continue;
-          const TuneOptions options = options_at(fmt::format("shape {} of {}: ", shape + 1, problems_.size()));
+          const TuneOptions options = options_.in(fmt::format("shape {} of {}: ", shape + 1, problems_.size()));
           ROOFGEN_TRY(const auto run, CrossRun::make(context_, problems_[shape], options));
           ROOFGEN_TRY(const std::string why, run->verify(all_[k]));
           if (why.empty() || stopped()) continue;

@@ -68,7 +68,7 @@ class Search {
   Result<void> tune_parts(const std::vector<Partition>& all) {
     const std::vector<Part> parts = distinct_parts(all);
     for (const Part& part : parts) {
-      if (options_.progress) options_.progress("tuning parts", tuned_.size(), parts.size());
+      place_ = fmt::format("part {} of {}: ", tuned_.size() + 1, parts.size());
       if (stopped() || (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s)) break;
       ROOFGEN_CHECK(tune_part(part));
     }
@@ -82,7 +82,7 @@ class Search {
     for (const Partition& p : all)
       if (p.variant) options.variants.push_back(p.variant->name);
     if (options.variants.empty() || stopped()) return {};
-    if (options_.progress) options_.progress("tuning variants", 0, options.variants.size());
+    place_ = "variants: ";
     options.evals = subject_.evals({0, subject_.steps().size()}, options_.evals);
     ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*subject_.whole(), problem_, options, variants_failed_));
     if (!result) return {};
@@ -146,7 +146,7 @@ class Search {
   /// partitions. Usage errors end the search.
   Result<std::optional<TuneResult>> run_tune(const Op& op, const Problem& problem, TuneOptions options,
                                              std::string& failed) {
-    options.progress = nullptr;
+    options = options.in(place_);
     options.cold = true;  // the parts are problems, too: a result must not depend on the order in which they were tuned
     if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
     auto result = tune({context_, op}, problem, options);
@@ -255,6 +255,7 @@ class Search {
   const TuneOptions& options_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   WhatIfReport report_;
+  std::string place_;  ///< in the names of phases: "part 2 of 5: "
   std::vector<TunedPart> tuned_;
   std::vector<std::pair<Part, TuneResult>> results_;
   std::optional<TuneReport> variants_;
