@@ -9,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "base/costs.h"
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "runtime/compile/cache.h"
@@ -138,6 +139,7 @@ class NvrtcCompiler : public Compiler {
       return out;
     };
     const auto finished = [&](size_t index, Result<CompileReply> reply, double seconds) {
+      if (!found[index]) spend(Cost::kCompiled, 1);
       const Job& job = misses[index];
       const Program& program = *programs[job.indices[0]];
       if (reply && !found[index] && worth_keeping(*reply)) {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/costs.h"
 #include "runtime/sim/decode.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/memory.h"
@@ -302,6 +303,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     run_ctas(state, counter, n, options, result.findings);
   }
   if (accesses) options.prerequisites->add(kernel.name, *accesses, *state.buffers, state.conduct);
+  spend(Cost::kSimulated, counter.warp_instructions());
   result.counts = counter.finish();
   if (options.sites) *options.sites = counter.sites();
   return result;
