@@ -80,7 +80,7 @@ void streams_of_a_round(benchmark::State& state, const Candidate& c) {
   double steps = 0;
   for (auto _ : state) {
     steps = 0;
-    for (const sass::CtaStream& one : streams_of(c, 1)) steps += static_cast<double>(one.steps());
+    for (const sass::CtaStream& one : streams_of(c, 1)) steps += static_cast<double>(one.instructions());
   }
   state.counters["warp_inst"] = steps;
 }

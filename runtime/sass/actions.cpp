@@ -17,7 +17,7 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
   uint64_t at[32];
   uint32_t known = kEveryLane;
   const auto new_access = [&]() -> Access& {
-    w.stream.steps.back().access = static_cast<uint32_t>(w.stream.accesses.size());
+    w.own_step().access = static_cast<uint32_t>(w.stream.accesses.size());
     w.stream.accesses.push_back({});
     Access& a = w.stream.accesses.back();
     a.lanes = static_cast<uint8_t>(std::popcount(mask));

@@ -181,7 +181,7 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
     sync.access = static_cast<uint32_t>(w.stream.accesses.size());
     w.stream.accesses.push_back(access);
   }
-  w.stream.steps.back().access = Step::kFirstSync + static_cast<uint32_t>(w.stream.syncs.size());
+  w.own_step().access = Step::kFirstSync + static_cast<uint32_t>(w.stream.syncs.size());
   w.stream.syncs.push_back(sync);
 }
 

@@ -119,6 +119,9 @@ enum class Action : uint8_t {
   kClusterWait
 };
 
+/// Whether an action goes to memory or to an mbarrier.
+bool is_memory(Action action);
+
 inline constexpr int8_t kLeading = -1;
 
 struct Opcode {

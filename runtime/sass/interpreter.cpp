@@ -306,19 +306,21 @@ void Interpreter::State::request(WarpState& w, Access& a, const uint64_t at[32],
   a.lines = static_cast<uint16_t>(lines_of.size() - a.first_line);
 }
 
-/// Adds the executed instruction to the stream, with its memory access; the access's own values are moved by execute().
-uint32_t Interpreter::State::record(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
-  const uint32_t active = guarded(w, i, mask);
-  deciding_axes |= operand_axes;
-  w.stream.steps.push_back({index, Step::kNoAccess});
+/// Adds executed instructions that follow each other to the stream, as plain ones: who moves data or meets others says
+/// so in own_step().
+void Interpreter::State::record(WarpState& w, uint32_t index, uint32_t count, uint32_t active) {
+  std::vector<Step>& steps = w.stream.steps;
+  if (!steps.empty() && steps.back().is_plain() && steps.back().index + steps.back().count() == index)
+    steps.back().access += count;
+  else
+    steps.push_back({index, Step::kPlain + count - 1});
   const auto lanes = static_cast<uint64_t>(std::popcount(active));
-  w.stream.lane_instructions += lanes;
-  if (i.opcode->pipe == Pipe::kFma && i.opcode->action != Action::kFchk) {
-    w.stream.fp32_lanes += lanes;
-    if (i.opcode->action == Action::kFfma) w.stream.fma_lanes += lanes;
-  }
-  --steps_left;
-  return active;
+  const Fp32 &before = fp32_before[index], &behind = fp32_before[index + count];
+  w.stream.lane_instructions += count * lanes;
+  w.stream.fp32_lanes += (behind.all - before.all) * lanes;
+  w.stream.fma_lanes += (behind.fused - before.fused) * lanes;
+  w.executed += count;
+  steps_left -= count;
 }
 
 Interpreter::Interpreter(const Code& code, StreamLaunch launch)
@@ -348,9 +350,14 @@ std::vector<Doubt> Interpreter::doubts() const {
   for (const auto& [index, d] : state_->doubts) out.push_back(d);
   return out;
 }
-uint64_t CtaStream::steps() const {
+uint64_t WarpStream::length() const {
   uint64_t n = 0;
-  for (const WarpStream& w : warps) n += w.steps.size();
+  for (const Step& s : steps) n += s.count();
+  return n;
+}
+uint64_t CtaStream::instructions() const {
+  uint64_t n = 0;
+  for (const WarpStream& w : warps) n += w.length();
   return n;
 }
 
@@ -629,12 +636,18 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
   }
 }
 
+namespace {
+
+bool is_control(const Instruction& i) { return i.opcode->pipe == Pipe::kBranch && i.opcode->action != Action::kBmov; }
+
+}  // namespace
+
 /// Runs a warp until it waits at a barrier of the CTA, or ends. False: it used up its steps.
 bool Interpreter::State::run_warp(WarpState& w) {
   const auto count = static_cast<uint32_t>(code.instructions.size());
   while (!w.paths.empty()) {
     if (steps_left == 0) return false;
-    if (w.stream.steps.size() >= most_of_warp) {
+    if (w.executed >= most_of_warp) {
       w.paths.clear(), w.parked.clear();
       return true;
     }
@@ -645,19 +658,25 @@ bool Interpreter::State::run_warp(WarpState& w) {
       settle(w);
       continue;
     }
+    if (passing[index] > 0) {
+      const auto n = static_cast<uint32_t>(std::min<uint64_t>({passing[index], steps_left, most_of_warp - w.executed}));
+      record(w, index, n, mask);
+      w.paths.back().pc = index + n;
+      continue;
+    }
     const Instruction& i = code.instructions[index];
     operand_axes = 0;
-    if (i.opcode->pipe == Pipe::kBranch && i.opcode->action != Action::kBmov) {
-      w.stream.steps.push_back({index, Step::kNoAccess});
-      w.stream.lane_instructions += static_cast<uint64_t>(std::popcount(mask));
-      --steps_left;
+    if (is_control(i)) {
+      record(w, index, 1, mask);
       control(w, i, index, mask);
       deciding_axes |= operand_axes;
       continue;
     }
-    const uint32_t active = record(w, i, index, mask);
+    const uint32_t active = guarded(w, i, mask);
+    deciding_axes |= operand_axes;
+    record(w, index, 1, active);
     w.paths.back().pc = index + 1;
-    if (i.opcode->action == Action::kBar && !active) w.stream.steps.back().access = Step::kSkipped;
+    if (i.opcode->action == Action::kBar && !active) w.own_step().access = Step::kSkipped;
     if (i.opcode->action == Action::kBar && active) {
       Lanes number, threads;
       number.fill(0), threads.fill(0);
@@ -682,7 +701,7 @@ bool Interpreter::State::run_warp(WarpState& w) {
       memory_axes |= operand_axes;
       // Lanes that have diverged arrive with the last of them.
       const auto arrives = [&] {
-        w.stream.steps.back().access = Step::barrier(static_cast<uint32_t>(b), barriers[b].expected / 32);
+        w.own_step().access = Step::barrier(static_cast<uint32_t>(b), barriers[b].expected / 32);
         barriers[b].arrived += 32;
       };
       if (i.has(kArrive)) {
@@ -703,8 +722,24 @@ bool Interpreter::State::run_warp(WarpState& w) {
   return true;
 }
 
+void Interpreter::State::find_fp32() {
+  fp32_before.resize(code.instructions.size() + 1);
+  for (size_t k = 0; k < code.instructions.size(); ++k) {
+    const Opcode& o = *code.instructions[k].opcode;
+    const bool is_fp32 = o.pipe == Pipe::kFma && o.action != Action::kFchk;
+    fp32_before[k + 1] = {fp32_before[k].all + is_fp32, fp32_before[k].fused + (o.action == Action::kFfma)};
+  }
+}
+
 void Interpreter::State::find_steering() {
   steers = steering(code, stores_steer);
+  passing.assign(steers.size() + 1, 0);
+  for (size_t k = steers.size(); k-- > 0;) {
+    const Instruction& i = code.instructions[k];
+    const bool passes = !steers[k] && i.guard.kind == Kind::kNone && !is_control(i) && !is_memory(i.opcode->action) &&
+                        i.opcode->action != Action::kBar;
+    passing[k] = passes ? passing[k + 1] + 1 : 0;
+  }
   for (size_t k = 0; k < steers.size(); ++k) {
     const Opcode& o = *code.instructions[k].opcode;
     if (!steers[k]) continue;
@@ -784,9 +819,8 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
     }
     for (const WarpState& w : warps) running |= !w.paths.empty() || !w.parked.empty();
     // A warp that was stopped reaches no barrier: the others stop there.
-    if (running && !moved && std::any_of(warps.begin(), warps.end(), [&](const WarpState& w) {
-          return w.stream.steps.size() >= most_of_warp;
-        }))
+    if (running && !moved &&
+        std::any_of(warps.begin(), warps.end(), [&](const WarpState& w) { return w.executed >= most_of_warp; }))
       break;
     if (running && !moved)
       return Error{Exit::kFailed, fmt::format("CTA {} waits at a barrier that not all of its warps reach", cta)};

@@ -62,7 +62,16 @@ struct WarpState {
   std::map<uint32_t, std::vector<Lanes>> local;  ///< by word of the frame, for values that steer
   int waits_at = -1;                             ///< the barrier of the CTA
   Votes votes;                                   ///< of the last BAR.RED
+  uint64_t executed = 0;                         ///< instructions
   WarpStream stream;
+
+  /// The step of the instruction that was recorded last, apart from the plain ones before it.
+  Step& own_step() {
+    Step& last = stream.steps.back();
+    if (last.count() == 1) return last;
+    --last.access;
+    return stream.steps.emplace_back(last.index + last.count());
+  }
 };
 
 /// The offsets of the last shared-memory access of an instruction, from its first lane on. A shift of all lanes changes
@@ -85,6 +94,7 @@ struct CtaBarrier {
 
 struct Interpreter::State {
   State(const Code& c, StreamLaunch l) : code(c), launch(std::move(l)), patterns(c.instructions.size()) {
+    find_fp32();
     find_steering();
     place_parameters();
     bank0.resize(std::max<size_t>(size_t{c.first_param} + launch.params.size(), 0x160) + 16);
@@ -140,6 +150,12 @@ struct Interpreter::State {
   const Code& code;
   StreamLaunch launch;
   std::vector<bool> steers;
+  /// By instruction: how many from it on do nothing but pass, and, before it, how many are FP32 arithmetic.
+  std::vector<uint32_t> passing;
+  struct Fp32 {
+    uint32_t all = 0, fused = 0;
+  };
+  std::vector<Fp32> fp32_before;
   /// Loads steer, so that what is written there counts; values that the CTA has stored to device memory steer.
   bool shared_steers = false, device_steers = false, stores_steer = false;
   std::string bank0;
@@ -195,11 +211,12 @@ struct Interpreter::State {
 
   Result<CtaStream> run(uint64_t cta);
   Result<CtaStream> run_once(uint64_t cta);
+  void find_fp32();
   void find_steering();
   bool run_warp(WarpState& w);
   void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
-  uint32_t record(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+  void record(WarpState& w, uint32_t index, uint32_t count, uint32_t active);
 
   void read(const WarpState& w, const Operand& o, Lanes& out, bool is_float = false) const;
   void read_pair(const WarpState& w, const Operand& o, Lanes& low, Lanes& high) const;

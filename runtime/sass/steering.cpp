@@ -63,30 +63,6 @@ struct Effects {
   bool stores_shared = false, stores_local = false, stores_device = false;
 };
 
-bool is_memory(Action a) {
-  switch (a) {
-    case Action::kLdg:
-    case Action::kLds:
-    case Action::kLdl:
-    case Action::kLdsm:
-    case Action::kLdgsts:
-    case Action::kStg:
-    case Action::kSts:
-    case Action::kStas:
-    case Action::kStl:
-    case Action::kStsm:
-    case Action::kAtomg:
-    case Action::kAtoms:
-    case Action::kRed:
-    case Action::kSyncs:
-    case Action::kArrives:
-    case Action::kTensorLoad:
-    case Action::kTensorStore:
-    case Action::kBulkCopy: return true;
-    default: return false;
-  }
-}
-
 Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
   Effects e;
   for (size_t k = 0; k < i.count; ++k)
@@ -136,6 +112,30 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
 }
 
 }  // namespace
+
+bool is_memory(Action a) {
+  switch (a) {
+    case Action::kLdg:
+    case Action::kLds:
+    case Action::kLdl:
+    case Action::kLdsm:
+    case Action::kLdgsts:
+    case Action::kStg:
+    case Action::kSts:
+    case Action::kStas:
+    case Action::kStl:
+    case Action::kStsm:
+    case Action::kAtomg:
+    case Action::kAtoms:
+    case Action::kRed:
+    case Action::kSyncs:
+    case Action::kArrives:
+    case Action::kTensorLoad:
+    case Action::kTensorStore:
+    case Action::kBulkCopy: return true;
+    default: return false;
+  }
+}
 
 std::vector<bool> steering(const Code& code, bool stores) {
   const auto count = static_cast<uint32_t>(code.instructions.size());

@@ -2,9 +2,11 @@
 // lanes and addresses. Floating-point results that decide none of these are not computed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,14 +59,17 @@ struct Sync {
   uint32_t access = ~0u;  ///< of a copy: its lines of device memory, in WarpStream::accesses
 };
 
-/// One executed warp instruction.
+/// One executed warp instruction, or several plain ones that follow each other in the code: most instructions access
+/// nothing, and a stream with an entry for each would take hundreds of megabytes.
 struct Step {
-  static constexpr uint32_t kNoAccess = ~0u;
-  static constexpr uint32_t kSkipped = ~0u - 1;  ///< a barrier whose guard is false
+  static constexpr uint32_t kPlain = 13u << 28;  ///< and the number of plain instructions behind this one
+  static constexpr uint32_t kSkipped = ~0u;      ///< a barrier whose guard is false
   static constexpr uint32_t kFirstSync = 14u << 28, kFirstBarrier = 15u << 28;
-  uint32_t index;               ///< in Code::instructions
-  uint32_t access = kNoAccess;  ///< in WarpStream::accesses or syncs; of a barrier of the CTA: its number and its warps
-  bool has_access() const { return access < kFirstSync; }
+  uint32_t index;            ///< in Code::instructions
+  uint32_t access = kPlain;  ///< in WarpStream::accesses or syncs; of a barrier of the CTA: its number and its warps
+  bool is_plain() const { return access >= kPlain && access < kFirstSync; }
+  uint32_t count() const { return is_plain() ? access - kPlain + 1 : 1; }
+  bool has_access() const { return access < kPlain; }
   bool is_sync() const { return access >= kFirstSync && access < kFirstBarrier; }
   uint32_t sync() const { return access - kFirstSync; }
   /// `warps`: that have to arrive.
@@ -72,6 +77,26 @@ struct Step {
   bool is_barrier() const { return access >= kFirstBarrier && access < kSkipped; }
   uint32_t barrier_number() const { return (access - kFirstBarrier) / 256; }
   uint32_t barrier_warps() const { return (access - kFirstBarrier) % 256; }
+};
+
+/// Goes through a stream instruction by instruction.
+class Cursor {
+ public:
+  using value_type = Step;
+  using difference_type = std::ptrdiff_t;
+  Cursor() = default;
+  explicit Cursor(const std::vector<Step>& steps) : step_(steps.data()), end_(steps.data() + steps.size()) {}
+  Step operator*() const { return step_->is_plain() ? Step{step_->index + done_} : *step_; }
+  Cursor& operator++() {
+    if (++done_ == step_->count()) ++step_, done_ = 0;
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const { return step_ == end_; }
+
+ private:
+  const Step *step_ = nullptr, *end_ = nullptr;
+  uint32_t done_ = 0;  ///< instructions of the step
 };
 
 struct WarpStream {
@@ -84,6 +109,8 @@ struct WarpStream {
     const uint32_t at = step.has_access() ? step.access : step.is_sync() ? syncs[step.sync()].access : ~0u;
     return at == ~0u ? nullptr : &accesses[at];
   }
+  std::ranges::subrange<Cursor, std::default_sentinel_t> instructions() const { return {Cursor(steps), {}}; }
+  uint64_t length() const;         ///< number of the instructions
   uint64_t lane_instructions = 0;  ///< sum of the active lanes, guards included
   uint64_t fp32_lanes = 0;         ///< of them, FP32 additions, multiplications and fused multiply-adds
   uint64_t fma_lanes = 0;          ///< of those, fused multiply-adds
@@ -92,7 +119,7 @@ struct WarpStream {
 struct CtaStream {
   uint64_t cta = 0;  ///< linear index in the grid
   std::vector<WarpStream> warps;
-  uint64_t steps() const;
+  uint64_t instructions() const;  ///< of all warps
 };
 
 /// What the interpreter did not know, by instruction.
@@ -123,7 +150,7 @@ struct StreamLaunch {
   std::function<uint64_t(const std::string&)> variable = {};
   ReadMemory read = {};
   TakenShare taken_share = {};
-  uint64_t max_steps = 50'000'000;  ///< of one CTA; above it the kernel counts as endless
+  uint64_t max_steps = 50'000'000;  ///< instructions of one CTA; above it the kernel counts as endless
 };
 
 /// Interprets CTAs of one launch. `code` must outlive it.

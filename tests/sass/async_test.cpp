@@ -48,8 +48,7 @@ struct Streams {
   std::vector<Doubt> doubts;
   std::vector<Sync> syncs(size_t warp = 0) const { return cta.warps.at(warp).syncs; }
   int executions(uint32_t index) const {
-    const std::vector<Step>& steps = cta.warps.at(0).steps;
-    return static_cast<int>(std::count_if(steps.begin(), steps.end(), [&](const Step& s) { return s.index == index; }));
+    return static_cast<int>(std::ranges::count(cta.warps.at(0).instructions(), index, &Step::index));
   }
 };
 

@@ -55,8 +55,7 @@ CtaStream run(Interpreter& interpreter, uint64_t cta = 0) {
 std::vector<int> executions(const CtaStream& cta, uint32_t index) {
   std::vector<int> out;
   for (const WarpStream& w : cta.warps)
-    out.push_back(static_cast<int>(
-        std::count_if(w.steps.begin(), w.steps.end(), [&](const Step& s) { return s.index == index; })));
+    out.push_back(static_cast<int>(std::ranges::count(w.instructions(), index, &Step::index)));
   return out;
 }
 
@@ -324,7 +323,8 @@ TEST(Unknown, AShareOfBranchesIsTakenAndSpreadEvenly) {
     // The longest run of turns that are not skipped.
     if (tenths != 3) continue;
     size_t longest = 0, skipped_at = 0;
-    const std::vector<Step>& steps = first.warps[0].steps;
+    std::vector<Step> steps;
+    std::ranges::copy(first.warps[0].instructions(), std::back_inserter(steps));
     for (size_t k = 0; k < steps.size(); ++k)
       if (steps[k].index == 3 && steps[k + 1].index == 5) longest = std::max(longest, k - skipped_at), skipped_at = k;
     EXPECT_LE(longest, 4u * 7);

@@ -84,7 +84,7 @@ Traffic counted(const Counts& c) {
 
 void add(Traffic& sum, const Code& code, const CtaStream& cta) {
   for (const WarpStream& w : cta.warps)
-    for (const Step& s : w.steps) {
+    for (const Step& s : w.instructions()) {
       const Instruction& i = code.instructions[s.index];
       if (i.opcode->action == Action::kBar && s.access != Step::kSkipped) ++sum.barriers;
       if (i.opcode->pipe == Pipe::kTensor) sum.matrix_flops += i.matrix_flops;
@@ -315,8 +315,7 @@ TEST(TakenShares, OfASimulatedRunDecideABranch) {
   EXPECT_DOUBLE_EQ(*doubts[0].share, 1 - 5.0 / kTurns);
   size_t raised = 0;
   for (const WarpStream& w : cta->warps)
-    raised += static_cast<size_t>(
-        std::count_if(w.steps.begin(), w.steps.end(), [&](const Step& s) { return s.index == doubts[0].index + 1; }));
+    raised += static_cast<size_t>(std::ranges::count(w.instructions(), doubts[0].index + 1, &Step::index));
   EXPECT_EQ(raised, 5 * kThreads / 32);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "tuner/timing/instruction_facts.h"
@@ -25,6 +26,19 @@ double sectors_of(const sass::WarpStream& w, const sass::Access& a) {
   return sectors;
 }
 
+/// Calls f(stream, step) for the instructions of all warps of the CTAs in turns: each warp's next before any warp's
+/// next but one.
+template <class F>
+void in_turns(std::span<const sass::CtaStream* const> ctas, F f) {
+  std::vector<std::pair<const sass::WarpStream*, sass::Cursor>> left;
+  for (const sass::CtaStream* cta : ctas)
+    for (const sass::WarpStream& w : cta->warps) left.emplace_back(&w, w.steps);
+  while (!left.empty()) {
+    std::erase_if(left, [](const auto& warp) { return warp.second == std::default_sentinel; });
+    for (auto& [stream, at] : left) f(*stream, *at), ++at;
+  }
+}
+
 }  // namespace
 
 double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& load) {
@@ -32,28 +46,18 @@ double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& l
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
   double out = 0;
   for (size_t first = 0; first < load.ctas.size(); first += static_cast<size_t>(load.resident)) {
-    // In turns of the warps, as in the interval model.
-    std::vector<const sass::WarpStream*> streams;
-    size_t longest = 0;
-    for (size_t c = first; c < std::min(load.ctas.size(), first + static_cast<size_t>(load.resident)); ++c)
-      for (const sass::WarpStream& w : load.ctas[c]->warps) {
-        streams.push_back(&w);
-        longest = std::max(longest, w.steps.size());
+    const size_t last = std::min(load.ctas.size(), first + static_cast<size_t>(load.resident));
+    in_turns({load.ctas.data() + first, last - first}, [&](const sass::WarpStream& w, const sass::Step& s) {
+      const sass::Access* access = w.access_of(s);
+      if (!access) return;
+      const Facts& f = facts[s.index];
+      if (loads_tile(w, s)) out += sectors_of(w, *access);
+      for (uint32_t l = 0; f.reads_device && l < access->lines; ++l) {
+        const sass::LineRequest& line = w.lines[access->first_line + l];
+        const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
+        if (line.line < sass::kLocalLines) out += __builtin_popcount(missing);
       }
-    for (size_t k = 0; k < longest; ++k)
-      for (const sass::WarpStream* w : streams) {
-        if (k >= w->steps.size()) continue;
-        const sass::Access* access = w->access_of(w->steps[k]);
-        if (!access) continue;
-        const Facts& f = facts[w->steps[k].index];
-        const sass::Access& a = *access;
-        if (loads_tile(*w, w->steps[k])) out += sectors_of(*w, a);
-        for (uint32_t l = 0; f.reads_device && l < a.lines; ++l) {
-          const sass::LineRequest& line = w->lines[a.first_line + l];
-          const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
-          if (line.line < sass::kLocalLines) out += __builtin_popcount(missing);
-        }
-      }
+    });
   }
   return out;
 }
@@ -66,65 +70,54 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
   double atomics = 0, issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
-  // In turns of the warps, as far as L1 is concerned: each step of all warps before the next.
-  std::vector<const sass::WarpStream*> streams;
-  size_t longest_stream = 0;
-  for (size_t c = 0; c < round; ++c)
-    for (const sass::WarpStream& w : load.ctas[c]->warps) {
-      streams.push_back(&w);
-      longest_stream = std::max(longest_stream, w.steps.size());
-    }
   // The longest warp of the first CTA.
   const sass::WarpStream* one_warp = nullptr;
   if (round)
     for (const sass::WarpStream& w : load.ctas[0]->warps)
-      if (!one_warp || w.steps.size() > one_warp->steps.size()) one_warp = &w;
+      if (!one_warp || w.length() > one_warp->length()) one_warp = &w;
   struct Accesses {
     double all = 0, missed = 0;
   };
   std::vector<Accesses> accesses(facts.size());
-  for (size_t k = 0; k < longest_stream; ++k)
-    for (const sass::WarpStream* w : streams) {
-      if (k >= w->steps.size()) continue;
-      const sass::Step& s = w->steps[k];
-      const Facts& f = facts[s.index];
-      ++issues;
-      pipes[f.pipe] += f.interval;
-      if (f.action == Action::kShfl) shared += m.shared_least;
-      highest += f.pipe == static_cast<uint8_t>(Pipe::kTensor) ? f.interval * (f.is_product ? 1 : m.tensor_share) : 0;
-      shared += f.operand_cycles;
-      if (s.is_sync()) {
-        const sass::Sync& sync = w->syncs[s.sync()];
-        if (sync.kind == sass::Sync::Kind::kStore) shared += sync.bytes / m.shared_bytes_per_cycle;
-        if (sync.kind == sass::Sync::Kind::kLoad) received += sync.bytes * sync.ctas / m.copy_bytes_per_cycle;
-        if (const sass::Access* a = w->access_of(s)) (loads_tile(*w, s) ? tiles : written) += sectors_of(*w, *a);
-      }
-      if (!s.has_access()) continue;
-      const sass::Access& a = w->accesses[s.access];
-      if (f.atomic) atomics += a.same * load.atomic_sharers;
-      if (f.is_shared && a.wavefronts)
-        shared += std::max(m.shared_least, m.cycles_per_wavefront * std::max<double>(a.wavefronts, a.same));
-      uint32_t sectors = 0;
-      bool missed = false;
-      for (uint32_t l = 0; l < a.lines; ++l) {
-        const sass::LineRequest& line = w->lines[a.first_line + l];
-        const auto count = static_cast<uint32_t>(__builtin_popcount(line.sectors));
-        sectors += count;
-        if (f.reads_device) {
-          const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
-          (line.line < sass::kLocalLines ? l2 : local) += __builtin_popcount(missing);
-          missed |= missing != 0;
-        } else if (line.line < sass::kLocalLines) {
-          written += count;
-        } else {
-          l1.keep(line.line, line.sectors);
-        }
-      }
-      spilled += l1.take_evicted();
-      accesses[s.index].all += 1;
-      accesses[s.index].missed += missed;
-      if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.tags), sectors / 4.0});
+  in_turns({load.ctas.data(), round}, [&](const sass::WarpStream& w, const sass::Step& s) {
+    const Facts& f = facts[s.index];
+    ++issues;
+    pipes[f.pipe] += f.interval;
+    if (f.action == Action::kShfl) shared += m.shared_least;
+    highest += f.pipe == static_cast<uint8_t>(Pipe::kTensor) ? f.interval * (f.is_product ? 1 : m.tensor_share) : 0;
+    shared += f.operand_cycles;
+    if (s.is_sync()) {
+      const sass::Sync& sync = w.syncs[s.sync()];
+      if (sync.kind == sass::Sync::Kind::kStore) shared += sync.bytes / m.shared_bytes_per_cycle;
+      if (sync.kind == sass::Sync::Kind::kLoad) received += sync.bytes * sync.ctas / m.copy_bytes_per_cycle;
+      if (const sass::Access* a = w.access_of(s)) (loads_tile(w, s) ? tiles : written) += sectors_of(w, *a);
     }
+    if (!s.has_access()) return;
+    const sass::Access& a = w.accesses[s.access];
+    if (f.atomic) atomics += a.same * load.atomic_sharers;
+    if (f.is_shared && a.wavefronts)
+      shared += std::max(m.shared_least, m.cycles_per_wavefront * std::max<double>(a.wavefronts, a.same));
+    uint32_t sectors = 0;
+    bool missed = false;
+    for (uint32_t l = 0; l < a.lines; ++l) {
+      const sass::LineRequest& line = w.lines[a.first_line + l];
+      const auto count = static_cast<uint32_t>(__builtin_popcount(line.sectors));
+      sectors += count;
+      if (f.reads_device) {
+        const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
+        (line.line < sass::kLocalLines ? l2 : local) += __builtin_popcount(missing);
+        missed |= missing != 0;
+      } else if (line.line < sass::kLocalLines) {
+        written += count;
+      } else {
+        l1.keep(line.line, line.sectors);
+      }
+    }
+    spilled += l1.take_evicted();
+    accesses[s.index].all += 1;
+    accesses[s.index].missed += missed;
+    if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.tags), sectors / 4.0});
+  });
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
   double latency = 0;

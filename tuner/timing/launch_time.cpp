@@ -109,7 +109,7 @@ class LaunchModel::Estimate {
     // The CTAs of one SM: a typical one and those that its SM gets before and after it.
     uint64_t rounds = r_.event ? kRounds : 1;
     ROOFGEN_TRY(const CtaStream* typical, stream(typical_));
-    while (rounds > 1 && rounds * resident * typical->steps() > kMostSteps) --rounds;
+    while (rounds > 1 && rounds * resident * typical->instructions() > kMostSteps) --rounds;
     const uint64_t all =
         std::min(busiest_, rounds * resident + (busiest_ > rounds * resident && rounds > 1 ? busiest_ % resident : 0));
     const uint64_t behind = std::min(typical_ / sms, all / 2);
@@ -117,7 +117,8 @@ class LaunchModel::Estimate {
       const uint64_t cta = typical_ + k * sms - behind * sms;
       ROOFGEN_TRY(const CtaStream* one, stream(std::min(cta, ctas_ - 1)));
       // CTAs that do far less or more, at the edge of the grid, are not typical: the mean of the grid counts them.
-      const bool is_typical = one->steps() <= 2 * typical->steps() && typical->steps() <= 2 * one->steps();
+      const bool is_typical =
+          one->instructions() <= 2 * typical->instructions() && typical->instructions() <= 2 * one->instructions();
       load_.ctas.push_back(is_typical ? one : typical);
     }
     load_.resident = static_cast<int>(std::min(resident, all));
@@ -173,7 +174,7 @@ class LaunchModel::Estimate {
         again.cycles / std::max(1.0, of_round.warp_instructions) * out_.counts.warp_instructions / out_.ctas;
 
     double simulated = 0;
-    for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->steps());
+    for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->instructions());
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
     const double dram_share = std::min(1.0, again.dram_cycles / std::max(1.0, again.cycles));
     out_.imbalance = imbalance_if(again.cycles / load.resident, again.alone_cycles, dram_share);
@@ -251,18 +252,18 @@ class LaunchModel::Estimate {
 
   StreamCounts count(const CtaStream& cta) const {
     StreamCounts c;
+    // More executions of an instruction than of the one before it in the code.
+    std::vector<int64_t> more(r_.code->instructions.size() + 1);
     for (const sass::WarpStream& w : cta.warps) {
-      c.warp_instructions += static_cast<double>(w.steps.size());
       c.thread_instructions += static_cast<double>(w.lane_instructions);
       c.fp32_operations += static_cast<double>(w.fp32_lanes + w.fma_lanes);
       c.fp32_thread_instructions += static_cast<double>(w.fp32_lanes);
       for (const sass::Step& s : w.steps) {
-        const sass::Instruction& i = r_.code->instructions[s.index];
-        c.pipe_instructions[static_cast<size_t>(i.opcode->pipe)] += 1;
+        ++more[s.index], --more[s.index + s.count()];
         const sass::Access* access = w.access_of(s);
         if (!access) continue;
         const sass::Access& a = *access;
-        const Action what = i.opcode->action;
+        const Action what = r_.code->instructions[s.index].opcode->action;
         double sectors = 0;
         for (uint32_t k = 0; k < a.lines; ++k)
           if (w.lines[a.first_line + k].line < sass::kLocalLines)
@@ -279,6 +280,13 @@ class LaunchModel::Estimate {
         if (what == Action::kStg || what == Action::kRed || what == Action::kAtomg || (is_tile && !is_load))
           ++c.global_store_requests, c.l2_write_sectors += sectors;
       }
+    }
+    int64_t executions = 0;
+    for (size_t i = 0; i < r_.code->instructions.size(); ++i) {
+      executions += more[i];
+      c.pipe_instructions[static_cast<size_t>(r_.code->instructions[i].opcode->pipe)] +=
+          static_cast<double>(executions);
+      c.warp_instructions += static_cast<double>(executions);
     }
     return c;
   }
@@ -378,7 +386,7 @@ class LaunchModel::Estimate {
     // A gap between CTAs that differ is halved, unless the work grows evenly across it.
     std::set<uint32_t> even;  // gaps by their first position
     uint64_t steps = 0;
-    for (const auto& [cta, interpreted] : streams_) steps = std::max(steps, interpreted.steps());
+    for (const auto& [cta, interpreted] : streams_) steps = std::max(steps, interpreted.instructions());
     const uint32_t least = std::max(1u, steps > kManySteps ? extent / kLeastGap : 0);
     while (at.size() < kMostPositions) {
       uint32_t widest = least, from = 0;
@@ -479,14 +487,14 @@ class LaunchModel::Estimate {
     ROOFGEN_TRY(const CtaStream* one, stream(typical_));
     const StreamCounts typical = count(*one);
     std::vector<std::pair<uint64_t, double>> corners{{typical_, 1}};
-    for (size_t k = 0; k < axes_.size() && corners.size() * one->steps() <= kMostSteps; ++k) {
+    for (size_t k = 0; k < axes_.size() && corners.size() * one->instructions() <= kMostSteps; ++k) {
       std::vector<std::pair<uint64_t, double>> more;
       for (const auto& [cta, weight] : corners)
         for (const auto& [position, share] : shares[k])
           more.emplace_back(axes_[k].moved(cta, position), weight * share);
       corners = std::move(more);
     }
-    if (corners.size() * one->steps() <= kMostSteps) {
+    if (corners.size() * one->instructions() <= kMostSteps) {
       for (const auto& [number, weight] : corners) {
         ROOFGEN_TRY(const CtaStream* cta, stream(number));
         const StreamCounts c = count(*cta);
@@ -604,7 +612,7 @@ class LaunchModel::Estimate {
 
   /// Warp instructions that are interpreted of a CTA of which a part suffices, of each of its warps.
   static uint64_t sampled_steps(const CtaStream& typical) {
-    const uint64_t of_warp = typical.steps() / std::max<size_t>(1, typical.warps.size());
+    const uint64_t of_warp = typical.instructions() / std::max<size_t>(1, typical.warps.size());
     return std::clamp(of_warp / kSampledPart, kLeastSampledSteps, kMostSampledSteps);
   }
 

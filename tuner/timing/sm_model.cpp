@@ -32,7 +32,9 @@ struct Scoreboard {
 
 struct Warp {
   const sass::WarpStream* stream = nullptr;
-  size_t next = 0;
+  bool ended() const { return next == std::default_sentinel; }
+  sass::Cursor next;
+  uint32_t index = 0;  ///< of the next instruction
   int cta = 0, scheduler = 0;
   uint64_t age = 0;
   double begin = 0;
@@ -360,6 +362,7 @@ class Sm {
       const int id = static_cast<int>(warps_.size());
       Warp& warp = warps_.emplace_back();
       warp.stream = &stream.warps[w];
+      warp.next = sass::Cursor(warp.stream->steps);
       warp.cta = number;
       warp.age = age_++;
       warp.begin = warp.ready = warp.last_issue = warp.own_ready = at;
@@ -369,7 +372,10 @@ class Sm {
       s.next = std::min(s.next, at);
       cta.warps.push_back(id);
       ++cta.live, ++live_;
-      if (warp.stream->steps.empty()) finish(warp, id, at);
+      if (warp.ended())
+        finish(warp, id, at);
+      else
+        warp.index = (*warp.next).index;
     }
   }
 
@@ -425,7 +431,7 @@ class Sm {
     const auto consider = [&](int id) {
       const Warp& w = warps_[static_cast<size_t>(id)];
       if (w.waits_at >= 0) return false;
-      const double at = std::max(w.ready, unit_free(s, facts_[w.stream->steps[w.next].index]));
+      const double at = std::max(w.ready, unit_free(s, facts_[w.index]));
       soonest = std::min(soonest, at);
       if (at > now) return false;
       chosen = id;
@@ -444,9 +450,9 @@ class Sm {
   }
 
   void issue(Scheduler& s, int id, double now) {
-    const sass::Step step = warps_[static_cast<size_t>(id)].stream->steps[warps_[static_cast<size_t>(id)].next];
-    const Facts& f = facts_[step.index];
     Warp& w = warps_[static_cast<size_t>(id)];
+    const sass::Step step = *w.next;
+    const Facts& f = facts_[step.index];
     account(s, w, f, step.index, now);
     if (out_.trace.size() < load_.trace_spans) trace(w, id, step.index, now);
     s.last_issue = now;
@@ -466,27 +472,29 @@ class Sm {
     if (f.action == Action::kCommit) w.groups.emplace_back(w.copies_done, w.copies_producer), w.copies_done = 0;
 
     ++w.next;
+    const bool ended = w.ended();
+    if (!ended) w.index = (*w.next).index;
     w.last_index = step.index;
     w.last_issue = now;
     w.own_ready = now + f.stall + (f.is_product || s.multiplies_until <= now ? 0 : m_.beside_product_cycles);
     // The stall counts of branches and of convergence are their own cost.
     w.why = w.own_why = f.is_branch ? Stall::kBranch : Stall::kFixed;
     w.producer = ~0u;
-    if (f.is_branch && w.next < w.stream->steps.size() && w.stream->steps[w.next].index != step.index + 1) {
+    if (f.is_branch && !ended && w.index != step.index + 1) {
       w.own_ready = std::max(w.own_ready, now + m_.branch_cycles);
       w.own_why = Stall::kBranch;
     }
-    if (w.next < w.stream->steps.size()) {
-      const uint32_t line = w.stream->steps[w.next].index / InstructionCache::kInstructionsPerLine;
+    if (!ended) {
+      const uint32_t line = w.index / InstructionCache::kInstructionsPerLine;
       if (line != step.index / InstructionCache::kInstructionsPerLine) {
         const double at = code_.ready(line, now);
         if (at > w.own_ready) w.own_ready = at, w.own_why = Stall::kFetch;
       }
     }
     w.ready = w.own_ready;
-    if (w.next >= w.stream->steps.size()) return finish(w, id, now + 1);
+    if (ended) return finish(w, id, now + 1);
     // The next instruction waits for scoreboards, or for groups of copies.
-    const Facts& n = facts_[w.stream->steps[w.next].index];
+    const Facts& n = facts_[w.index];
     for (int b = 0; b < 6; ++b)
       if (n.wait_mask >> b & 1) wait_for(w, w.scoreboards[static_cast<size_t>(b)]);
     if (n.action == Action::kDepbar && n.depbar >= 0) {
