@@ -49,10 +49,8 @@ class CountedStore {
 
 /// Starts the program and kills it after `patience` unless it ends before. 137: killed.
 inline Outcome run_and_kill(const Home& home, const std::string& arguments, std::chrono::milliseconds patience) {
-  const std::string command = "cd '" + home.dir().string() +
-                              "' && HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data "
-                              "exec " ROOFGEN_PROGRAM " " +
-                              arguments + " >out.txt 2>err.txt </dev/null";
+  const std::string command =
+      home.environment() + "exec " ROOFGEN_PROGRAM " " + arguments + " >out.txt 2>err.txt </dev/null";
   const pid_t child = fork();
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -74,8 +72,8 @@ inline Outcome run_and_kill(const Home& home, const std::string& arguments, std:
 
 /// Kills `kills` runs of `job`. Each home goes on until a run ends by itself; its result must then be that of a run
 /// that was not disturbed, and no evaluation may have been written twice.
-inline void expect_to_survive(const std::string& job, int kills, unsigned seed) {
-  const Home undisturbed;
+inline void expect_to_survive(const std::string& job, int kills, unsigned seed, Kernels kernels) {
+  const Home undisturbed(kernels);
   const CountedStore reference(undisturbed);
   const auto begun = std::chrono::steady_clock::now();
   const Outcome whole = undisturbed.run(job);
@@ -87,7 +85,7 @@ inline void expect_to_survive(const std::string& job, int kills, unsigned seed) 
   std::mt19937 random(seed);
   int done = 0, finished = 0;
   while (done < kills) {
-    const Home home;
+    const Home home(kernels);
     const CountedStore store(home);
     int kept = 0;
     for (bool ended = false; !ended;) {

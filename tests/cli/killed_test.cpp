@@ -13,7 +13,7 @@ const char* const kJob = "tune rmsnorm --rows 64 --cols 256 --executor sim --eva
 
 TEST(Killed, NothingIsLostAndNothingRunsTwice) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
-  expect_to_survive(kJob, 8, 1);
+  expect_to_survive(kJob, 8, 1, Kernels::kOfAllTests);
 }
 
 // A row for each evaluation and each trial, and one result, whoever was first.
@@ -22,8 +22,7 @@ TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
   const Home alone, home;
   const Outcome expected = alone.run(kJob);
   ASSERT_EQ(expected.exit, 0) << expected.err;
-  const std::string command = "cd '" + home.dir().string() +
-                              "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; "
+  const std::string command = home.environment() +
                               "for i in 1 2; do " ROOFGEN_PROGRAM " " +
                               kJob + " >out$i.txt 2>err$i.txt </dev/null & done; wait";
   ASSERT_EQ(std::system(command.c_str()), 0);
@@ -36,15 +35,14 @@ TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
   EXPECT_EQ(rows(home), rows(alone));
 }
 
-/// `job` twice at once. `kills`: the first process, after 0.3 s.
-void run_twice(const Home& home, const std::string& job, bool kills) {
-  const std::string command = "cd '" + home.dir().string() +
-                              "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; "
+/// `job` twice at once. The first process is killed as soon as the shell finds `kills` true; empty: never.
+void run_twice(const Home& home, const std::string& job, const std::string& kills) {
+  const std::string command = home.environment() +
                               "for i in 2 1; do " ROOFGEN_PROGRAM " " +
                               job + " >out$i.txt 2>err$i.txt </dev/null & done; first=$!; " +
-                              (kills ? "sleep 0.3; kill -9 $first && " : "") + "wait";
+                              (kills.empty() ? "" : "until " + kills + "; do sleep 0.01; done; kill -9 $first && ") + "wait";
   EXPECT_EQ(std::system(command.c_str()), 0);
-  if (kills) {
+  if (!kills.empty()) {
     EXPECT_EQ(home.read("out1.txt"), "") << "it ended before it was killed";
   }
 }
@@ -67,8 +65,7 @@ TEST(Killed, TwoProcessesSplitTheEvaluations) {
   for (const bool kills : {false, true}) {
     const Home home;
     const CountedStore store(home);
-    fs::copy(alone.dir() / "cache", home.dir() / "cache", fs::copy_options::recursive);  // compiled: both begin at once
-    run_twice(home, job, kills);
+    run_twice(home, job, kills ? "grep -qsa rows_checked data/evaluations.sqlite-wal" : "");
     EXPECT_EQ(without_fresh(home.read("out2.txt")), without_fresh(expected.out)) << home.read("err2.txt");
     EXPECT_EQ(store.written(), store.different()) << "an evaluation ran twice";
     if (kills) continue;
@@ -81,12 +78,11 @@ TEST(Killed, TwoProcessesSplitTheEvaluations) {
 TEST(Killed, TwoProcessesSplitTheCompilations) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
   const std::string job = "tune rmsnorm --rows 64 --cols 256 --executor sim --evals 12 --jobs 1 --json";
-  const Home alone;
+  const Home alone(Kernels::kOwn), home(Kernels::kOwn);
   const Outcome expected = alone.run(job);
   ASSERT_EQ(expected.exit, 0) << expected.err;
   const Json fresh = Json::parse(expected.out)["fresh"];
-  const Home home;
-  run_twice(home, job, false);
+  run_twice(home, job, "");
   for (const std::string i : {"1", "2"})
     EXPECT_EQ(without_fresh(home.read("out" + i + ".txt")), without_fresh(expected.out))
         << home.read("err" + i + ".txt");
@@ -97,10 +93,10 @@ TEST(Killed, TwoProcessesSplitTheCompilations) {
 // A killed process leaves no claim: the other one compiles the source that it had.
 TEST(Killed, TheCompilationsOfAKilledProcessAreFree) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
-  const Home alone, home;
+  const Home alone, home(Kernels::kOwn);
   const Outcome expected = alone.run(kJob);
   ASSERT_EQ(expected.exit, 0) << expected.err;
-  run_twice(home, kJob, true);
+  run_twice(home, kJob, "ls cache/v1/*/*/meta.json >/dev/null 2>&1");
   EXPECT_EQ(without_fresh(home.read("out2.txt")), without_fresh(expected.out)) << home.read("err2.txt");
 }
 

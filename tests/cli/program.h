@@ -20,36 +20,42 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A folder for the caches, store and files of one test; removed at the end.
+/// Where a home's runs keep compiled kernels: with those of all tests, or in the home, which begins without any.
+enum class Kernels { kOfAllTests, kOwn };
+
+/// A folder for the store and the files of one test; removed at the end.
 class Home {
  public:
-  Home() {
+  explicit Home(Kernels kernels = Kernels::kOfAllTests) {
     std::string pattern = (fs::temp_directory_path() / "roofgen-test-XXXXXX").string();
     dir_ = mkdtemp(pattern.data());
+    cache_ = kernels == Kernels::kOwn ? dir_ / "cache" : fs::path(ROOFGEN_TEST_CACHE "/kernels");
   }
   ~Home() { fs::remove_all(dir_); }
   Home(const Home&) = delete;
   const fs::path& dir() const { return dir_; }
+  /// The beginning of each command line of the shell that runs the program.
+  std::string environment() const {
+    return "cd '" + dir_.string() + "' && export HOME=$PWD ROOFGEN_DATA_HOME=$PWD/data ROOFGEN_CACHE_DIR='" +
+           cache_.string() + "'; ";
+  }
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((dir_ / name).parent_path());
     std::ofstream(dir_ / name) << text;
   }
   /// `before` precedes the program on the command line (environment, timeout).
   Outcome run(const std::string& arguments, const std::string& before = "") const {
-    const std::string command = "cd '" + dir_.string() + "' && HOME=" + dir_.string() +
-                                " ROOFGEN_CACHE_DIR=" + dir_.string() + "/cache ROOFGEN_DATA_HOME=" + dir_.string() +
-                                "/data " + before + " " ROOFGEN_PROGRAM " " + arguments +
-                                " >out.txt 2>err.txt </dev/null";
+    const std::string command =
+        environment() + before + " " ROOFGEN_PROGRAM " " + arguments + " >out.txt 2>err.txt </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
   }
   /// Starts the program, sends it `signal` as soon as the store has a row, and waits for it.
   Outcome run_and_signal(const std::string& arguments, const std::string& signal) const {
     const std::string command =
-        "cd '" + dir_.string() +
-        "' && export HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data; " ROOFGEN_PROGRAM " " +
-        arguments + " >out.txt 2>err.txt </dev/null & pid=$!; cd '" + dir_.string() +
-        "'; for i in $(seq 1200); do if grep -qsa rows_checked data/evaluations.sqlite-wal; then break; fi; "
+        environment() + ROOFGEN_PROGRAM " " + arguments +
+        " >out.txt 2>err.txt </dev/null & pid=$!; "
+        "for i in $(seq 1200); do if grep -qsa rows_checked data/evaluations.sqlite-wal; then break; fi; "
         "sleep 0.05; done; kill -" +
         signal + " $pid; wait $pid";
     const int status = std::system(command.c_str());
@@ -61,7 +67,7 @@ class Home {
   }
 
  private:
-  fs::path dir_;
+  fs::path dir_, cache_;
 };
 
 inline bool has_nvrtc(const Home& home) { return home.run("doctor").exit == 0; }

@@ -113,11 +113,12 @@ TEST_F(SuiteCli, EveryProblemIsCheckedBeforeOneRuns) {
 // The same bytes, the same number of evaluations, each in the store of rank 0.
 TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
   if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
-  home.write("suite.json", suite_of(6));
-  const Outcome alone = home.run("tune --suite suite.json --json");
+  const Home one(Kernels::kOwn);
+  one.write("suite.json", suite_of(6));
+  const Outcome alone = one.run("tune --suite suite.json --json");
   ASSERT_EQ(alone.exit, 0) << alone.err;
   for (const int ranks : {2, 4}) {
-    Home other;
+    const Home other(Kernels::kOwn);
     other.write("suite.json", suite_of(6));
     const Outcome shared = other.run("tune --suite suite.json --json", mpirun(ranks));
     ASSERT_EQ(shared.exit, 0) << shared.err;
@@ -125,7 +126,7 @@ TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
     EXPECT_EQ(evaluated(shared.out), evaluated(alone.out));
     // Some problems have candidates with one source, of which one rank compiles it.
     EXPECT_EQ(fresh(shared.out, "compiled"), fresh(alone.out, "compiled"));
-    EXPECT_EQ(rows_of(other), rows_of(home));
+    EXPECT_EQ(rows_of(other), rows_of(one));
   }
 }
 
@@ -140,10 +141,7 @@ TEST_F(SuiteCli, ARankThatDiesLosesNothingThatWasFinished) {
              "for i in $(seq 600); do\n"
              "  grep -qsa rows_checked data/evaluations.sqlite-wal && break\n  sleep 0.05\ndone\nkill -KILL $(cat "
              "pid.1)\nwait\n");
-  const std::string command = "cd '" + home.dir().string() +
-                              "' && HOME=$PWD ROOFGEN_CACHE_DIR=$PWD/cache ROOFGEN_DATA_HOME=$PWD/data sh kill.sh "
-                              ">killed.txt 2>&1 </dev/null";
-  std::system(command.c_str());
+  std::system((home.environment() + "sh kill.sh >killed.txt 2>&1 </dev/null").c_str());
   const uint64_t kept = rows_of(home);
   EXPECT_GT(kept, 0u);
   const Outcome again = home.run("tune --suite suite.json --json", mpirun(3));

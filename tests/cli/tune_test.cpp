@@ -11,7 +11,7 @@ namespace roofgen::test::tune_test {
 
 namespace {
 
-const std::string kSmall = "tune attention --L 200 --d 64 --batch 2 --heads 2 --evals 6 --executor sim --json";
+const std::string kSmall = "tune attention --L 200 --d 64 --batch 1 --heads 2 --evals 3 --executor sim --json";
 
 class TuneCli : public ::testing::Test {
  protected:
@@ -147,8 +147,8 @@ TEST_F(TuneCli, SecondRunRemembersAndSaysTheSame) {
 }
 
 TEST_F(TuneCli, TwoHomesGiveTheSameBytes) {
-  const Home other;
-  EXPECT_EQ(home.run(kSmall + " --jobs 1").out, other.run(kSmall + " --jobs 3").out);
+  const Home one(Kernels::kOwn), other(Kernels::kOwn);
+  EXPECT_EQ(one.run(kSmall + " --jobs 1").out, other.run(kSmall + " --jobs 3").out);
 }
 
 TEST_F(TuneCli, EditedBandwidthChangesTimesWithoutCompilingOrSimulating) {
@@ -184,7 +184,7 @@ TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
 }
 
 TEST_F(TuneCli, AKilledRunKeepsFinishedResults) {
-  const std::string job = "tune attention --L 512 --d 64 --batch 1 --heads 1 --executor sim --evals 16 --json";
+  const std::string job = "tune attention --L 256 --d 64 --batch 1 --heads 1 --executor sim --evals 8 --json";
   const Outcome killed = home.run_and_signal(job, "KILL");
   ASSERT_EQ(killed.exit, 137) << killed.err;
   const Outcome resumed = home.run(job);
@@ -194,7 +194,7 @@ TEST_F(TuneCli, AKilledRunKeepsFinishedResults) {
 }
 
 TEST_F(TuneCli, InterruptReportsAndKeepsFinishedResults) {
-  const std::string job = "tune attention --L 1024 --d 64 --batch 1 --heads 1 --executor sim --evals 40 --json";
+  const std::string job = "tune attention --L 256 --d 64 --batch 1 --heads 1 --executor sim --evals 12 --json";
   const Outcome interrupted = home.run_and_signal(job, "INT");
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
   const Json report = Json::parse(interrupted.out, nullptr, false);
@@ -224,7 +224,7 @@ TEST_F(TuneCli, MinScoreHasItsExitCode) {
 
 TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   const Json result =
-      parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 2 --json"));
+      parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 1 --json"));
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
   EXPECT_NE(result["verdict"]["reason"].get<std::string>().find("with S and P need"), std::string::npos);
   EXPECT_EQ(result["rejected"]["memory"], 1);
@@ -287,11 +287,10 @@ TEST_F(TuneCli, ASearchEndsWhenItIsGoodEnoughOrCannotPay) {
   EXPECT_EQ(never["ended"], "all evaluations done");
   EXPECT_EQ(never["compiled"], all["compiled"]);
   // What is remembered takes no time: only a cold store shows the end.
-  const Home other;
+  const Home other(Kernels::kOwn), third(Kernels::kOwn);
   const Json once = parse(other.run(of + "--launches 1"));
   EXPECT_EQ(once["ended"], "the rest cannot pay within --launches");
   EXPECT_EQ(once["compiled"], 1);
-  const Home third;
   EXPECT_EQ(parse(third.run(of + "--launches 1e15"))["ended"], "all evaluations done");
 }
 

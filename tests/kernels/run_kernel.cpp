@@ -24,29 +24,35 @@ expr::Map device_of(int64_t arch) {
 }
 
 Result<Compiler*> compiler() {
-  static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
+  static const auto made = make_nvrtc_compiler({}, ROOFGEN_TEST_CACHE "/kernels", [](const std::string&) {});
   if (!made) return made.error();
   return made->get();
 }
 
-/// Compiled binaries by target and source: partitions of attention share parts.
-Result<std::vector<Binary>> compile(const std::vector<Program>& programs) {
-  static std::map<std::string, Binary> known;
+/// Without machine code, which takes ptxas longer than all the rest, a program is compiled for the virtual architecture.
+Result<std::vector<Binary>> compile(std::vector<Program> programs, bool machine_code) {
   ROOFGEN_TRY(Compiler * nvrtc, compiler());
-  std::vector<const Program*> fresh;
-  for (const Program& p : programs)
-    if (!known.count(p.target + p.source)) fresh.push_back(&p);
+  std::vector<const Program*> asked;
+  std::vector<std::string> entries;
+  for (Program& p : programs) {
+    entries.push_back(p.entry);
+    if (!machine_code) {
+      p.target = "compute_" + (p.target.empty() ? "90" : p.target.substr(3));
+      p.entry.clear();  // ptxas alone names kernels
+    }
+    asked.push_back(&p);
+  }
+  std::vector<Binary> binaries(programs.size());
   std::optional<Error> failed;
-  nvrtc->compile_all(fresh, [&](CompileOutcome outcome) {
+  nvrtc->compile_all(asked, [&](CompileOutcome outcome) {
     if (outcome.binary)
-      known[fresh[outcome.index]->target + fresh[outcome.index]->source] = std::move(*outcome.binary);
+      binaries[outcome.index] = std::move(*outcome.binary);
     else
       failed = outcome.binary.error();
     return true;
   });
   if (failed) return *failed;
-  std::vector<Binary> binaries;
-  for (const Program& p : programs) binaries.push_back(known.at(p.target + p.source));
+  for (size_t i = 0; i < binaries.size(); ++i) binaries[i].entry = entries[i];
   return binaries;
 }
 
@@ -135,7 +141,8 @@ Result<Prepared> prepare(const Request& request) {
     if (request.arch != 90) program.target = fmt::format("sm_{}", request.arch);
     programs.push_back(std::move(program));
   }
-  ROOFGEN_TRY(std::vector<Binary> binaries, compile(programs));
+  // Kernels with planted faults are executed, and nobody asks for their machine code.
+  ROOFGEN_TRY(std::vector<Binary> binaries, compile(std::move(programs), request.edits.empty()));
   return Prepared{op, std::move(scope), std::move(*variant), std::move(legal), std::move(binaries)};
 }
 
