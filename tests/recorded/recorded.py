@@ -9,6 +9,7 @@ Recorded numbers hold for one version of NVRTC and ptxas; with another version t
 import argparse
 import difflib
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -50,7 +51,8 @@ def commands():
 
 
 def run(program, arguments, home):
-    environment = {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1"}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1",
+                   "ROOFGEN_COSTS": os.environ.get("ROOFGEN_COSTS", "")}
     done = subprocess.run([program, *shlex.split(arguments)], env=environment, cwd=home, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1800)
     out = done.stdout

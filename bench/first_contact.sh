@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# What a newcomer waits for: build, first answer, the same question again, and with --test the tests. All from a fresh
+# clone of HEAD with empty homes.
+#
+#   bench/first_contact.sh [--test] [--keep]
+#
+# Prints a table for docs/build.md. Exit 1: a figure is above its limit. --keep leaves the clone and names it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+testing='' keep=''
+for argument in "$@"; do
+  case $argument in
+    --test) testing=1 ;;
+    --keep) keep=1 ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  esac
+done
+
+place=$(mktemp -d)
+if [[ $keep ]]; then echo "clone: $place/roofgen" >&2; else trap 'rm -rf "$place"' EXIT; fi
+git clone --quiet . "$place/roofgen"
+cd "$place/roofgen"
+export HOME=$place/home
+unset XDG_CACHE_HOME XDG_DATA_HOME ROOFGEN_CACHE_DIR ROOFGEN_DATA_HOME
+mkdir "$HOME"
+
+failed=0
+printf '%-44s %8s %8s %8s %8s\n' step 'wall s' 'CPU s' 'peak MB' 'limit s'
+
+# step NAME LIMIT COMMAND...: runs the command. CPU seconds include all processes, the peak is the largest process's.
+step() {
+  local name=$1 limit=$2 figures wall
+  shift 2
+  figures=$(python3 - "$place/log" "$@" <<'PYTHON'
+import os, resource, subprocess, sys, time
+begin = time.monotonic()
+with open(sys.argv[1], "wb") as log:
+    status = subprocess.call(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"{time.monotonic() - begin:.2f} {used.ru_utime + used.ru_stime:.2f} {used.ru_maxrss / 1024:.0f}")
+sys.exit(status)
+PYTHON
+  ) || { tail -n 20 "$place/log" >&2; echo "$name failed" >&2; exit 1; }
+  # shellcheck disable=SC2086
+  printf '%-44s %8s %8s %8s %8s\n' "$name" $figures "$limit"
+  wall=${figures%% *}
+  if awk "BEGIN { exit !($wall > $limit) }"; then failed=1; fi
+}
+
+headline=(tune attention --L 2048 --d 64)
+step 'build: ./roofgen --version' 150 ./roofgen --version
+step "first answer: ./roofgen ${headline[*]}" 25 ./roofgen "${headline[@]}"
+step 'the same again' 0.15 ./roofgen "${headline[@]}"
+if [[ $testing ]]; then
+  git clone --quiet . "$place/tests"
+  cd "$place/tests"
+  step './roofgen test, from nothing' 600 ./roofgen test
+fi
+exit $failed
