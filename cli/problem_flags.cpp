@@ -272,8 +272,18 @@ Result<TuneResult> run_tune(const Session& session, Workbench& bench, const Prob
   ROOFGEN_TRY(TuneResult result, tune(context, bench.problem, options));
   // Data files of the user may change, the key of the result does not.
   if (session.data_dirs.empty()) note_finished(context, bench.problem, options, result);
-  if (!run.no_store) keep_winner(session, bench, options, result);
+  if (!run.no_store) keep_winner(session, bench, options, result.report);
   return result;
+}
+
+Result<std::optional<TuneReport>> finished_report(const Session& session, const Workbench& bench,
+                                                  const ProblemFlags& flags, const RunFlags& run) {
+  if (!session.data_dirs.empty()) return std::optional<TuneReport>();
+  ROOFGEN_TRY(const TuneOptions options, tune_options(session, bench, flags, run));
+  auto report = recall_report({bench.resources(), *bench.op}, bench.problem, options);
+  // The cache may have been emptied since.
+  if (report) keep_winner(session, bench, options, *report);
+  return report;
 }
 
 Result<std::optional<Manifest>> finished_tune(const Session& session, const Workbench& bench, const ProblemFlags& flags,

@@ -79,7 +79,10 @@ Result<TuneOptions> tune_options(const Session& session, const Workbench& bench,
                                  const RunFlags& run);
 /// Keeps the result in the store, too.
 Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run);
-/// What the store has of an earlier run_tune() that would give the same.
+/// The report of an earlier run_tune() that would give the same, from the store.
+Result<std::optional<TuneReport>> finished_report(const Session& session, const Workbench& bench,
+                                                  const ProblemFlags& flags, const RunFlags& run);
+/// Its kernels.
 Result<std::optional<Manifest>> finished_tune(const Session& session, const Workbench& bench, const ProblemFlags& flags,
                                               const RunFlags& run);
 

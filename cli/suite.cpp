@@ -67,7 +67,7 @@ Json tune_job(const Session& session, Job& job, const std::set<std::string>& sib
     out["error"] = result.error().message;
   else if (result->report.best_variant.empty())
     out["error"] = "nothing was verified";
-  if (result && !job.run.no_store) keep_winner(session, *bench, *options, *result);
+  if (result && !job.run.no_store) keep_winner(session, *bench, *options, result->report);
   if (result) out["result"] = parse_json(tune_json(result->report));
   return out;
 }

@@ -115,6 +115,17 @@ std::string whole_json(const TuneReport& report, const SecondOpinions& opinions)
   return json_document(j);
 }
 
+/// The result; of an earlier run, without kernels, where the report is all that is asked for.
+Result<TuneResult> search(const Session& session, Workbench& bench, const TuneFlags& flags) {
+  const bool asks_more = flags.explain || flags.explain_time || flags.counters || flags.sanitize ||
+                         !flags.html.empty() || !flags.run.record.empty() || session.kernels;
+  if (!asks_more) {
+    ROOFGEN_TRY(auto report, finished_report(session, bench, flags.problem, flags.run));
+    if (report) return TuneResult{std::move(*report), {}, {}};
+  }
+  return run_tune(session, bench, flags.problem, flags.run);
+}
+
 Result<Exit> run(const Session& session, const TuneFlags& flags) {
   ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, flags.run));
   if ((flags.counters || flags.sanitize) && !bench.gpu)
@@ -126,7 +137,7 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
   // Places are tried before minutes are spent.
   if (!flags.run.record.empty()) ROOFGEN_CHECK(make_directory(flags.run.record));
   if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
-  ROOFGEN_TRY(TuneResult result, run_tune(session, bench, flags.problem, flags.run));
+  ROOFGEN_TRY(const TuneResult result, search(session, bench, flags));
   const TuneReport& report = result.report;
   if (const auto best = result.winners.find(report.best_variant); best != result.winners.end() && session.kernels)
     session.kernels(best->second);

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "base/sha256.h"
-#include "generator/json_reader.h"
+#include "generator/problem_json.h"
 
 namespace roofgen::cli {
 namespace {
@@ -56,21 +56,16 @@ Json read(const std::string& path) {
 
 }  // namespace
 
-void keep_winner(const Session& session, const Workbench& bench, const TuneOptions& options, const TuneResult& result) {
-  const TuneReport& report = result.report;
-  const auto kernels = result.winners.find(report.best_variant);
+void keep_winner(const Session& session, const Workbench& bench, const TuneOptions& options, const TuneReport& report) {
+  const VariantReport* const best = report.find(report.best_variant);
   const std::string path = path_of(session, bench, options);
-  if (path.empty() || report.interrupted || kernels == result.winners.end()) return;
-  const double seconds = report.find(report.best_variant)->seconds;
+  if (path.empty() || report.interrupted || !best) return;
+  const double seconds = best->seconds;
   const bool measured = report.time_origin() == Origin::kMeasured;
   uint64_t tried = budget(bench, options);
   Json stages = Json::array();
-  for (const TunedKernel& k : kernels->second) {
-    Json params = Json::object();
-    for (const auto& [name, value] : k.program.schedule.params)
-      std::visit([&, &key = name](const auto& v) { params[key] = v; }, value);
-    stages.push_back({{"stage", k.program.schedule.stage}, {"params", params}, {"digest", k.binary.digest}});
-  }
+  for (const KernelReport& k : best->kernels)
+    stages.push_back({{"stage", k.schedule.stage}, {"params", params_json(k.schedule.params)}, {"digest", k.digest}});
   Json winner{{"schema", kSchema}, {"problem", to_string(bench.problem)}, {"device", bench.device.name}};
   winner.update({{"variant", report.best_variant}, {"seconds", seconds}, {"measured", measured}, {"stages", stages}});
   if (const Json known = read(path); !known.is_null()) {
@@ -101,15 +96,9 @@ std::optional<KnownWinner> known_winner(const Session& session, const Workbench&
   for (const Json& stage : known["stages"]) {
     KnownWinner::Stage& s = out.stages.emplace_back(KnownWinner::Stage{stage["stage"], {}, stage["digest"]});
     for (const auto& [name, value] : stage["params"].items()) {
-      ParamValue& param = s.params[name];
-      if (value.is_boolean())
-        param = value.get<bool>();
-      else if (value.is_number_integer())
-        param = value.get<int64_t>();
-      else if (value.is_string())
-        param = value.get<std::string>();
-      else
-        return std::nullopt;
+      auto param = param_value(value);
+      if (!param) return std::nullopt;
+      s.params[name] = std::move(*param);
     }
   }
   return out;

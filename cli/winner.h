@@ -25,7 +25,7 @@ struct KnownWinner {
 
 /// Keeps the winner of a search that came to its end, if it is better than the known one. Measured times are better
 /// than modelled ones. Data files of the user may change, so they exclude it.
-void keep_winner(const Session& session, const Workbench& bench, const TuneOptions& options, const TuneResult& result);
+void keep_winner(const Session& session, const Workbench& bench, const TuneOptions& options, const TuneReport& report);
 
 /// Removes the known winner: its kernels are others now.
 void forget_winner(const Session& session, const Workbench& bench, const TuneOptions& options);

@@ -26,6 +26,13 @@ Json params_json(const std::vector<std::pair<std::string, ParamValue>>& params) 
   return out;
 }
 
+std::optional<ParamValue> param_value(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<int64_t>();
+  if (json.is_string()) return json.get<std::string>();
+  return std::nullopt;
+}
+
 Result<Problem> ProblemReader::problem(const Json& j) const {
   Problem out;
   ROOFGEN_TRY(out.op, string(j, "op"));
@@ -66,14 +73,9 @@ Result<std::vector<std::pair<std::string, ParamValue>>> ProblemReader::params(co
   ROOFGEN_TRY(const Json* params, member(object, "params", &Json::is_object, "an object"));
   std::vector<std::pair<std::string, ParamValue>> out;
   for (const auto& [name, value] : params->items()) {
-    if (value.is_boolean())
-      out.emplace_back(name, value.get<bool>());
-    else if (value.is_number_integer())
-      out.emplace_back(name, value.get<int64_t>());
-    else if (value.is_string())
-      out.emplace_back(name, value.get<std::string>());
-    else
-      return bad_at(*params, "a parameter is an integer, a string, true or false", name);
+    auto read = param_value(value);
+    if (!read) return bad_at(*params, "a parameter is an integer, a string, true or false", name);
+    out.emplace_back(name, std::move(*read));
   }
   return out;
 }

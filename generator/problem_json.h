@@ -11,6 +11,8 @@ inline constexpr int64_t kMostSize = int64_t{1} << 40;  ///< of a problem, and o
 
 Json problem_json(const Problem& problem);
 Json params_json(const std::vector<std::pair<std::string, ParamValue>>& params);
+/// The value of a parameter; nothing where `json` is no integer, boolean or string.
+std::optional<ParamValue> param_value(const Json& json);
 
 /// Base class of the readers of documents with problems and schedules.
 class ProblemReader : public JsonReader {

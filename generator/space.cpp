@@ -11,7 +11,7 @@
 
 #include "base/suggest.h"
 #include "generator/generate.h"
-#include "generator/json_reader.h"
+#include "generator/problem_json.h"
 
 namespace roofgen {
 
@@ -127,14 +127,9 @@ class SpaceReader : private JsonReader {
     if (!j.contains("values") || !j["values"].is_array() || j["values"].empty())
       return bad(fmt::format("parameter {} needs a list of values", p.name), p.name);
     for (const Json& v : j["values"]) {
-      if (v.is_boolean())
-        p.values.emplace_back(v.get<bool>());
-      else if (v.is_number_integer())
-        p.values.emplace_back(v.get<int64_t>());
-      else if (v.is_string())
-        p.values.emplace_back(v.get<std::string>());
-      else
-        return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
+      auto value = param_value(v);
+      if (!value) return bad(fmt::format("values of {} must be integers, booleans or strings", p.name), p.name);
+      p.values.push_back(std::move(*value));
     }
     ROOFGEN_TRY(p.preset, expression(j, "default"));
     ROOFGEN_TRY(p.when, condition(j));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/bundle/fake_compiler.h"
+#include "tuner/views/views.h"
 
 namespace roofgen::test::finished_test {
 namespace {
@@ -76,6 +77,48 @@ TEST_F(Finished, TheResultIsThatOfTheSearch) {
   EXPECT_EQ(bundle->pipelines[0]->kernels[0].program.source, result_.winners["fused"][0].program.source);
   note();
   EXPECT_EQ(store_.puts, 1) << "the same again";
+}
+
+// The views of the recalled report are the ones of the search, but for what that run did.
+TEST_F(Finished, TheReportIsThatOfTheSearch) {
+  TuneReport& report = result_.report;
+  report.executor_device = "h200-sxm, simulated (no GPU is used)";
+  report.ended = "all evaluations done";
+  report.considered = 7;
+  report.compiled = 3;
+  report.rejected = {{"spill", 2}};
+  report.warm_starts = {{"attention bf16 L=128", "h200-sxm", 1}};
+  report.untried = {{"unfused", false, 12, "not tried (--variant)"}};
+  report.score = {{1e-6 / 3, "DRAM"}, {1e-7, "tensor"}, 0.1, 0.3};
+  report.verdict.decision = "fuse";
+  report.verdict.reason = "it is faster";
+  report.verdict.speedup = 1.7;
+  report.verdict.fused.emplace().registers = 128;
+  report.verdict.unfused.emplace().seconds = 2e-5 / 3;
+  report.verdict.causes = {{"work", 0.1, 1, 2, "less traffic"}};
+  report.warnings = {{"R19", "exponentials"}};
+  VariantReport& variant = report.variants[0];
+  variant.verified = true;
+  variant.seconds = 1e-5 / 3;
+  variant.verification.not_run = {"whole grid not run"};
+  KernelReport& kernel = variant.kernels[0];
+  kernel.seconds = kernel.time.seconds = variant.seconds;
+  kernel.counts.mma = 5;
+  kernel.counts.warp_instructions = 17;
+  kernel.work.ctas = 9;
+  kernel.waste = 1.1;
+  kernel.time.bound_by = "SFU";
+  kernel.code.emplace().doubts = {"the end of some waits"};
+  kernel.verification.error_over_tolerance = 0.5;
+  note();
+  std::optional<TuneReport> recalled = recall_report(context(), problem_, options_);
+  ASSERT_TRUE(recalled);
+  EXPECT_EQ(tune_json(*recalled), tune_json(report));
+  EXPECT_EQ(tune_text(*recalled, true), tune_text(report, true));
+  report.compiled_now = report.evaluated_now = report.simulated_now = 3;
+  EXPECT_NE(tune_text(*recalled, true), tune_text(report, true)) << "this run did nothing, and says so";
+  for (auto& [key, payload] : store_.rows) payload = R"({"report": {"arch": "sm_90"}})";
+  EXPECT_FALSE(recall_report(context(), problem_, options_)) << "a damaged row is none";
 }
 
 TEST_F(Finished, AnotherSearchIsNotTakenForIt) {

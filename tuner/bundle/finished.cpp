@@ -6,6 +6,7 @@
 #include "base/build_id.h"
 #include "generator/problem_json.h"
 #include "runtime/sass/disassembler.h"
+#include "tuner/bundle/saved_report.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
@@ -51,17 +52,27 @@ Json pipeline_json(const Device& device, const std::string& variant, const std::
   return out;
 }
 
-void put(const TuneContext& context, const StoreKey& key, const Problem& problem, Json pipelines, Json table = {}) {
+/// `report`: of a single problem.
+void put(const TuneContext& context, const StoreKey& key, const Problem& problem, Json pipelines, Json table,
+         Json report) {
   Json manifest{{"schema", kManifestSchema},
                 {"name", problem.op},
                 {"problem", problem_json(problem)},
                 {"compiler", context.compiler.description()},
                 {"pipelines", std::move(pipelines)}};
   if (!table.is_null()) manifest["table"] = std::move(table);
-  const std::string payload = json_line(manifest);
+  const std::string payload = json_line({{"manifest", std::move(manifest)}, {"report", std::move(report)}});
   // Another process with the same search has the same result.
   if (const auto claim = context.store->claim(key); claim && context.store->lookup(key) != payload)
     context.store->put(key, payload);
+}
+
+/// The stored result; an absent one has no members.
+Json row_of(const TuneContext& context, const std::vector<Problem>& problems, const TuneOptions& options,
+            double within) {
+  const std::optional<StoreKey> key = key_of(context, problems, options, within);
+  const auto payload = key ? context.store->lookup(*key) : std::nullopt;
+  return payload ? parse_json(*payload) : Json();
 }
 
 }  // namespace
@@ -86,7 +97,7 @@ void note_finished(const TuneContext& context, const Problem& problem, const Tun
   Json pipeline = pipeline_json(context.device, report.best_variant, report.find(report.best_variant)->kernels,
                                 &KernelReport::stage, winners->second);
   pipeline["result"] = parse_json(evidence(report));
-  put(context, *key, problem, Json::array({std::move(pipeline)}));
+  put(context, *key, problem, Json::array({std::move(pipeline)}), {}, saved_report(report));
 }
 
 void note_finished(const TuneContext& context, const std::vector<Problem>& problems, const TuneOptions& options,
@@ -103,17 +114,27 @@ void note_finished(const TuneContext& context, const std::vector<Problem>& probl
   }
   // The bundle is for devices that run all kernels of the table.
   for (Json& pipeline : pipelines) pipeline["arch"] = arch;
-  put(context, *key, result.table.shapes.front().problem, std::move(pipelines),
-      parse_json(dispatch_json(result.table)));
+  put(context, *key, result.table.shapes.front().problem, std::move(pipelines), parse_json(dispatch_json(result.table)),
+      {});
 }
 
 std::optional<Manifest> recall_finished(const TuneContext& context, const std::vector<Problem>& problems,
                                         const TuneOptions& options, double within) {
-  const std::optional<StoreKey> key = key_of(context, problems, options, within);
-  const auto payload = key ? context.store->lookup(*key) : std::nullopt;
-  if (!payload) return std::nullopt;
-  auto manifest = read_manifest(*payload, "the store");
+  const Json row = row_of(context, problems, options, within);
+  if (!row.contains("manifest")) return std::nullopt;
+  auto manifest = read_manifest(json_line(row["manifest"]), "the store");
   return manifest ? std::optional(std::move(*manifest)) : std::nullopt;
+}
+
+std::optional<TuneReport> recall_report(const TuneContext& context, const Problem& problem,
+                                        const TuneOptions& options) {
+  const Json row = row_of(context, {problem}, options, 0);
+  if (!row.contains("report")) return std::nullopt;
+  auto report = read_report(row["report"]);
+  if (!report) return std::nullopt;
+  report->problem = problem;
+  report->device = context.device;
+  return report;
 }
 
 }  // namespace roofgen

@@ -1,4 +1,4 @@
-// The result of a finished search in the store: `emit` takes it from there, without planning the search again
+// The result of a finished search in the store: `tune` and `emit` take it from there, without planning the search again
 // (docs/store.md).
 #pragma once
 
@@ -23,8 +23,10 @@ void note_finished(const TuneContext& context, const Problem& problem, const Tun
 void note_finished(const TuneContext& context, const std::vector<Problem>& problems, const TuneOptions& options,
                    double within, const FamilyResult& result);
 
-/// The result of the last search with the same problems, options, device, compiler and program. `within`: of a family.
+/// The kernels of the last search with the same problems, options, device, compiler and program. `within`: of a family.
 std::optional<Manifest> recall_finished(const TuneContext& context, const std::vector<Problem>& problems,
                                         const TuneOptions& options, double within = 0);
+/// Its report, without what saved_report() leaves out: nothing was compiled or executed now.
+std::optional<TuneReport> recall_report(const TuneContext& context, const Problem& problem, const TuneOptions& options);
 
 }  // namespace roofgen

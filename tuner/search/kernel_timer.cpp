@@ -4,43 +4,13 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "base/pool.h"
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/line_table.h"
 #include "runtime/sass/taken_shares.h"
+#include "tuner/verify/result_json.h"
 
 namespace roofgen {
-
-namespace timing {
-ROOFGEN_TO_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
-                l2_write_sectors, tile_sectors, pipe_instructions)
-ROOFGEN_FROM_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
-                  l2_write_sectors, tile_sectors, pipe_instructions)
-}  // namespace timing
-
-namespace {
-
-std::string payload_of(const CodeTime& t) {
-  Json j{{"model", static_cast<int>(t.model)}, {"counts", t.counts}};
-  ROOFGEN_PUT(j, t, seconds, interval_seconds, doubts, guessed_by_ptx)
-  return json_line(j);
-}
-
-std::optional<CodeTime> time_in(const std::string& payload) {
-  try {
-    const Json j = parse_json(payload);
-    CodeTime t;
-    t.model = static_cast<TimeModel>(j.at("model").get<int>());
-    j.at("counts").get_to(t.counts);
-    ROOFGEN_GET(j, t, seconds, interval_seconds, doubts, guessed_by_ptx)
-    return t;
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-}
-
-}  // namespace
 
 timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const std::vector<Buffer>& temporaries) {
   struct Contents {
@@ -85,7 +55,12 @@ StoreKey KernelTimer::key_of(const KernelLaunch& k, TimeModel model) const {
 
 std::optional<CodeTime> KernelTimer::recall(const KernelLaunch& kernel, TimeModel model) {
   const auto payload = store_ ? store_->lookup(key_of(kernel, model)) : std::nullopt;
-  return payload ? time_in(*payload) : std::nullopt;
+  if (!payload) return std::nullopt;
+  try {
+    return parse_json(*payload).get<CodeTime>();
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::unique_ptr<EvaluationClaim> KernelTimer::claim(const KernelLaunch& kernel, TimeModel model) {
@@ -158,7 +133,7 @@ Result<CodeTime> KernelTimer::time(const KernelLaunch& k, TimeModel model) {
       out.doubts.push_back(branch ? "a branch on an unknown value" : "an access to an unknown address");
   if (t.sm.broken_waits > 0) out.doubts.push_back("the end of some waits at mbarriers");
   for (const sass::Doubt& d : t.doubts) out.guessed_by_ptx |= d.share.has_value();
-  if (store_) store_->put(key_of(k, model), payload_of(out));
+  if (store_) store_->put(key_of(k, model), json_line(out));
   return out;
 }
 
