@@ -88,7 +88,9 @@ void streams_of_a_round(benchmark::State& state, const Candidate& c) {
 void interval_of_a_round(benchmark::State& state, const Candidate& c) {
   const std::vector<sass::CtaStream> streams = streams_of(c, 1);
   const timing::SmLoad load = load_of(c, streams, 1);
-  for (auto _ : state) benchmark::DoNotOptimize(timing::interval(c.machine, c.code, load).cycles);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        timing::interval(c.machine, c.code, load, timing::work_of_round(c.machine, c.code, load)).cycles);
 }
 
 void events_of_three_rounds(benchmark::State& state, const Candidate& c) {

@@ -11,6 +11,19 @@ namespace roofgen::sass {
 
 using Kind = Operand::Kind;
 
+bool is_float_arithmetic(Action action) {
+  return action == Action::kFadd || action == Action::kFmul || action == Action::kFfma || action == Action::kMufu ||
+         action == Action::kFmnmx || action == Action::kFsel;
+}
+
+unsigned result_words(const Instruction& i) {
+  return i.matrix_n                          ? i.matrix_n / 2u
+         : i.opcode->pipe == Pipe::kTensor   ? 4
+         : i.opcode->pipe == Pipe::kFp64     ? 2
+         : i.opcode->action == Action::kLdsm ? i.matrices
+                                             : std::max(1u, i.bytes / 4u);
+}
+
 void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
   const Action action = i.opcode->action;
   if (!mask) return;
@@ -182,26 +195,19 @@ void Interpreter::State::execute(WarpState& w, const Instruction& i, uint32_t in
 
   // The values of unknown lanes are never used.
   const auto forget_results = [&] {
-    const unsigned words = i.matrix_n                        ? i.matrix_n / 2u
-                           : i.opcode->pipe == Pipe::kTensor ? 4
-                           : i.opcode->pipe == Pipe::kFp64   ? 2
-                           : action == Action::kLdsm         ? i.matrices
-                                                             : std::max(1u, i.bytes / 4u);
+    const unsigned words = result_words(i);
     for (size_t k = 0; k < i.results; ++k) {
       const Operand& o = i.operands[k];
       if (o.kind == Kind::kPredicate || o.kind == Kind::kUniformPredicate)
         write_predicate(w, o, 0, 0, mask);
       else if (o.kind == Kind::kRegister)
-        for (unsigned r = o.index; r < std::min<unsigned>(o.index + words, kZeroRegister); ++r)
-          w.registers[r].known &= ~mask;
+        for (unsigned r = o.index; r < std::min<unsigned>(o.index + words, kZeroRegister); ++r) forget(w, r, mask);
       else if (o.kind == Kind::kUniform)
         for (unsigned r = o.index; r < std::min<unsigned>(o.index + words, kUniformZero); ++r) w.uniform[r].known = 0;
     }
   };
   // Most floating-point values come from memory, tensor instructions or both: they are unknown in all lanes.
-  const bool on_floats = action == Action::kFadd || action == Action::kFmul || action == Action::kFfma ||
-                         action == Action::kMufu || action == Action::kFmnmx || action == Action::kFsel;
-  if (on_floats)
+  if (is_float_arithmetic(action))
     for (size_t k = 0; k < i.sources(); ++k) {
       const Operand& o = i.source(k);
       if (o.kind == Kind::kRegister && o.index != kZeroRegister && !(w.registers[o.index].known & mask))

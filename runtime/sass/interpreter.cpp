@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <span>
 
+#include "base/costs.h"
 #include "runtime/sass/interpreter_state.h"
 
 namespace roofgen::sass {
@@ -138,6 +140,7 @@ void Interpreter::State::write(WarpState& w, const Operand& o, const Lanes& valu
     const uint8_t kept = mask == kEveryLane ? uint8_t{0} : to.axes;
     merge(to, value, mask);
     to.axes = kept | operand_axes;
+    w.known_registers[o.index + plus] = to.known != 0;
   } else if (o.kind == Kind::kUniform && o.index + plus < kUniformZero) {
     // The first active lane has the value of all.
     Lanes& to = w.uniform[o.index + plus];
@@ -658,8 +661,8 @@ bool Interpreter::State::run_warp(WarpState& w) {
       settle(w);
       continue;
     }
-    if (passing[index] > 0) {
-      const auto n = static_cast<uint32_t>(std::min<uint64_t>({passing[index], steps_left, most_of_warp - w.executed}));
+    if (const uint32_t passed = pass(w, index)) {
+      const auto n = static_cast<uint32_t>(std::min<uint64_t>({passed, steps_left, most_of_warp - w.executed}));
       record(w, index, n, mask);
       w.paths.back().pc = index + n;
       continue;
@@ -731,15 +734,44 @@ void Interpreter::State::find_fp32() {
   }
 }
 
-void Interpreter::State::find_steering() {
-  steers = steering(code, stores_steer);
+void Interpreter::State::find_passing() {
   passing.assign(steers.size() + 1, 0);
+  fading.assign(steers.size() + 1, {});
   for (size_t k = steers.size(); k-- > 0;) {
     const Instruction& i = code.instructions[k];
-    const bool passes = !steers[k] && i.guard.kind == Kind::kNone && !is_control(i) && !is_memory(i.opcode->action) &&
-                        i.opcode->action != Action::kBar;
-    passing[k] = passes ? passing[k + 1] + 1 : 0;
+    const Action action = i.opcode->action;
+    if (i.guard.kind != Kind::kNone || is_control(i) || is_memory(action) || action == Action::kBar) continue;
+    if (!steers[k]) passing[k] = passing[k + 1] + 1;
+    const bool fades = action == Action::kOpaque || action == Action::kProduct || is_float_arithmetic(action);
+    if (!steers[k] || !fades || i.results != 1 || i.operands[0].kind != Kind::kRegister) continue;
+    Fading& f = fading[k];
+    f.first = i.operands[0].index;
+    f.words = static_cast<uint8_t>(std::min<unsigned>(result_words(i), kZeroRegister - f.first));
+    for (size_t s = 0; is_float_arithmetic(action) && s < i.sources(); ++s)
+      if (const Operand& o = i.source(s); o.kind == Kind::kRegister && o.index != kZeroRegister)
+        f.sources[f.source_count++] = o.index;
+    if (is_float_arithmetic(action) && !f.source_count) f.words = 0;  // known
   }
+}
+
+/// How many instructions from `index` on leave the state of the warp as it is, whatever the lanes.
+uint32_t Interpreter::State::pass(const WarpState& w, uint32_t index) const {
+  const auto stays = [&](const Fading& f) {
+    for (unsigned r = f.first; r < unsigned{f.first} + f.words; ++r)
+      if (w.known_registers[r]) return false;
+    const auto sources = std::span(f.sources).first(f.source_count);
+    return sources.empty() || std::ranges::any_of(sources, [&](uint8_t r) { return !w.known_registers[r]; });
+  };
+  uint32_t k = index;
+  for (;; ++k) {
+    k += passing[k];
+    if (!fading[k].words || !stays(fading[k])) return k - index;
+  }
+}
+
+void Interpreter::State::find_steering() {
+  steers = steering(code, stores_steer);
+  find_passing();
   for (size_t k = 0; k < steers.size(); ++k) {
     const Opcode& o = *code.instructions[k].opcode;
     if (!steers[k]) continue;
@@ -758,6 +790,7 @@ Result<CtaStream> Interpreter::State::run(uint64_t cta) {
     doubts = before;
     out = run_once(cta);
   }
+  if (out) spend(Cost::kInterpreted, out->instructions());
   for (const auto& [line, w] : written) written_by_others[line] |= w.is_written;
   return out;
 }

@@ -55,6 +55,7 @@ struct WarpState {
   std::array<uint32_t, kConvergenceBarriers> members{}, arrived{}, resume{};
   std::vector<Meeting> meetings, collectives;  ///< collectives: that have met
   std::vector<Lanes> registers;
+  std::bitset<256> known_registers;  ///< in some lane
   std::array<Lanes, 64> uniform;
   std::array<uint32_t, 8> predicates{}, predicate_known{};
   std::array<uint32_t, 8> uniform_predicates{}, uniform_predicate_known{};
@@ -150,8 +151,16 @@ struct Interpreter::State {
   const Code& code;
   StreamLaunch launch;
   std::vector<bool> steers;
-  /// By instruction: how many from it on do nothing but pass, and, before it, how many are FP32 arithmetic.
+  /// By instruction, and for none behind the last: how many from it on do nothing but pass.
   std::vector<uint32_t> passing;
+  /// An instruction that only makes registers unknown if one of its sources is. It passes, too, where they already are.
+  struct Fading {
+    uint8_t first = 0, words = 0;  ///< of the results; none: another instruction
+    std::array<uint8_t, 3> sources = {};
+    uint8_t source_count = 0;  ///< none: in any case
+  };
+  std::vector<Fading> fading;
+  /// Before each instruction, how many are FP32 arithmetic.
   struct Fp32 {
     uint32_t all = 0, fused = 0;
   };
@@ -212,6 +221,8 @@ struct Interpreter::State {
   Result<CtaStream> run(uint64_t cta);
   Result<CtaStream> run_once(uint64_t cta);
   void find_fp32();
+  void find_passing();
+  uint32_t pass(const WarpState& w, uint32_t index) const;
   void find_steering();
   bool run_warp(WarpState& w);
   void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
@@ -224,6 +235,10 @@ struct Interpreter::State {
   void write(WarpState& w, const Operand& o, const Lanes& value, uint32_t mask, unsigned plus = 0);
   void write_predicate(WarpState& w, const Operand& o, uint32_t value, uint32_t known, uint32_t mask);
   void constant(const Operand& o, const Lanes& index, uint32_t bytes, unsigned word, Lanes& out) const;
+  void forget(WarpState& w, unsigned reg, uint32_t mask) {
+    w.registers[reg].known &= ~mask;
+    w.known_registers[reg] = w.registers[reg].known != 0;
+  }
   /// The lanes in which the guard holds; unknown ones count as holding.
   uint32_t guarded(const WarpState& w, const Instruction& i, uint32_t mask) const;
   void addresses(const WarpState& w, const Operand& o, uint64_t out[32], uint32_t& known) const;
@@ -251,5 +266,11 @@ struct Interpreter::State {
   void scatter(WarpState& w, uint32_t lanes, const std::array<uint32_t, 32>& targets);
   void settle(WarpState& w);
 };
+
+/// Arithmetic whose values mostly come from memory or tensor instructions: a source that is unknown in all lanes makes
+/// the results so, at once.
+bool is_float_arithmetic(Action action);
+/// Registers of each result that an instruction makes unknown.
+unsigned result_words(const Instruction& i);
 
 }  // namespace roofgen::sass

@@ -80,8 +80,10 @@ void KernelTimer::read(const std::vector<const Binary*>& binaries, int threads) 
     asked.push_back(b);
   }
   std::vector<Code> codes(asked.size());
-  const size_t parts = std::min(asked.size(), static_cast<size_t>(std::max(threads, 1)));
-  // Each part is one run of nvdisasm, which has one thread.
+  // Each part is one run of nvdisasm, which has one thread, and takes as long for no kernel as for some.
+  constexpr size_t kWorthARun = 8;
+  const size_t parts =
+      std::min((asked.size() + kWorthARun - 1) / kWorthARun, static_cast<size_t>(std::max(threads, 1)));
   (void)for_each_index(threads, parts, [&](size_t part) -> Result<void> {
     const size_t begin = part * asked.size() / parts, end = (part + 1) * asked.size() / parts;
     std::vector<Result<sass::Code>> some = sass::read_code(

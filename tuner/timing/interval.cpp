@@ -62,41 +62,31 @@ double l2_read_sectors(const Machine& m, const sass::Code& code, const SmLoad& l
   return out;
 }
 
-Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) {
+RoundWork work_of_round(const Machine& m, const sass::Code& code, const SmLoad& load) {
   const std::vector<Facts> facts = facts_of(m, code);
-  std::array<double, static_cast<size_t>(Pipe::kCount)> pipes{};
-  double highest = 0;              // cycles of the tensor units at their highest rate
-  double tiles = 0, received = 0;  // sectors of tensor copies; cycles of this SM's port to receive them
-  double atomics = 0, issues = 0, shared = 0, device = 0, l2 = 0, local = 0, written = 0, spilled = 0;
   const size_t round = std::min(load.ctas.size(), static_cast<size_t>(load.resident));
+  RoundWork out;
   L1Cache l1(std::max(0.0, m.unified_bytes - load.shared_bytes));
-  // The longest warp of the first CTA.
-  const sass::WarpStream* one_warp = nullptr;
-  if (round)
-    for (const sass::WarpStream& w : load.ctas[0]->warps)
-      if (!one_warp || w.length() > one_warp->length()) one_warp = &w;
-  struct Accesses {
-    double all = 0, missed = 0;
-  };
-  std::vector<Accesses> accesses(facts.size());
+  std::vector<double> accesses(facts.size());
+  out.misses.resize(facts.size());
   in_turns({load.ctas.data(), round}, [&](const sass::WarpStream& w, const sass::Step& s) {
     const Facts& f = facts[s.index];
-    ++issues;
-    pipes[f.pipe] += f.interval;
-    if (f.action == Action::kShfl) shared += m.shared_least;
-    highest += f.pipe == static_cast<uint8_t>(Pipe::kTensor) ? f.interval * (f.is_product ? 1 : m.tensor_share) : 0;
-    shared += f.operand_cycles;
+    ++out.issues;
+    out.pipes[f.pipe] += f.interval;
+    if (f.action == Action::kShfl) out.shared += m.shared_least;
+    out.tensor += f.pipe == static_cast<uint8_t>(Pipe::kTensor) ? f.interval * (f.is_product ? 1 : m.tensor_share) : 0;
+    out.shared += f.operand_cycles;
     if (s.is_sync()) {
       const sass::Sync& sync = w.syncs[s.sync()];
-      if (sync.kind == sass::Sync::Kind::kStore) shared += sync.bytes / m.shared_bytes_per_cycle;
-      if (sync.kind == sass::Sync::Kind::kLoad) received += sync.bytes * sync.ctas / m.copy_bytes_per_cycle;
-      if (const sass::Access* a = w.access_of(s)) (loads_tile(w, s) ? tiles : written) += sectors_of(w, *a);
+      if (sync.kind == sass::Sync::Kind::kStore) out.shared += sync.bytes / m.shared_bytes_per_cycle;
+      if (sync.kind == sass::Sync::Kind::kLoad) out.received += sync.bytes * sync.ctas / m.copy_bytes_per_cycle;
+      if (const sass::Access* a = w.access_of(s)) (loads_tile(w, s) ? out.tiles : out.written) += sectors_of(w, *a);
     }
     if (!s.has_access()) return;
     const sass::Access& a = w.accesses[s.access];
-    if (f.atomic) atomics += a.same * load.atomic_sharers;
+    if (f.atomic) out.atomics += a.same * load.atomic_sharers;
     if (f.is_shared && a.wavefronts)
-      shared += std::max(m.shared_least, m.cycles_per_wavefront * std::max<double>(a.wavefronts, a.same));
+      out.shared += std::max(m.shared_least, m.cycles_per_wavefront * std::max<double>(a.wavefronts, a.same));
     uint32_t sectors = 0;
     bool missed = false;
     for (uint32_t l = 0; l < a.lines; ++l) {
@@ -105,54 +95,66 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load) 
       sectors += count;
       if (f.reads_device) {
         const uint8_t missing = f.bypasses_l1 ? line.sectors : l1.missing(line.line, line.sectors);
-        (line.line < sass::kLocalLines ? l2 : local) += __builtin_popcount(missing);
+        (line.line < sass::kLocalLines ? out.loaded : out.reloaded) += __builtin_popcount(missing);
         missed |= missing != 0;
       } else if (line.line < sass::kLocalLines) {
-        written += count;
+        out.written += count;
       } else {
         l1.keep(line.line, line.sectors);
       }
     }
-    spilled += l1.take_evicted();
-    accesses[s.index].all += 1;
-    accesses[s.index].missed += missed;
-    if (a.lines) device += std::max<double>({m.shared_least, static_cast<double>(a.tags), sectors / 4.0});
+    out.spilled += l1.take_evicted();
+    accesses[s.index] += 1;
+    out.misses[s.index] += missed;
+    if (a.lines) out.device += std::max<double>({m.shared_least, static_cast<double>(a.tags), sectors / 4.0});
   });
+  for (size_t i = 0; i < accesses.size(); ++i)
+    if (accesses[i] > 0) out.misses[i] /= accesses[i];
+  return out;
+}
+
+namespace {
+
+/// Cycles of the longest warp, alone on the SM: of the first CTA, where its warps work for each other.
+double alone_cycles(const Machine& m, const sass::Code& code, const SmLoad& load, const RoundWork& work) {
+  if (load.ctas.empty()) return 0;
+  SmLoad alone = load;
+  alone.resident = 1;
+  alone.misses = &work.misses;
+  alone.ctas = {load.ctas[0]};
+  const std::vector<sass::WarpStream>& all = load.ctas[0]->warps;
+  sass::CtaStream one;
+  // A warp whose work is that of others' arrivals has no time of its own.
+  if (std::ranges::all_of(all, [](const sass::WarpStream& w) { return w.syncs.empty(); })) {
+    const auto longest = std::ranges::max_element(all, {}, &sass::WarpStream::length);
+    if (longest == all.end()) return 0;
+    one.warps.push_back(*longest);
+    alone.ctas = {&one};
+  }
+  return simulate_sm(m, code, alone).cycles;
+}
+
+}  // namespace
+
+Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load, const RoundWork& work) {
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
-  double latency = 0;
-  if (one_warp) {
-    SmLoad alone = load;
-    alone.resident = 1;
-    std::vector<double> misses;
-    for (const Accesses& a : accesses) misses.push_back(a.all > 0 ? a.missed / a.all : 0);
-    alone.misses = &misses;
-    sass::CtaStream one;
-    // A warp whose work is that of others' arrivals has no time of its own.
-    const std::vector<sass::WarpStream>& all = load.ctas[0]->warps;
-    if (std::any_of(all.begin(), all.end(), [](const sass::WarpStream& w) { return !w.syncs.empty(); })) {
-      alone.ctas = {load.ctas[0]};
-    } else {
-      one.warps.push_back(*one_warp);
-      alone.ctas = {&one};
-    }
-    latency = simulate_sm(m, code, alone).cycles;
-  }
-  const double l2_cycles =
-      (l2 + local + written + spilled) * 32 / l2_rate + std::max(received, tiles * 32 / (copy_rate(m, load) * share));
-  const double dram_sectors =
-      load.l2_miss * (l2 + tiles) + load.write_back * written + load.local_miss * (local + spilled);
+  const double latency = alone_cycles(m, code, load, work);
+  const double l2_cycles = (work.loaded + work.reloaded + work.written + work.spilled) * 32 / l2_rate +
+                           std::max(work.received, work.tiles * 32 / (copy_rate(m, load) * share));
+  const double dram_sectors = load.l2_miss * (work.loaded + work.tiles) + load.write_back * work.written +
+                              load.local_miss * (work.reloaded + work.spilled);
   const double dram = dram_sectors * 32 / (m.dram_bytes_per_cycle * share);
   double sum = 0;
-  for (const double term : {atomics, latency, issues / m.schedulers, shared + device, l2_cycles, dram})
+  for (const double term :
+       {work.atomics, latency, work.issues / m.schedulers, work.shared + work.device, l2_cycles, dram})
     sum += std::pow(term, 4);
-  for (const double p : pipes) sum += std::pow(p / m.schedulers, 4);
+  for (const double p : work.pipes) sum += std::pow(p / m.schedulers, 4);
   Interval out;
   out.cycles = std::pow(sum, 0.25);
-  out.l2_read_sectors = l2 + tiles;
   out.alone_cycles = latency;
   out.dram_cycles = dram;
-  out.tensor_cycles = highest / m.schedulers;
+  out.tensor_cycles = work.tensor / m.schedulers;
   return out;
 }
 

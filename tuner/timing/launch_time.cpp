@@ -143,14 +143,14 @@ class LaunchModel::Estimate {
   Result<LaunchTime> time_of_streams() {
     const auto all = static_cast<uint64_t>(out_.simulated_ctas);
     SmLoad load = load_;
-    const Interval round = interval(m_, *r_.code, load);
+    const RoundWork round = work_of_round(m_, *r_.code, load);
     // The mean CTA of the grid does as much more or less than the round's as its loads and its instructions say.
     StreamCounts of_round;
     for (int k = 0; k < load.resident; ++k) {
       const StreamCounts one = count(*load.ctas[static_cast<size_t>(k)]);
       for_each_count([](double& sum, double of_cta) { sum += of_cta; }, of_round, one);
     }
-    const double l2_per_cta = round.l2_read_sectors / std::max(1.0, of_round.global_load_sectors) *
+    const double l2_per_cta = round.l2_read_sectors() / std::max(1.0, of_round.global_load_sectors) *
                               out_.counts.global_load_sectors / out_.ctas;
     if (r_.dram_bytes) {
       const double written = out_.counts.l2_write_sectors * 32;
@@ -164,26 +164,32 @@ class LaunchModel::Estimate {
     out_.counts.dram_write_bytes = load.write_back * out_.counts.l2_write_sectors * 32;
     // A kernel that keeps the tensor units busy lowers the clock.
     const Machine highest = m_;
-    Interval again = interval(m_, *r_.code, load);
-    out_.clock_hz = clock_of(highest, again.tensor_cycles / std::max(1.0, again.cycles));
+    Interval of_clock = interval(m_, *r_.code, load, round);
+    out_.clock_hz = clock_of(highest, of_clock.tensor_cycles / std::max(1.0, of_clock.cycles));
     if (out_.clock_hz < m_.clock_hz) {
       m_ = at_clock(m_, out_.clock_hz);
-      again = interval(m_, *r_.code, load);
+      of_clock = interval(m_, *r_.code, load, round);
     }
     const double rate_of_interval =
-        again.cycles / std::max(1.0, of_round.warp_instructions) * out_.counts.warp_instructions / out_.ctas;
+        of_clock.cycles / std::max(1.0, of_round.warp_instructions) * out_.counts.warp_instructions / out_.ctas;
 
     double simulated = 0;
     for (const CtaStream* c : load.ctas) simulated += static_cast<double>(c->instructions());
     scale_ = simulated > 0 ? out_.counts.warp_instructions / out_.ctas / (simulated / static_cast<double>(all)) : 1;
-    const double dram_share = std::min(1.0, again.dram_cycles / std::max(1.0, again.cycles));
-    out_.imbalance = imbalance_if(again.cycles / load.resident, again.alone_cycles, dram_share);
+    const double dram_share = std::min(1.0, of_clock.dram_cycles / std::max(1.0, of_clock.cycles));
+    out_.imbalance = imbalance_if(of_clock.cycles / load.resident, of_clock.alone_cycles, dram_share);
     const double interval_cycles =
         rate_of_interval * static_cast<double>(busiest_) * out_.imbalance * short_of_busiest(dram_share);
     out_.interval_s = std::max(interval_cycles, least_cycles_) / m_.clock_hz + m_.launch_s;
     out_.doubts = interpreter_.doubts();
     if (!r_.event) return std::move(out_);
 
+    // Later rounds find in L1 what all CTAs read: DRAM has fewer sectors of L2 to serve than by the first one.
+    double loaded = 0;
+    for (const CtaStream* c : load.ctas) loaded += count(*c).global_load_sectors;
+    const double of_loads = l2_read_sectors(m_, *r_.code, load) / std::max(1.0, loaded);
+    const double l2_of_all = of_loads * out_.counts.global_load_sectors / out_.ctas;
+    load.l2_miss = l2_of_all > 0 ? std::min(1.0, dram_sectors_per_cta_ / l2_of_all) : 0;
     // The clock decides the bytes that L2 and DRAM give in a cycle, and the cycles decide the clock.
     for (int run = 0, same = false; run < kMostClocks && !same; ++run) {
       simulate(load, dram_share);
@@ -201,12 +207,6 @@ class LaunchModel::Estimate {
   void simulate(SmLoad load, double dram_share) {
     const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
     const auto all = static_cast<uint64_t>(out_.simulated_ctas);
-    // Later rounds find in L1 what all CTAs read: DRAM has fewer sectors of L2 to serve than by the first one.
-    double loaded = 0;
-    for (const CtaStream* c : load.ctas) loaded += count(*c).global_load_sectors;
-    const double of_loads = l2_read_sectors(m_, *r_.code, load) / std::max(1.0, loaded);
-    const double l2_of_all = of_loads * out_.counts.global_load_sectors / out_.ctas;
-    load.l2_miss = l2_of_all > 0 ? std::min(1.0, dram_sectors_per_cta_ / l2_of_all) : 0;
     load.trace_spans = r_.trace_spans;
     out_.sm = simulate_sm(m_, *r_.code, load);
     // Further rounds take as long as the full rounds between the first and the last, but DRAM has to serve them: what
@@ -227,6 +227,7 @@ class LaunchModel::Estimate {
     alone.trace_spans = 0;
     const auto cycles_alone = [&](const CtaStream& cta) {
       alone.ctas = {&cta};
+      if (load.resident == 1 && load.ctas == alone.ctas) return out_.sm.cycles;
       return simulate_sm(m_, *r_.code, alone).cycles;
     };
     // Where no CTA does more than the typical one, the end of the grid is short: the interval model's estimate

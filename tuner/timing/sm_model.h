@@ -102,15 +102,26 @@ double copy_rate(const Machine& machine, const SmLoad& load);
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load);
 
+/// What one round of resident CTAs does, at every clock: cycles of the units, sectors behind L1.
+struct RoundWork {
+  std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipes{};
+  double tensor = 0;  ///< of `pipes`, at the highest rate
+  double issues = 0, shared = 0, device = 0, atomics = 0;
+  double loaded = 0, reloaded = 0, written = 0, spilled = 0;  ///< reloaded and spilled: of local memory
+  double tiles = 0, received = 0;                             ///< of tensor copies; cycles of the way that they come
+  std::vector<double> misses;                                 ///< by instruction: the share of its accesses
+  double l2_read_sectors() const { return loaded + tiles; }
+};
+RoundWork work_of_round(const Machine& machine, const sass::Code& code, const SmLoad& load);
+
 /// The interval model of one round of resident CTAs.
 struct Interval {
-  double cycles = 0;           ///< a 4-norm of the busiest units and the latency of one warp alone
-  double l2_read_sectors = 0;  ///< behind L1
-  double alone_cycles = 0;     ///< of the longest warp, alone on the SM
-  double dram_cycles = 0;      ///< of this SM's share of DRAM
-  double tensor_cycles = 0;    ///< of each tensor unit, at its highest rate
+  double cycles = 0;         ///< a 4-norm of the busiest units and the latency of one warp alone
+  double alone_cycles = 0;   ///< of the longest warp, alone on the SM
+  double dram_cycles = 0;    ///< of this SM's share of DRAM
+  double tensor_cycles = 0;  ///< of each tensor unit, at its highest rate
 };
-Interval interval(const Machine& machine, const sass::Code& code, const SmLoad& load);
+Interval interval(const Machine& machine, const sass::Code& code, const SmLoad& load, const RoundWork& work);
 
 /// Sectors of device memory that L1 misses in the loads of all CTAs, one round of resident CTAs after the other.
 double l2_read_sectors(const Machine& machine, const sass::Code& code, const SmLoad& load);
