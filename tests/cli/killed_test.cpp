@@ -13,7 +13,7 @@ const char* const kJob = "tune rmsnorm --rows 64 --cols 256 --executor sim --eva
 
 TEST(Killed, NothingIsLostAndNothingRunsTwice) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
-  expect_to_survive(kJob, 8, 1, Kernels::kOfAllTests);
+  expect_to_survive(kJob, 4, 1, Kernels::kOfAllTests);
 }
 
 // A row for each evaluation and each trial, and one result, whoever was first.
@@ -22,9 +22,8 @@ TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
   const Home alone, home;
   const Outcome expected = alone.run(kJob);
   ASSERT_EQ(expected.exit, 0) << expected.err;
-  const std::string command = home.environment() +
-                              "for i in 1 2; do " ROOFGEN_PROGRAM " " +
-                              kJob + " >out$i.txt 2>err$i.txt </dev/null & done; wait";
+  const std::string command = home.environment() + "for i in 1 2; do " ROOFGEN_PROGRAM " " + kJob +
+                              " >out$i.txt 2>err$i.txt </dev/null & done; wait";
   ASSERT_EQ(std::system(command.c_str()), 0);
   for (const char* i : {"1", "2"}) {
     EXPECT_EQ(without_fresh(home.read("out" + std::string(i) + ".txt")), without_fresh(expected.out))
@@ -37,10 +36,10 @@ TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
 
 /// `job` twice at once. The first process is killed as soon as the shell finds `kills` true; empty: never.
 void run_twice(const Home& home, const std::string& job, const std::string& kills) {
-  const std::string command = home.environment() +
-                              "for i in 2 1; do " ROOFGEN_PROGRAM " " +
-                              job + " >out$i.txt 2>err$i.txt </dev/null & done; first=$!; " +
-                              (kills.empty() ? "" : "until " + kills + "; do sleep 0.01; done; kill -9 $first && ") + "wait";
+  const std::string command = home.environment() + "for i in 2 1; do " ROOFGEN_PROGRAM " " + job +
+                              " >out$i.txt 2>err$i.txt </dev/null & done; first=$!; " +
+                              (kills.empty() ? "" : "until " + kills + "; do sleep 0.01; done; kill -9 $first && ") +
+                              "wait";
   EXPECT_EQ(std::system(command.c_str()), 0);
   if (!kills.empty()) {
     EXPECT_EQ(home.read("out1.txt"), "") << "it ended before it was killed";

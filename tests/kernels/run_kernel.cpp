@@ -29,7 +29,8 @@ Result<Compiler*> compiler() {
   return made->get();
 }
 
-/// Without machine code, which takes ptxas longer than all the rest, a program is compiled for the virtual architecture.
+/// Without machine code, which takes ptxas longer than all the rest, a program is compiled for the virtual
+/// architecture.
 Result<std::vector<Binary>> compile(std::vector<Program> programs, bool machine_code) {
   ROOFGEN_TRY(Compiler * nvrtc, compiler());
   std::vector<const Program*> asked;

@@ -16,7 +16,7 @@ struct Bundle {
   std::string flags;
 
   explicit Bundle(const std::string& emit, std::string more_flags = "") : flags(std::move(more_flags)) {
-    const Outcome o = home.run("emit " + emit + " --executor sim --evals 3 -o out");
+    const Outcome o = home.run("emit " + emit + " --executor sim --evals 1 -o out");
     EXPECT_EQ(o.exit, 0) << o.err;
     if (o.exit != 0) return;
     manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);

@@ -8,7 +8,7 @@ namespace {
 
 /// Emits, configures, builds and tests; the output of ctest.
 std::string built_and_tested(const Home& home, const std::string& emit, const std::string& environment = "") {
-  const Outcome o = home.run("emit " + emit + " --executor sim --evals 3 -o B");
+  const Outcome o = home.run("emit " + emit + " --executor sim --evals 1 -o B");
   EXPECT_EQ(o.exit, 0) << o.err;
   const std::string command = "cd '" + home.dir().string() +
                               "' && (cmake -S B -B B/build && cmake --build B/build && " + environment +
@@ -62,7 +62,7 @@ TEST(Package, AManifestGivesTheSameBytes) {
   for (const char* arguments : {"attention --L 256 --d 64 --batch 1 --heads 2 --archs 80,90a",
                                 "attention --L 128,200 --d 64 --batch 1 --heads 2 --variant fused,unfused"}) {
     fs::remove_all(home.dir() / "B");
-    const Outcome o = home.run(std::string("emit ") + arguments + " --executor sim --evals 2 -o B");
+    const Outcome o = home.run(std::string("emit ") + arguments + " --executor sim --evals 1 -o B");
     ASSERT_EQ(o.exit, 0) << o.err;
     expect_made_again(home, "");
   }
