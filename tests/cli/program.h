@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/compile_cache.h"
+
 namespace roofgen::test {
 
 using Json = nlohmann::ordered_json;
@@ -29,7 +31,8 @@ class Home {
   explicit Home(Kernels kernels = Kernels::kOfAllTests) {
     std::string pattern = (fs::temp_directory_path() / "roofgen-test-XXXXXX").string();
     dir_ = mkdtemp(pattern.data());
-    cache_ = kernels == Kernels::kOwn ? dir_ / "cache" : fs::path(ROOFGEN_TEST_CACHE "/kernels");
+    if (kernels == Kernels::kOfAllTests) cache_ = shared_compile_cache();
+    if (cache_.empty()) cache_ = dir_ / "cache";
   }
   ~Home() { fs::remove_all(dir_); }
   Home(const Home&) = delete;

@@ -13,6 +13,7 @@
 #include "generator/points.h"
 #include "roofline/device.h"
 #include "runtime/compiler.h"
+#include "tests/support/compile_cache.h"
 #include "tuner/ceilings/kernels.h"
 
 namespace roofgen::ceiling_kernels_test {
@@ -109,7 +110,7 @@ class Ceilings : public testing::Test {
     options.arch = arch;
     auto& nvrtc = compilers_[arch];
     if (!nvrtc) {
-      ROOFGEN_TRY(nvrtc, make_nvrtc_compiler(options, "", [](const std::string&) {}));
+      ROOFGEN_TRY(nvrtc, make_nvrtc_compiler(options, test::shared_compile_cache(), [](const std::string&) {}));
     }
     Result<Binary> out = Error{Exit::kFailed, "nothing was compiled"};
     nvrtc->compile_all({&program}, [&](CompileOutcome outcome) {

@@ -12,6 +12,7 @@
 #include "generator/ops/elements.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::convert_kernels_test {
 namespace {
@@ -102,7 +103,7 @@ TEST_P(Convert, LoadsAndStoresEveryFormatAtEveryWidth) {
     }
   CompileOptions options;
   options.arch = GetParam();
-  auto nvrtc = make_nvrtc_compiler(options, "", [](const std::string&) {});
+  auto nvrtc = make_nvrtc_compiler(options, test::shared_compile_cache(), [](const std::string&) {});
   ASSERT_TRUE(nvrtc) << to_string(nvrtc.error());
   std::vector<const Program*> pointers;
   for (const Program& p : programs) pointers.push_back(&p);

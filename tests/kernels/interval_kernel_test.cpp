@@ -9,6 +9,7 @@
 #include "runtime/executor.h"
 #include "tests/generator/random_condition.h"
 #include "tests/kernels/run_kernel.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::test::interval_kernel_test {
 namespace {
@@ -47,7 +48,7 @@ TEST(IntervalKernel, AgreesWithTheHost) {
                       calls + "}\n",
                   "judge",
                   {}};
-  auto compiler = make_nvrtc_compiler({}, "", [](const std::string&) {});
+  auto compiler = make_nvrtc_compiler({}, shared_compile_cache(), [](const std::string&) {});
   ASSERT_TRUE(compiler) << to_string(compiler.error());
   Binary binary;
   (*compiler)->compile_all({&program}, [&](CompileOutcome outcome) {

@@ -8,6 +8,7 @@
 #include "generator/ops/elements.h"
 #include "generator/ops/op.h"
 #include "runtime/sim/prerequisites.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::test {
 namespace {
@@ -24,7 +25,7 @@ expr::Map device_of(int64_t arch) {
 }
 
 Result<Compiler*> compiler() {
-  static const auto made = make_nvrtc_compiler({}, ROOFGEN_TEST_CACHE "/kernels", [](const std::string&) {});
+  static const auto made = make_nvrtc_compiler({}, shared_compile_cache(), [](const std::string&) {});
   if (!made) return made.error();
   return made->get();
 }

@@ -11,6 +11,7 @@
 #include "generator/ops/elements.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::test {
 namespace {
@@ -106,7 +107,7 @@ float tensor_element(const std::string& name, int64_t index) {
 }
 
 Result<Compiler*> compiler() {
-  static const auto made = make_nvrtc_compiler({}, "", [](const std::string&) {});
+  static const auto made = make_nvrtc_compiler({}, shared_compile_cache(), [](const std::string&) {});
   if (!made) return made.error();
   return made->get();
 }

@@ -4,6 +4,7 @@
 
 #include "generator/ops/op.h"
 #include "runtime/compiler.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::profile {
 namespace {
@@ -12,7 +13,8 @@ Result<Binary> compile(const Program& program, const std::string& arch) {
   CompileOptions options;
   options.arch = arch;
   options.jobs = 1;
-  ROOFGEN_TRY(const std::unique_ptr<Compiler> nvrtc, make_nvrtc_compiler(options, "", [](const std::string&) {}));
+  ROOFGEN_TRY(const std::unique_ptr<Compiler> nvrtc,
+              make_nvrtc_compiler(options, test::shared_compile_cache(), [](const std::string&) {}));
   Result<Binary> out = Error{Exit::kFailed, "not compiled"};
   nvrtc->compile_all({&program}, [&](CompileOutcome outcome) {
     out = std::move(outcome.binary);

@@ -44,16 +44,22 @@ def plain(text):
 
 
 def commands():
+    """Names, those of the commands in whose home they run, and arguments."""
     for line in (HERE / "commands.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            name, arguments = line.split(": ", 1)
-            yield name, arguments.replace("KERNELS", str(KERNELS)).replace("RECORDED", str(HERE))
+            name, arguments = line.strip().split(": ", 1)
+            home = home if line.startswith(" ") else name
+            yield name, home, arguments.replace("KERNELS", str(KERNELS)).replace("RECORDED", str(HERE))
+
+
+def environment_of(home):
+    """Nothing of the caller's but nvdisasm and the file of costs."""
+    kept = {k: v for k, v in os.environ.items() if k in ("ROOFGEN_NVDISASM", "ROOFGEN_COSTS")}
+    return {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1", **kept}
 
 
 def run(program, arguments, home):
-    environment = {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1",
-                   "ROOFGEN_COSTS": os.environ.get("ROOFGEN_COSTS", "")}
-    done = subprocess.run([program, *shlex.split(arguments)], env=environment, cwd=home, text=True,
+    done = subprocess.run([program, *shlex.split(arguments)], env=environment_of(home), cwd=home, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1800)
     out = done.stdout
     if "--json" in arguments and out.startswith("{"):
@@ -64,7 +70,7 @@ def run(program, arguments, home):
 
 
 def doctor(program, home):
-    return subprocess.run([program, "doctor"], env={"PATH": "/usr/bin:/bin", "HOME": home}, text=True,
+    return subprocess.run([program, "doctor"], env=environment_of(home), text=True,
                           stdout=subprocess.PIPE).stdout
 
 
@@ -97,8 +103,8 @@ def main():
         elif recorded_with.read_text().strip() != version:
             print(f"recorded with NVRTC {recorded_with.read_text().strip()}, found {version}: skipped")
             return 77
-        for name, arguments in commands():
-            if options.only and name not in options.only:
+        for name, in_home_of, arguments in commands():
+            if options.only and not options.only & {name, in_home_of}:
                 continue
             got = run(options.program, arguments, home)
             expected = options.folder / f"{name}.txt"

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "roofline/figures.h"
+#include "tests/support/compile_cache.h"
 #include "tests/support/devices.h"
 #include "tests/support/fake_gpu.h"
 #include "tuner/ceilings/profile.h"
@@ -31,15 +32,6 @@ std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-
-/// Shared by all tests of a process, so that each kernel is compiled once.
-struct Cache {
-  fs::path dir = [] {
-    std::string pattern = (fs::temp_directory_path() / "roofgen-ceilings-XXXXXX").string();
-    return fs::path(mkdtemp(pattern.data()));
-  }();
-  ~Cache() { fs::remove_all(dir); }
-};
 
 class CeilingsTest : public testing::Test {
  protected:
@@ -68,8 +60,7 @@ class CeilingsTest : public testing::Test {
 
   Result<CeilingsReport> measure(FakeGpu& gpu, std::vector<std::string> only,
                                  const std::vector<std::string>& data_dirs = {}) {
-    static const Cache cache;
-    static const auto compiler = make_nvrtc_compiler({}, cache.dir.string(), [](const std::string&) {});
+    static const auto compiler = make_nvrtc_compiler({}, test::shared_compile_cache(), [](const std::string&) {});
     if (!compiler) return compiler.error();
     const DataFiles files(data_dirs);
     const Device d = device();

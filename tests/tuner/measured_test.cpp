@@ -100,10 +100,10 @@ TEST_F(Measured, TheModelsFirstPicksComeFirstAndItsErrorIsLearnt) {
   script.step_ns = by_tile;
   options.pins.clear();
   options.variants = {"fused"};
-  options.evals = 40;
-  options.heat = 12;
+  options.evals = 24;
+  options.heat = 8;
   options.check = Check::kGpu;
-  length = 256;
+  length = 128;
   const auto timed_of = [&](bool by_model) {
     guided = by_model;
     FakeGpu gpu(script);
