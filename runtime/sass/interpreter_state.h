@@ -225,6 +225,7 @@ struct Interpreter::State {
   uint32_t pass(const WarpState& w, uint32_t index) const;
   void find_steering();
   bool run_warp(WarpState& w);
+  class Execution;
   void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void record(WarpState& w, uint32_t index, uint32_t count, uint32_t active);

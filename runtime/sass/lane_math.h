@@ -56,16 +56,10 @@ inline uint32_t permute(uint32_t a, uint32_t selector, uint32_t b) {
 }
 
 inline uint32_t logic3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
-  uint32_t out = 0;
-  if (table & 0x01) out |= ~a & ~b & ~c;
-  if (table & 0x02) out |= ~a & ~b & c;
-  if (table & 0x04) out |= ~a & b & ~c;
-  if (table & 0x08) out |= ~a & b & c;
-  if (table & 0x10) out |= a & ~b & ~c;
-  if (table & 0x20) out |= a & ~b & c;
-  if (table & 0x40) out |= a & b & ~c;
-  if (table & 0x80) out |= a & b & c;
-  return out;
+  const auto bit = [=](unsigned k) { return 0 - (table >> k & 1); };
+  const auto choose = [](uint32_t by, uint32_t one, uint32_t zero) { return (by & one) | (~by & zero); };
+  return choose(a, choose(b, choose(c, bit(7), bit(6)), choose(c, bit(5), bit(4))),
+                choose(b, choose(c, bit(3), bit(2)), choose(c, bit(1), bit(0))));
 }
 
 inline uint32_t shift(const Instruction& i, uint32_t low, uint32_t by, uint32_t high) {
