@@ -72,14 +72,6 @@ void AccessHistory::add_unordered_read(uint32_t slot, AccessRecord added) {
   fold(l);
 }
 
-template <class F>
-bool AccessHistory::any_record(uint32_t slot, F&& f) const {
-  const Line* l = line(slot);
-  if (!l) return false;
-  if (l->whole) return f(AccessRecord{*l, kAll});
-  return find(slot, kAll, f) != nullptr;
-}
-
 bool AccessHistory::races(uint32_t slot, const AccessHistory& other, uint32_t others_slot) const {
   return any_record(slot, [&](const AccessRecord& r) {
     return other.any_record(others_slot, [&](const AccessRecord& o) {
@@ -100,8 +92,7 @@ void AccessHistory::take(uint32_t slot, const AccessHistory& other, uint32_t oth
 }
 
 void AccessHistory::clear() {
-  for (const auto& page : pages_)
-    if (page) page->fill({});
+  pages_.clear();
   records_.resize(1);
   free_ = 0;
 }

@@ -62,6 +62,14 @@ class AccessHistory {
 
   /// Whether accesses to a line race with accesses of other CTAs in another history, if nothing orders them.
   bool races(uint32_t slot, const AccessHistory& other, uint32_t others_slot) const;
+  /// Calls `f` for each access to a line, until one call returns true. Whether one did.
+  template <class F>
+  bool any_record(uint32_t slot, F&& f) const {
+    const Line* l = line(slot);
+    if (!l) return false;
+    if (l->whole) return f(AccessRecord{*l, kAll});
+    return find(slot, kAll, f) != nullptr;
+  }
   /// Adds the records of a line in another history.
   void take(uint32_t slot, const AccessHistory& other, uint32_t others_slot);
   /// Calls `f` for the slots of all lines that were accessed, until one call returns true. Whether one did.
@@ -76,12 +84,13 @@ class AccessHistory {
   void clear();
 
  private:
-  static constexpr uint32_t kPage = 1024;
+  static constexpr uint32_t kPage = 256;  ///< workers take as many slots at a time, so that few pages have slots of two
   /// Most lines have one access, to all of it, which is in the line itself.
   struct Line : GridAccess {
+    bool whole = false;  // in the padding of the access: there is a line for each 128 bytes
     uint32_t first = 0;  ///< the newest record; 0: none
-    bool whole = false;
   };
+  static_assert(sizeof(Line) == 16);
 
   const Line* line(uint32_t slot) const {
     const uint32_t page = slot / kPage;
@@ -93,9 +102,6 @@ class AccessHistory {
   void push(Line& l, const AccessRecord& r);
   template <class F>
   void drop_if_empty(Line& l, F&& each);
-  /// Calls `f` for each record, until one call returns true.
-  template <class F>
-  bool any_record(uint32_t slot, F&& f) const;
 
   std::vector<std::unique_ptr<std::array<Line, kPage>>> pages_;  ///< by slot
   std::vector<AccessRecord> records_;                            ///< the first stands for none

@@ -2,14 +2,23 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "runtime/sim/code.h"
 
 namespace roofgen::sim {
+
+namespace {
+
+/// A buffer of 8 MiB: the free slots are sorted when it goes.
+constexpr size_t kLargeRelease = (size_t{8} << 20) / kLineBytes;
+
+}  // namespace
 
 Mapping::~Mapping() {
   if (data_) munmap(data_, bytes_);
@@ -89,10 +98,10 @@ Result<std::shared_ptr<Buffer>> DeviceMemory::locate(uint64_t address, uint64_t 
   return Error{Exit::kFailed, fmt::format("{} bytes at {:#x} are in no buffer", bytes, address), {}};
 }
 
-void DeviceMemory::drop_lines(Buffer& buffer, size_t first, double share) {
+size_t DeviceMemory::drop_lines(Buffer& buffer, size_t first, double share) {
   std::lock_guard lines_lock(buffer.mutex);
   const size_t all = buffer.lines.size();
-  if (all <= first) return;
+  if (all <= first) return 0;
   const auto count = static_cast<size_t>(std::ceil(static_cast<double>(all - first) * share));
   std::lock_guard lock(mutex_);
   for (size_t i = first; i < first + count; ++i) {
@@ -103,6 +112,7 @@ void DeviceMemory::drop_lines(Buffer& buffer, size_t first, double share) {
   if (buffer.is_input()) filled_.fetch_sub(count, std::memory_order_relaxed);
   const auto begin = buffer.lines.begin() + static_cast<ptrdiff_t>(first);
   buffer.lines.erase(begin, begin + static_cast<ptrdiff_t>(count));
+  return count;
 }
 
 std::vector<std::pair<std::shared_ptr<Buffer>, size_t>> DeviceMemory::filled_so_far() {
@@ -141,7 +151,25 @@ void DeviceMemory::release(uint64_t address) {
     }
     list_ = std::move(list);
   }
-  if (gone) drop_lines(*gone, 0, 1);
+  if (gone && drop_lines(*gone, 0, 1) >= kLargeRelease) give_pages_back();
+}
+
+void DeviceMemory::give_pages_back() {
+  std::lock_guard lock(mutex_);
+  std::sort(free_slots_.begin(), free_slots_.end(), std::greater<>());
+  const auto give = [](void* memory, uint64_t begin, uint64_t end) {
+    static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const uint64_t from = (begin + page - 1) / page * page, to = end / page * page;
+    if (from < to) madvise(static_cast<std::byte*>(memory) + from, to - from, MADV_DONTNEED);
+  };
+  for (size_t i = 0; i < free_slots_.size();) {
+    const uint64_t end = free_slots_[i] + uint64_t{1};
+    uint64_t begin = end;
+    for (; i < free_slots_.size() && free_slots_[i] + uint64_t{1} == begin; ++i) --begin;
+    give(data_, begin * kLineBytes, end * kLineBytes);
+    give(valid_, begin * 16, end * 16);
+    give(written_words_, begin * 4, end * 4);
+  }
 }
 
 Result<void> DeviceMemory::poison(uint64_t address) {

@@ -25,8 +25,8 @@ namespace roofgen::sim {
 inline constexpr uint32_t kLineBytes = 128;
 /// Buffers start at odd multiples of 256 bytes with at least this much of nothing between them.
 inline constexpr uint64_t kGuardBytes = uint64_t{1} << 21;
-/// Filled lines that stay resident before the oldest are dropped: 512 MiB.
-inline constexpr uint64_t kDefaultFilledCap = (uint64_t{512} << 20) / kLineBytes;
+/// Filled lines that stay resident before the oldest are dropped: 64 MiB. Most are read by neighbouring CTAs only.
+inline constexpr uint64_t kDefaultFilledCap = (uint64_t{64} << 20) / kLineBytes;
 
 /// Bits [begin, end) of a line's 128.
 struct LineBits {
@@ -140,9 +140,11 @@ class DeviceMemory {
  private:
   uint32_t fill_line(Buffer& buffer, uint64_t line);
   uint32_t take_slot();
-  /// Drops a share of the lines behind the `first` oldest, the older ones. Their owner may release the buffer
-  /// meanwhile.
-  void drop_lines(Buffer& buffer, size_t first, double share);
+  /// Returns the pages of free slots to the system, and lets the lowest slots serve first.
+  void give_pages_back();
+  /// Drops a share of the lines behind the `first` oldest, the older ones, and returns their number. Their owner may
+  /// release the buffer meanwhile.
+  size_t drop_lines(Buffer& buffer, size_t first, double share);
   Result<std::shared_ptr<Buffer>> locate(uint64_t address, uint64_t bytes);
 
   uint64_t filled_cap_;

@@ -24,7 +24,7 @@ Prerequisites::Conflict Prerequisites::conflict(uint64_t address, uint32_t bytes
   return {};
 }
 
-void Prerequisites::add(const std::string& kernel, AccessHistory& history, const BufferList& buffers,
+void Prerequisites::add(const std::string& kernel, const AccessHistory& history, const BufferList& buffers,
                         const Conduct* conduct) {
   // The next launch begins when all CTAs of this one have triggered it or ended. If one of them waits before, the
   // launches before this one have ended by then.
@@ -39,8 +39,7 @@ void Prerequisites::add(const std::string& kernel, AccessHistory& history, const
     std::lock_guard lock(buffer->mutex);
     for (const Buffer::Line& l : buffer->lines) {
       Grid::Line line{buffer->base / kLineBytes + l.line, {}, {}};
-      history.unfold(l.slot);
-      history.find(l.slot, AccessHistory::kAll, [&](const AccessRecord& r) {
+      history.any_record(l.slot, [&](const AccessRecord& r) {
         (writes(r.what) ? line.written : line.read).add(r.bits);
         return false;
       });

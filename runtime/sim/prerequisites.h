@@ -40,7 +40,7 @@ class Prerequisites {
     std::atomic<bool> triggered_early = false;  ///< a thread that had not waited executed .launch_dependents
   };
   /// Adds a launch. `conduct`: of a dependent launch; null: all launches before it have ended.
-  void add(const std::string& kernel, AccessHistory& history, const BufferList& buffers, const Conduct* conduct);
+  void add(const std::string& kernel, const AccessHistory& history, const BufferList& buffers, const Conduct* conduct);
 
  private:
   struct Entry {
