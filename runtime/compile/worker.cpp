@@ -1,5 +1,6 @@
 // A compile worker: it reads requests from standard input and writes replies to the same socket. NVRTC runs in a
 // separate process because it cannot be interrupted, may crash, and may exhaust memory.
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -50,6 +51,9 @@ int compile_worker_main() {
   // NVRTC writes the working directory into line tables; results must not depend on it.
   if (chdir("/") != 0) return 2;
   limit_memory(std::strtoull((*hello)[1].c_str(), nullptr, 10));
+  // The next compilation needs the memory of this one.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
   while (std::optional<Fields> fields = read_frame(kWorkerSocket)) {
     std::optional<CompileRequest> request = decode_request(*fields);
     if (!request) return 2;
