@@ -57,8 +57,9 @@ LineLog::Line& LineLog::make(uint32_t warp, uint64_t address) {
 
 WordLog::Other LineLog::check(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const {
   const Line* line = find(t.warp, address);
+  if (!line || line->stamp <= log_.settled(t.warp)) return {};
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  for (uint32_t i = at; line && i < at + bytes; ++i)
+  for (uint32_t i = at; i < at + bytes; ++i)
     if (test(line->wrote, i) && !(strong && test(line->strong, i)) && !log_.in_order(t, line->lane[i], line->stamp))
       return {line->lane[i], line->pc, true, true};
   return {};
