@@ -1,7 +1,6 @@
 // Parses the command line, hands over to one subcommand, prints the one error line, exits with the
 // documented code.
 #include <fmt/format.h>
-#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,8 +58,6 @@ int fail(const Error& error) {
 
 int run(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__compile-worker") == 0) return compile_worker_main();
-  // Records of launches are large and short-lived. By default the threshold grows with them, and their blocks stay.
-  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   if (argc > 1 && std::strcmp(argv[1], "__gpu-worker") == 0) return gpu_worker_main();
   if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return replay_main(argc - 2, argv + 2);
   CommandLine line("roofgen", "roofgen: CUDA kernels from templates, tuned and scored against the roofline",

@@ -1,5 +1,6 @@
 // The whole grid of the winners, at the shortest sum for which their sources hold.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <thread>
@@ -193,6 +194,8 @@ Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::ve
 }
 
 Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
+  // The largest run of a search: what the heap keeps of the runs before goes back to the system.
+  malloc_trim(0);
   const auto fed = variant_.stages.size() > 1 && !variant_.fused ? op_.fed(problem_) : std::nullopt;
   if (!fed) return verify_thin(problem_, chain, go_on);
   Grid all;
