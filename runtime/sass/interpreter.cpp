@@ -661,8 +661,8 @@ bool Interpreter::State::run_warp(WarpState& w) {
       settle(w);
       continue;
     }
-    if (const uint32_t passed = pass(w, index)) {
-      const auto n = static_cast<uint32_t>(std::min<uint64_t>({passed, steps_left, most_of_warp - w.executed}));
+    if (const uint32_t most = pass(w, index)) {
+      const auto n = static_cast<uint32_t>(std::min<uint64_t>({most, steps_left, most_of_warp - w.executed}));
       record(w, index, n, mask);
       w.paths.back().pc = index + n;
       continue;
@@ -737,6 +737,7 @@ void Interpreter::State::find_fp32() {
 void Interpreter::State::find_passing() {
   passing.assign(steers.size() + 1, 0);
   fading.assign(steers.size() + 1, {});
+  passed.assign(steers.size() + 1, {});
   for (size_t k = steers.size(); k-- > 0;) {
     const Instruction& i = code.instructions[k];
     const Action action = i.opcode->action;
@@ -755,18 +756,28 @@ void Interpreter::State::find_passing() {
 }
 
 /// How many instructions from `index` on leave the state of the warp as it is, whatever the lanes.
-uint32_t Interpreter::State::pass(const WarpState& w, uint32_t index) const {
+uint32_t Interpreter::State::pass(const WarpState& w, uint32_t index) {
+  Passed& p = passed[index];
+  if (p.count > 0 && (p.unknown & w.known_registers).none()) return p.count;
+  p = {};
+  // Adds the registers that an instruction needs to be unknown. False: one of them is known.
   const auto stays = [&](const Fading& f) {
-    for (unsigned r = f.first; r < unsigned{f.first} + f.words; ++r)
+    for (unsigned r = f.first; r < unsigned{f.first} + f.words; ++r) {
       if (w.known_registers[r]) return false;
+      p.unknown.set(r);
+    }
     const auto sources = std::span(f.sources).first(f.source_count);
-    return sources.empty() || std::ranges::any_of(sources, [&](uint8_t r) { return !w.known_registers[r]; });
+    const auto unknown = std::ranges::find_if(sources, [&](uint8_t r) { return !w.known_registers[r]; });
+    if (unknown != sources.end()) p.unknown.set(*unknown);
+    return sources.empty() || unknown != sources.end();
   };
   uint32_t k = index;
   for (;; ++k) {
     k += passing[k];
-    if (!fading[k].words || !stays(fading[k])) return k - index;
+    if (!fading[k].words || !stays(fading[k])) break;
   }
+  p.count = k - index;
+  return p.count;
 }
 
 void Interpreter::State::find_steering() {

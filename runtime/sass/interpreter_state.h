@@ -160,6 +160,12 @@ struct Interpreter::State {
     uint8_t source_count = 0;  ///< none: in any case
   };
   std::vector<Fading> fading;
+  /// The answer of pass() that was given last: it holds for every warp that does not know these registers.
+  struct Passed {
+    uint32_t count = 0;
+    std::bitset<256> unknown;
+  };
+  std::vector<Passed> passed;  ///< by instruction
   /// Before each instruction, how many are FP32 arithmetic.
   struct Fp32 {
     uint32_t all = 0, fused = 0;
@@ -222,7 +228,7 @@ struct Interpreter::State {
   Result<CtaStream> run_once(uint64_t cta);
   void find_fp32();
   void find_passing();
-  uint32_t pass(const WarpState& w, uint32_t index) const;
+  uint32_t pass(const WarpState& w, uint32_t index);
   void find_steering();
   bool run_warp(WarpState& w);
   class Execution;

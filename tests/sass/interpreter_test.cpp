@@ -380,6 +380,54 @@ SiteCounts site(int line, uint64_t executed) {
   return out;
 }
 
+// ---- Instructions that pass ----------------------------------------------------------------------
+
+TEST(Passing, PlainInstructionsShareAStep) {
+  const Code code = code_of({{"", "FADD", "R4,R5,R6"},
+                             {"", "FFMA", "R4,R5,R6,R4"},
+                             {"", "LDS", "R5,[RZ]"},
+                             {"", "FMUL", "R4,R5,R6"},
+                             {"", "EXIT", ""}});
+  Interpreter i(code, launch_of(1, 32));
+  const WarpStream w = run(i).warps.at(0);
+  ASSERT_EQ(w.steps.size(), 3u);
+  EXPECT_EQ(w.steps[0].count(), 2u);
+  EXPECT_TRUE(w.steps[1].has_access());
+  EXPECT_EQ(w.steps[2].count(), 2u);
+  EXPECT_EQ(w.length(), 5u);
+  EXPECT_EQ(w.lane_instructions, 5u * 32);
+  EXPECT_EQ(w.fp32_lanes, 3u * 32);
+  EXPECT_EQ(w.fma_lanes, 32u);
+  std::vector<uint32_t> order;
+  for (const Step& s : w.instructions()) order.push_back(s.index);
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4));
+  // A warp that is stopped stops among them.
+  const Result<CtaStream> part = Interpreter(code, launch_of(1, 32)).run(0, 1);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->warps.at(0).length(), 1u);
+}
+
+TEST(Passing, AKnownRegisterBecomesUnknownInALoop) {
+  // The sum of unknown values steers a branch. In every turn R5 is first known, then it is not.
+  const Code code = code_of({{"", "MOV", "R0,RZ"},
+                             {"", "MOV", "R5,0x1"},  // 0x10
+                             {"", "FADD", "R5,R5,R9"},
+                             {"", "FADD", "R6,R5,R5"},
+                             {"", "ISETP.NE.AND", "P0,PT,R6,RZ,PT"},
+                             {"@P0", "BRA", "0x80"},
+                             {"", "IADD3", "R0,R0,0x1,RZ"},
+                             {"", "BRA", "0x90"},
+                             {"", "EXIT", ""},  // 0x80
+                             {"", "ISETP.LT.AND", "P1,PT,R0,0x3,PT"},
+                             {"@P1", "BRA", "0x10"},
+                             {"", "EXIT", ""}});
+  Interpreter i(code, launch_of(1, 32));
+  EXPECT_THAT(executions(run(i), 6), ElementsAre(3));
+  ASSERT_EQ(i.doubts().size(), 1u);
+  EXPECT_EQ(i.doubts()[0].index, 5u);
+  EXPECT_EQ(i.doubts()[0].count, 3u);
+}
+
 TEST(TakenShares, ComeFromTheExecutionsOfLines) {
   const Code code = lazy_loop();
   std::vector<TextLine> lines;
