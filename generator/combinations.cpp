@@ -4,58 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 namespace roofgen {
-namespace {
-
-/// States that are remembered, of one rule and of all.
-constexpr uint64_t kMostKnown = uint64_t{1} << 18, kMostKnownOfAll = uint64_t{1} << 26;
-
-}  // namespace
 
 void Combinations::add(const expr::Map& constants, const std::vector<std::pair<std::string, expr::Expr>>& derived,
                        const std::vector<expr::Expr>& conditions, std::string why) {
-  Set set{&constants, std::move(why), {}};
-  std::map<std::string, size_t> places;  // in values_
-  expr::Map known = constants;
-  for (size_t i = 0; i < params_.size(); ++i) places[params_[i].name] = i;
-  std::map<size_t, size_t> rule_at;  // place -> rule
-  const auto rule = [&](const expr::Expr& e, std::string name) {
-    Rule out{expr::BoundExpr(e, places, known), e, sets_.size(), std::move(name), 0, {}, {}, {}};
-    std::set<size_t> reads, params;
-    for (const size_t variable : out.bound.variables()) {
-      if (variable < params_.size()) {
-        params.insert(variable);
-        continue;
-      }
-      const Rule& read = rules_[rule_at.at(variable)];
-      reads.insert(read.reads.begin(), read.reads.end());
-      reads.insert(rule_at.at(variable));
-      params.insert(read.params.begin(), read.params.end());
-    }
-    out.reads.assign(reads.begin(), reads.end());
-    out.params.assign(params.begin(), params.end());
-    set.rules.push_back(rules_.size());
-    rules_.push_back(std::move(out));
-  };
-  for (const auto& [name, e] : derived) {
-    rule(e, name);
-    rules_.back().place = values_.size();
-    rule_at[values_.size()] = rules_.size() - 1;
-    values_.emplace_back();
-    std::optional<expr::Value> value;
-    if (rules_.back().params.empty()) value = rules_.back().bound.eval(values_, steps_);
-    if (value) {
-      known[name] = std::move(*value);
-      places.erase(name);
-    } else {
-      places[name] = rules_.back().place;
-    }
-  }
-  for (const expr::Expr& e : conditions) rule(e, "");
-  sets_.push_back(std::move(set));
+  const size_t set = points_.add_scope(constants, derived);
+  why_.push_back(std::move(why));
+  for (size_t i = 0; i < derived.size(); ++i)
+    rules_.push_back({derived[i].second, set, derived[i].first, points_.forms_of(set)[i]});
+  for (const expr::Expr& e : conditions) rules_.push_back({e, set, "", points_.form(set, e)});
 }
 
 Result<void> Combinations::check_limits() {
@@ -79,7 +37,7 @@ Result<void> Combinations::check_limits() {
 /// The next parameter is the one that comes nearest to deciding rules, for its number of values.
 void Combinations::choose_order() {
   std::vector<size_t> missing;
-  for (const Rule& rule : rules_) missing.push_back(rule.params.size());
+  for (const Rule& rule : rules_) missing.push_back(points_.variables(rule.form).size());
   std::vector<bool> fixed(params_.size());
   while (order_.size() < params_.size()) {
     double most = -1;
@@ -88,7 +46,7 @@ void Combinations::choose_order() {
       if (fixed[p]) continue;
       double score = 0;
       for (size_t r = 0; r < rules_.size(); ++r)
-        if (rules_[r].name.empty() && std::ranges::count(rules_[r].params, p))
+        if (rules_[r].name.empty() && std::ranges::count(points_.variables(rules_[r].form), p))
           score += std::pow(0.25, static_cast<double>(missing[r] - 1));
       score /= static_cast<double>(params_[p].values.size());
       if (score > most) most = score, best = p;
@@ -96,7 +54,7 @@ void Combinations::choose_order() {
     fixed[best] = true;
     order_.push_back(best);
     for (size_t r = 0; r < rules_.size(); ++r)
-      missing[r] -= static_cast<size_t>(std::ranges::count(rules_[r].params, best));
+      missing[r] -= static_cast<size_t>(std::ranges::count(points_.variables(rules_[r].form), best));
   }
 }
 
@@ -112,22 +70,11 @@ Result<LegalCombinations> Combinations::find(uint64_t most_steps) {
     open_[depth + 1] = open_[depth] / std::max<size_t>(params_[order_[depth]].values.size(), 1);
   }
   due_.assign(params_.size() + 1, {});
-  uint64_t known = 0;
   for (size_t r = 0; r < rules_.size(); ++r) {
     size_t depth = 0;
-    uint64_t states = 1;
-    for (const size_t p : rules_[r].params) {
-      depth = std::max(depth, depth_of[p]);
-      states = std::min(states * params_[p].values.size(), kMostKnown + 1);
-    }
+    for (const size_t p : points_.variables(rules_[r].form)) depth = std::max(depth, depth_of[p]);
     due_[depth].push_back(r);
-    if (states > kMostKnown || known + states > kMostKnownOfAll) continue;
-    known += states;
-    rules_[r].known.assign(states, State::kUnknown);
   }
-  row_.assign(params_.size(), 0);
-  set_at_.assign(values_.size(), 0);
-  clock_ = 1;
   if (out.considered > 0) descend(0, 0, nullptr);
   if (failure_) return *failure_;
   std::ranges::sort(legal_);
@@ -145,17 +92,18 @@ Result<LegalCombinations> Combinations::find(uint64_t most_steps) {
 /// `number`: of the combination, with the first value of each open parameter. `failing`: a condition without a value.
 void Combinations::descend(size_t depth, uint64_t number, const Rule* failing) {
   for (const size_t r : due_[depth]) {
-    const State state = state_of(rules_[r]);
-    if (state == State::kViolated) {
+    // A derived name without a value violates a rule, as does a condition that is false; one without a value fails.
+    const expr::Value* const value = points_.eval(rules_[r].form);
+    if (rules_[r].name.empty() ? value && !value->truthy() : !value) {
       rules_[r].combinations += open_[depth];
       rules_[r].first = std::min(rules_[r].first, number);
       return;
     }
-    if (state == State::kFails) failing = &rules_[r];
+    if (!value) failing = &rules_[r];
   }
   if (depth == order_.size()) {
     if (failing)
-      failure_ = failing->source.check(scope_at(*failing, number)).error();
+      failure_ = failing->source.check(names_at(*failing, number)).error();
     else if (legal_.size() == kMostLegal)
       failure_ = Error{Exit::kFailed, fmt::format("more than {} legal points", kMostLegal)};
     legal_.push_back(number);
@@ -163,41 +111,11 @@ void Combinations::descend(size_t depth, uint64_t number, const Rule* failing) {
   }
   const size_t p = order_[depth];
   for (size_t value = 0; value < params_[p].values.size() && !failure_; ++value) {
-    if (++steps_ > most_steps_)
+    if (++looked_at_ + points_.steps() > most_steps_)
       failure_ = Error{Exit::kFailed, fmt::format("its legal points take more than {} steps to find", most_steps_)};
-    row_[p] = static_cast<uint16_t>(value);
-    values_[p] = params_[p].values[value];
-    set_at_[p] = ++clock_;
+    points_.move(p, value);
     descend(depth + 1, number + value * stride_[p], failing);
   }
-}
-
-Combinations::State Combinations::state_of(Rule& rule) {
-  if (rule.known.empty()) return evaluate(rule);
-  size_t at = 0;
-  for (const size_t p : rule.params) at = at * params_[p].values.size() + row_[p];
-  if (rule.known[at] == State::kUnknown) rule.known[at] = evaluate(rule);
-  return rule.known[at];
-}
-
-Combinations::State Combinations::evaluate(Rule& rule) {
-  // The derived names that it reads hold: they were due before. Their values may be those of another combination.
-  const auto value_of = [&](const Rule& derived) {
-    std::optional<expr::Value> value = derived.bound.eval(values_, steps_);
-    if (!value) return false;
-    values_[derived.place] = std::move(*value);
-    set_at_[derived.place] = ++clock_;
-    return true;
-  };
-  for (const size_t r : rule.reads) {
-    const Rule& derived = rules_[r];
-    uint64_t changed = 1;
-    for (const size_t p : derived.params) changed = std::max(changed, set_at_[p]);
-    if (set_at_[derived.place] < changed) value_of(derived);
-  }
-  if (!rule.name.empty()) return value_of(rule) ? State::kHolds : State::kViolated;
-  const std::optional<expr::Value> value = rule.bound.eval(values_, steps_);
-  return !value ? State::kFails : value->truthy() ? State::kHolds : State::kViolated;
 }
 
 std::vector<uint16_t> Combinations::row_of(uint64_t number) const {
@@ -207,25 +125,19 @@ std::vector<uint16_t> Combinations::row_of(uint64_t number) const {
   return out;
 }
 
-/// The names that a rule may read, in a combination.
-expr::Map Combinations::scope_at(const Rule& rule, uint64_t number) const {
-  const Set& set = sets_[rule.set];
-  expr::Map scope = *set.constants;
+/// The names that a rule may read, in a combination, which becomes the current one.
+expr::Map Combinations::names_at(const Rule& rule, uint64_t number) {
   const std::vector<uint16_t> row = row_of(number);
-  for (size_t p = 0; p < params_.size(); ++p) scope[params_[p].name] = params_[p].values[row[p]];
-  for (const size_t r : set.rules) {
-    if (rules_[r].name.empty() || &rules_[r] == &rule) break;
-    if (auto value = rules_[r].source.eval(scope)) scope[rules_[r].name] = std::move(*value);
-  }
-  return scope;
+  for (size_t p = 0; p < params_.size(); ++p) points_.move(p, row[p]);
+  return points_.names(rule.set, {}, rule.name.empty() ? std::nullopt : std::optional(rule.form));
 }
 
-std::string Combinations::reason(const Rule& rule) const {
-  const std::string& why = sets_[rule.set].why;
-  const expr::Map scope = scope_at(rule, rule.first);
-  if (!rule.name.empty()) return fmt::format("{}{}: {}", why, rule.name, rule.source.eval(scope).error().message);
+std::string Combinations::reason(const Rule& rule) {
+  const std::string& why = why_[rule.set];
+  const expr::Map names = names_at(rule, rule.first);
+  if (!rule.name.empty()) return fmt::format("{}{}: {}", why, rule.name, rule.source.eval(names).error().message);
   std::string comparison;
-  (void)rule.source.check(scope, &comparison);
+  (void)rule.source.check(names, &comparison);
   return why + (comparison.empty() ? rule.source.text() : comparison);
 }
 

@@ -29,11 +29,8 @@ struct LegalCombinations {
 
 class Combinations {
  public:
-  struct Param {
-    std::string name;
-    std::vector<expr::Value> values;
-  };
-  explicit Combinations(std::vector<Param> params) : params_(std::move(params)), values_(params_.size()) {}
+  using Param = expr::Variable;
+  explicit Combinations(const std::vector<Param>& params) : params_(params), points_(params) {}
 
   /// Rules over the parameters and `constants`, which must outlive this. Each derived name may be used by all that
   /// follow; a combination where it has no value is illegal. `why` stands before the reasons of these rules.
@@ -49,44 +46,30 @@ class Combinations {
   static constexpr uint64_t kMostSteps = 500'000'000;
 
  private:
-  enum class State : uint8_t { kUnknown, kHolds, kViolated, kFails };
   /// A derived name or a condition.
   struct Rule {
-    expr::BoundExpr bound;
     expr::Expr source;
-    size_t set;                 ///< index into sets_
-    std::string name;           ///< of a derived name; empty: a condition
-    size_t place = 0;           ///< of a derived name: in values_
-    std::vector<size_t> reads;  ///< derived names: rules, ascending
-    std::vector<size_t> params;
-    std::vector<State> known;                       ///< by the values of `params`; empty: too many
+    size_t set;                                     ///< index into why_, and a scope of points_
+    std::string name;                               ///< of a derived name; empty: a condition
+    size_t form;                                    ///< in points_
     uint64_t combinations = 0, first = UINT64_MAX;  ///< cut off
-  };
-  struct Set {
-    const expr::Map* constants;
-    std::string why;
-    std::vector<size_t> rules;
   };
 
   Result<void> check_limits();
   void choose_order();
   void descend(size_t depth, uint64_t number, const Rule* failing);
-  State state_of(Rule& rule);
-  State evaluate(Rule& rule);
   std::vector<uint16_t> row_of(uint64_t number) const;
-  expr::Map scope_at(const Rule& rule, uint64_t number) const;
-  std::string reason(const Rule& rule) const;
+  expr::Map names_at(const Rule& rule, uint64_t number);
+  std::string reason(const Rule& rule);
 
-  std::vector<Param> params_;
-  std::vector<Set> sets_;
+  const std::vector<Param> params_;
+  expr::Points points_;
+  std::vector<std::string> why_;  ///< before the reasons of each set of rules
   std::vector<Rule> rules_;
   std::vector<size_t> order_;             ///< of the parameters
   std::vector<std::vector<size_t>> due_;  ///< rules by the number of fixed parameters
   std::vector<uint64_t> stride_, open_;   ///< of a parameter in the product; combinations below a depth
-  std::vector<uint16_t> row_;
-  std::vector<expr::Value> values_;  ///< of the parameters, then of the derived names
-  std::vector<uint64_t> set_at_;     ///< when each of values_ was set
-  uint64_t clock_ = 0, steps_ = 0, most_steps_ = 0;
+  uint64_t looked_at_ = 0, most_steps_ = 0;
   std::vector<uint64_t> legal_;
   std::optional<Error> failure_;
 };

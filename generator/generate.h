@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/expr/expr.h"
+#include "generator/expr/bound.h"
 #include "generator/ops/op.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
@@ -153,6 +153,7 @@ Result<Stage> load_stage(const DataFiles& files, const std::string& name);
 struct Legal {
   Schedule schedule;
   expr::Map scope;
+  operator expr::Names() const { return scope; }
 };
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits);
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
@@ -160,7 +161,9 @@ std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, cons
 
 /// Whether the source made for `tuned` is right for another legal problem: each assumption that holds for the tuned
 /// problem holds there too.
-Result<bool> serves(const Stage& stage, const Legal& tuned, const Legal& other);
+Result<bool> serves(const Stage& stage, const expr::Names& tuned, const expr::Names& other);
+/// The first such assumption that does not hold there, with its values; empty: none.
+Result<std::string> broken_assumption(const Stage& stage, const expr::Names& tuned, const expr::Names& other);
 
 /// The names of a stage's expressions before those of a schedule: the problem's scope, the stage's formula and its
 /// `problem` names.
@@ -187,10 +190,10 @@ Result<Schedule> default_schedule(const Variant& variant, const Stage& stage, co
                                   const std::map<std::string, ParamValue>& pins);
 
 Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal& legal);
-Result<Launch> make_launch(const Stage& stage, const Legal& legal);
+Result<Launch> make_launch(const Stage& stage, const expr::Names& names);
 /// The rule of clusters, programmatic dependent launch or tensor maps that the launch breaks on the scope's device,
 /// with its values; empty: none.
-Result<std::string> launch_fault(const Stage& stage, const Legal& legal);
+Result<std::string> launch_fault(const Stage& stage, const expr::Names& names);
 /// Where the fields of a struct argument begin, as in C, and its size behind them.
 std::vector<size_t> field_offsets(const std::vector<Stage::ArgSpec>& fields);
 Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope);

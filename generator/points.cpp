@@ -63,22 +63,40 @@ Schedule LegalPoints::schedule(size_t point) const {
   return out;
 }
 
+std::optional<std::vector<uint16_t>> LegalPoints::row_of(const Schedule& schedule) const {
+  if (schedule.params.size() != values.size()) return std::nullopt;
+  std::vector<uint16_t> row;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto& [name, value] = schedule.params[i];
+    const auto at = std::ranges::find(values[i], value);
+    if (name != form.params[i].first || at == values[i].end()) return std::nullopt;
+    row.push_back(static_cast<uint16_t>(at - values[i].begin()));
+  }
+  return row;
+}
+
+std::vector<expr::Variable> LegalPoints::variables() const {
+  std::vector<expr::Variable> out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    out.push_back({form.params[i].first, {}});
+    for (const ParamValue& value : values[i]) out.back().values.push_back(to_value(value));
+  }
+  return out;
+}
+
 Result<LegalPoints> legal_points(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,
                                  const std::map<std::string, ParamValue>& pins, const expr::Map* reduced_scope) {
   if (!stage.points.empty()) return listed_points(variant, stage, problem_scope, pins, reduced_scope);
   LegalPoints out = form_of(variant, stage);
-  std::vector<Combinations::Param> params;
   for (const Param& p : stage.params) {
     const auto pin = pins.find(p.name);
     out.values.push_back(pin == pins.end() ? p.values : std::vector{pin->second});
     out.form.params.emplace_back(p.name, out.values.back().front());
-    Combinations::Param& param = params.emplace_back(Combinations::Param{p.name, {}});
-    for (const ParamValue& value : out.values.back()) param.values.push_back(to_value(value));
   }
   ROOFGEN_TRY(const expr::Map scope, stage_scope(variant, stage, problem_scope));
   std::vector<expr::Expr> rules = stage.constraints;
   rules.insert(rules.end(), stage.prunes.begin(), stage.prunes.end());
-  Combinations combinations(std::move(params));
+  Combinations combinations(out.variables());
   combinations.add(scope, stage.derived, rules);
   expr::Map reduced;
   if (reduced_scope) {

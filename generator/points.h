@@ -18,6 +18,9 @@ struct LegalPoints {
   std::vector<Rejected> rejected;  ///< one for each rule: its first point, and their number
 
   Schedule schedule(size_t point) const;
+  /// As one of `rows`, of a point or not; nothing: it has other parameters, or values that are not in `values`.
+  std::optional<std::vector<uint16_t>> row_of(const Schedule& schedule) const;
+  std::vector<expr::Variable> variables() const;  ///< the parameters, with the values of the rows
 };
 
 /// Before the reason of a point that the problem used for verification does not have.

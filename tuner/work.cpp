@@ -103,12 +103,12 @@ Device ranking_device(Device device) {
   return device;
 }
 
-Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal, DType dtype) {
+Result<Prior> prior(const Device& device, const Stage& stage, const expr::Names& names, DType dtype) {
   std::map<std::string, double> value;
   for (const auto& [name, e] : stage.work) {
-    ROOFGEN_TRY(value[name], e.eval_number(legal.scope));
+    ROOFGEN_TRY(value[name], names.eval_number(e));
   }
-  ROOFGEN_TRY(Launch launch, make_launch(stage, legal));
+  ROOFGEN_TRY(Launch launch, make_launch(stage, names));
   Prior out;
   Work& w = out.work;
   w.matrix = matrix_instruction(stage);

@@ -30,7 +30,7 @@ struct Prior {
   Work work;
   double seconds = 0;
 };
-Result<Prior> prior(const Device& device, const Stage& stage, const Legal& legal, DType dtype);
+Result<Prior> prior(const Device& device, const Stage& stage, const expr::Names& names, DType dtype);
 
 /// CTAs of the variant's longest kernel, by the prior, at the default schedules, be they legal or not; 0: unknown.
 double default_ctas(const Device& device, const Variant& variant, const expr::Map& problem_scope, DType dtype);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/costs.h"
 #include "generator/expr/eval.h"
 #include "generator/expr/operators.h"
 #include "generator/expr/parser.h"
@@ -18,6 +19,7 @@ template <class Job>
 auto evaluate(const std::shared_ptr<const Tree>& tree, const Map& scope, Job job)
     -> Result<decltype(job(std::declval<Evaluator&>(), tree->root))> {
   if (!tree) return Error{Exit::kFailed, "an empty expression has no value"};
+  spend(Cost::kExpressions, 1);
   try {
     Budget budget;
     const MapScope map_scope(scope);

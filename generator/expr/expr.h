@@ -55,7 +55,7 @@ class Value {
       data_;
 };
 
-class BoundExpr;
+class Points;
 struct Tree;  // the syntax tree, private to this folder and generator/jinja
 
 /// A parsed expression. Copyable, immutable, safe to evaluate from many threads.
@@ -73,7 +73,7 @@ class Expr {
   const std::string& text() const;
 
  private:
-  friend class BoundExpr;
+  friend class Points;
   std::shared_ptr<const Tree> tree_;
 };
 

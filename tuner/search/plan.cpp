@@ -26,7 +26,7 @@ constexpr size_t kTriesEach = 3;
 
 constexpr uint64_t kFullEffort = 10;  ///< times the evaluations
 
-constexpr size_t kJudgedTogether = 256;  ///< points that one thread takes at once
+constexpr size_t kFewestJudged = 256;  ///< points of a thread
 
 class Planner {
  public:
@@ -216,18 +216,19 @@ class Planner {
     ROOFGEN_TRY(const Schedule preset, default_schedule(variant, stage, plan_.scope, options_.pins));
     ROOFGEN_TRY(std::vector<Judged> judged, judge_all(out));
     const size_t params = out.points.values.size();
+    const std::optional<std::vector<uint16_t>> preset_row = out.points.row_of(preset);
     std::vector<uint16_t> rows;
     for (size_t point = 0; point < out.points.number; ++point) {
-      const Schedule schedule = out.points.schedule(point);
       Judged& result = judged[point];
       if (!result.fault.empty()) {
         last_reason_ = result.fault;
-        plan_.rejections.push_back({schedule, result.rejected_by, std::move(result.fault)});
+        plan_.rejections.push_back({out.points.schedule(point), result.rejected_by, std::move(result.fault)});
         continue;
       }
-      if (schedule.params == preset.params) out.space.preset = out.space.predicted.size();
-      out.space.predicted.push_back(result.seconds);
       const auto row = out.points.rows.begin() + static_cast<std::ptrdiff_t>(point * params);
+      if (preset_row && std::equal(preset_row->begin(), preset_row->end(), row))
+        out.space.preset = out.space.predicted.size();
+      out.space.predicted.push_back(result.seconds);
       rows.insert(rows.end(), row, row + static_cast<std::ptrdiff_t>(params));
     }
     const std::vector<double>& times = out.space.predicted;
@@ -252,33 +253,41 @@ class Planner {
   };
   /// Of all points, in their order, on the threads of the search: a space has tens of thousands of legal points.
   Result<std::vector<Judged>> judge_all(const StagePlan& plan) const {
+    ROOFGEN_TRY(const expr::Map here, stage_scope(*plan.variant, plan.stage(), plan_.scope));
+    ROOFGEN_TRY(const expr::Map there, stage_scope(*plan.variant, plan.stage(), reduced_scope_));
     std::vector<Judged> out(plan.points.number);
-    const size_t blocks = (out.size() + kJudgedTogether - 1) / kJudgedTogether;
-    ROOFGEN_CHECK(for_each_index(run_.threads(), blocks, [&](size_t block) -> Result<void> {
-      ROOFGEN_TRY(StagePoints real, StagePoints::of(*plan.variant, plan.stage(), plan_.scope));
-      ROOFGEN_TRY(StagePoints reduced, StagePoints::of(*plan.variant, plan.stage(), reduced_scope_));
-      const size_t end = std::min(out.size(), (block + 1) * kJudgedTogether);
-      for (size_t point = block * kJudgedTogether; point < end; ++point) {
-        ROOFGEN_TRY(out[point], judge(plan.stage(), plan.points.schedule(point), real, reduced));
+    const size_t parts =
+        std::min(static_cast<size_t>(run_.threads()), (out.size() + kFewestJudged - 1) / kFewestJudged);
+    ROOFGEN_CHECK(for_each_index(run_.threads(), parts, [&](size_t part) -> Result<void> {
+      expr::Points points(plan.points.variables());
+      const expr::Names real(points, points.add_scope(here, plan.stage().derived));
+      const expr::Names reduced(points, points.add_scope(there, plan.stage().derived));
+      const size_t params = plan.points.values.size(), end = (part + 1) * out.size() / parts;
+      for (size_t point = part * out.size() / parts; point < end; ++point) {
+        for (size_t p = 0; p < params; ++p) points.move(p, plan.points.rows[point * params + p]);
+        ROOFGEN_TRY(out[point], judge(plan.stage(), real, reduced));
       }
       return {};
     }));
     return out;
   }
 
-  /// The checks of a point that satisfies the rules of its space.
-  Result<Judged> judge(const Stage& stage, const Schedule& schedule, StagePoints& real, StagePoints& reduced) const {
+  /// The checks of a point that satisfies the rules of its space. `reduced`: the point in the problem that stands for
+  /// the real one in verification.
+  Result<Judged> judge(const Stage& stage, const expr::Names& real, const expr::Names& reduced) const {
     Judged out;
-    real.move_to(schedule);
-    ROOFGEN_TRY(out.fault, launch_fault(stage, real.point()));
+    ROOFGEN_TRY(out.fault, launch_fault(stage, real));
     if (!out.fault.empty()) return out;
-    reduced.move_to(schedule);
-    ROOFGEN_TRY(out.fault, why_unverifiable(stage, real.point(), reduced.point()));
+    // It cannot where the launch is illegal there, or the source relies on divisible sizes that it lacks.
+    ROOFGEN_TRY(out.fault, launch_fault(stage, reduced));
+    if (out.fault.empty()) {
+      ROOFGEN_TRY(out.fault, broken_assumption(stage, real, reduced));
+    }
     if (!out.fault.empty()) {
       out.fault = kOnTheReducedProblem + out.fault;
       return out;
     }
-    const auto predicted = prior(ranking_device_, stage, real.point(), problem_.dtype);
+    const auto predicted = prior(ranking_device_, stage, real, problem_.dtype);
     // The grid is beyond the device's limits.
     if (!predicted) return Judged{"launch", predicted.error().message};
     out.seconds = predicted->seconds;
@@ -304,28 +313,6 @@ class Planner {
       axes.push_back(std::move(axis));
     }
     return PointSpace(std::move(axes), std::move(rows));
-  }
-
-  /// Why the reduced problem cannot stand for the real one at this point: the launch is illegal there, or the source
-  /// relies on divisible sizes that the reduced problem lacks. Empty when it can.
-  static Result<std::string> why_unverifiable(const Stage& stage, const Legal& here, const Legal& there) {
-    ROOFGEN_TRY(std::string why, launch_fault(stage, there));
-    if (!why.empty() || stage.assumes.empty()) return why;
-    expr::Map here_scope, there_scope;  // copies are expensive: made only where an assumption reads `tuned`
-    for (const expr::Expr& assumed : stage.assumes) {
-      const std::vector<std::string> names = assumed.names();
-      const bool reads_tuned = std::ranges::count(names, "tuned") > 0;
-      if (reads_tuned && here_scope.empty()) {
-        here_scope = here.scope;
-        there_scope = there.scope;
-        here_scope["tuned"] = there_scope["tuned"] = expr::Value(here.scope);
-      }
-      ROOFGEN_TRY(const bool relied_on, assumed.check(reads_tuned ? here_scope : here.scope));
-      if (!relied_on) continue;
-      ROOFGEN_TRY(const bool holds, assumed.check(reads_tuned ? there_scope : there.scope, &why));
-      if (!holds) return why;
-    }
-    return std::string();
   }
 
   Error nothing_legal() const {
