@@ -15,14 +15,14 @@ namespace {
 
 constexpr size_t kMostTimesBytes = size_t{4} << 20;
 
-struct Flags {
+struct CalibrateFlags {
   std::string device, output;
   std::vector<std::string> times, hold_out;
   int jobs = 0;
   bool scale = false, json = false;
 };
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const CalibrateFlags& flags) {
   profile::CalibrateRequest r;
   ROOFGEN_TRY(r.device, load_device(DataFiles(session.data_dirs), flags.device));
   if (!flags.output.empty()) ROOFGEN_CHECK(can_write(flags.output));
@@ -50,7 +50,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 }  // namespace
 
 Run declare_calibrate(FlagSet app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CalibrateFlags>();
   app.add("--device", flags->device, "device of the catalogue on which the times were measured").required();
   app.add("--times", flags->times, "JSON file with kernels and their times (docs/calibrate.md); repeatable")
       .required()

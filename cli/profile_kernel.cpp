@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMostMhz = 10000;
 
-struct Flags : KernelFlags {
+struct ProfileKernelFlags : KernelFlags {
   std::string device = "h200-sxm";
   ProfileFlags profile;
   double sm_clock = 0;
@@ -24,7 +24,7 @@ struct Flags : KernelFlags {
 /// Spans of a timeline: 100 bytes each in its file.
 constexpr size_t kTraceSpans = 400'000;
 
-Result<Exit> run(const Session& session, const Flags& flags) {
+Result<Exit> run(const Session& session, const ProfileKernelFlags& flags) {
   profile::Request r;
   ROOFGEN_TRY(r.kernel, kernel_request(flags, true));
   r.kernel.max_instructions = flags.max_instructions;
@@ -52,7 +52,7 @@ Result<Exit> run(const Session& session, const Flags& flags) {
 }  // namespace
 
 Run declare_profile(FlagSet app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ProfileKernelFlags>();
   flags->declare(app);
   app.add("--device", flags->device, "device of the catalogue whose time is modelled [h200-sxm]");
   flags->profile.declare(app);

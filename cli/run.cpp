@@ -85,7 +85,7 @@ void add_python_bindings(const std::string& program, Environment& environment_of
 }
 
 /// Paths for a variable such as LD_LIBRARY_PATH; empty ones are left out.
-std::string joined(std::vector<std::string> paths) {
+std::string path_list(std::vector<std::string> paths) {
   std::erase(paths, "");
   return fmt::format("{}", fmt::join(paths, ":"));
 }
@@ -104,7 +104,7 @@ void add_torch_runtime(const std::string& program, const fs::path& shim, Environ
   std::error_code ignored;
   const fs::path runtime = shim.parent_path() / ("libcudart.so." + ran->out.substr(0, ran->out.find('\n')));
   if (!fs::is_regular_file(runtime, ignored)) return;
-  environment_of_program.emplace_back("LD_PRELOAD", joined({runtime.string(), environment("LD_PRELOAD")}));
+  environment_of_program.emplace_back("LD_PRELOAD", path_list({runtime.string(), environment("LD_PRELOAD")}));
   environment_of_program.emplace_back("ROOFGEN_SIM_PRELOADED", "1");
 }
 
@@ -121,11 +121,11 @@ std::string absolute(const std::string& path) { return fs::absolute(path).lexica
 Environment environment_for(const Session& session, const RunProgramFlags& flags, const fs::path& shim,
                             const std::string& report) {
   Environment out = {
-      {"LD_LIBRARY_PATH", joined({shim.parent_path().string(), environment("LD_LIBRARY_PATH"), nvrtc_directory()})},
+      {"LD_LIBRARY_PATH", path_list({shim.parent_path().string(), environment("LD_LIBRARY_PATH"), nvrtc_directory()})},
       {"ROOFGEN_SIM_REPORT", report}};
   std::vector<std::string> dirs = session.data_dirs;
   std::transform(dirs.begin(), dirs.end(), dirs.begin(), absolute);
-  if (!dirs.empty()) out.emplace_back("ROOFGEN_SIM_DATA_DIRS", joined(dirs));
+  if (!dirs.empty()) out.emplace_back("ROOFGEN_SIM_DATA_DIRS", path_list(dirs));
   if (!flags.device.empty()) out.emplace_back("ROOFGEN_SIM_DEVICE", flags.device);
   if (!flags.log.empty()) out.emplace_back("ROOFGEN_SIM_LOG", flags.log == "stderr" ? flags.log : absolute(flags.log));
   if (flags.jobs > 0) out.emplace_back("ROOFGEN_SIM_THREADS", std::to_string(flags.jobs));

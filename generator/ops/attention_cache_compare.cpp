@@ -9,6 +9,7 @@
 #include "generator/ops/attention_judge.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/float16.h"
+#include "generator/ops/small_gemm.h"
 
 namespace roofgen::attention {
 namespace {

@@ -4,4 +4,4 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/precompiled.h"
+#include "base/precompiled_json.h"

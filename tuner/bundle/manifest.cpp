@@ -10,7 +10,7 @@
 namespace roofgen {
 namespace {
 
-constexpr size_t kMostKernels = 64;  ///< of a pipeline
+constexpr size_t kMostPipelineKernels = 64;
 
 class ManifestReader : ProblemReader {
  public:
@@ -98,7 +98,7 @@ class ManifestReader : ProblemReader {
         ROOFGEN_TRY(out.limits[name], integer(*limits, name.c_str(), kMostSize));
       }
     }
-    ROOFGEN_TRY(const Json* kernels, items(j, "kernels", kMostKernels));
+    ROOFGEN_TRY(const Json* kernels, items(j, "kernels", kMostPipelineKernels));
     for (const Json& k : *kernels) {
       ROOFGEN_TRY(out.kernels.emplace_back(), kernel(k));
     }
@@ -106,7 +106,7 @@ class ManifestReader : ProblemReader {
     ROOFGEN_TRY(const Json* result, member(j, "result", &Json::is_object, "an object"));
     ROOFGEN_TRY(const Json* variant, member(*result, "variant", &Json::is_object, "an object"));
     ROOFGEN_TRY(const std::string name, string(*variant, "name"));
-    ROOFGEN_TRY(const Json* timed, items(*variant, "kernels", kMostKernels));
+    ROOFGEN_TRY(const Json* timed, items(*variant, "kernels", kMostPipelineKernels));
     bool same = name == out.variant && timed->size() == out.kernels.size();
     for (size_t k = 0; same && k < timed->size(); ++k) {
       ROOFGEN_TRY(const std::string of, digest((*timed)[k], "digest"));
