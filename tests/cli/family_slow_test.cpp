@@ -5,7 +5,7 @@
 
 namespace roofgen::test::family_slow_test {
 
-TEST(FamilySlow, AttentionOfFourLengths) {
+TEST(SlowFamily, AttentionOfFourLengths) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
   const Outcome o = home.run(

@@ -25,7 +25,7 @@ void expect_all_verified(const Json& result) {
 
 }  // namespace
 
-TEST(TuneSlow, TheMainJob) {
+TEST(SlowTune, TheMainJob) {
   const Json result = tune("--L 2048 --d 64");
   expect_all_verified(result);
   EXPECT_GE(result["simulated"], 60);
@@ -33,7 +33,7 @@ TEST(TuneSlow, TheMainJob) {
 }
 
 // Exact counts of the winners, not of default schedules.
-TEST(TuneSlow, WinnersAreGoodKernels) {
+TEST(SlowTune, WinnersAreGoodKernels) {
   for (const char* d : {"64", "128"}) {
     const Json result = tune(std::string("--L 2048 --d ") + d + " --evals 40");
     for (const Json& v : result["variants"])
@@ -52,14 +52,14 @@ TEST(TuneSlow, WinnersAreGoodKernels) {
   }
 }
 
-TEST(TuneSlow, CausalWithOddLengths) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
-TEST(TuneSlow, GroupedHeads) { expect_all_verified(tune("--L 257 --d 64 --heads 6 --kv-heads 2")); }
-TEST(TuneSlow, HalfPrecision) { expect_all_verified(tune("--L 1024 --d 128 --dtype fp16")); }
-TEST(TuneSlow, CrossAttentionCausalWithLse) {
+TEST(SlowTune, CausalWithOddLengths) { expect_all_verified(tune("--L 1000 --d 80 --causal")); }
+TEST(SlowTune, GroupedHeads) { expect_all_verified(tune("--L 257 --d 64 --heads 6 --kv-heads 2")); }
+TEST(SlowTune, HalfPrecision) { expect_all_verified(tune("--L 1024 --d 128 --dtype fp16")); }
+TEST(SlowTune, CrossAttentionCausalWithLse) {
   expect_all_verified(tune("--L 300 --kv-len 1111 --d 64 --causal --lse"));
 }
 
-TEST(TuneSlow, AMillionRowsBySlices) {
+TEST(SlowTune, AMillionRowsBySlices) {
   const Json result = tune("--L 1000000 --d 64 --evals 2");
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
   EXPECT_EQ(result["simulated"], 0);

@@ -233,7 +233,7 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
 
 // The schedules of the nearest problem come first; other settings, and trials of other tools, do not count.
 TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
-  const std::string of = "tune softmax --executor sim --evals 4 --json --cols 256 --rows ";
+  const std::string of = "tune softmax --executor sim --evals 8 --json --cols 1024 --rows ";
   EXPECT_FALSE(parse(home.run(of + "8")).contains("warm_starts")) << "the store is empty";
   EXPECT_TRUE(parse(home.run(of + "64")).contains("warm_starts"));
   EXPECT_FALSE(parse(home.run(of + "128 --dtype fp16")).contains("warm_starts"));
@@ -250,7 +250,7 @@ TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
   mark("T4", "roofgen");
   const Outcome first = home.run(of + "128");
   const Json warm = parse(first);
-  EXPECT_EQ(warm["warm_starts"], Json::parse(R"([{"problem": "softmax bf16 cols=256 rows=64", "device": "h200-sxm",
+  EXPECT_EQ(warm["warm_starts"], Json::parse(R"([{"problem": "softmax bf16 cols=1024 rows=64", "device": "h200-sxm",
                                                   "candidates": 1}])"));
   EXPECT_GT(warm["fresh"]["evaluated"], 0) << "nothing is trusted";
   EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "128").out));

@@ -13,7 +13,7 @@ namespace {
 const std::string kSmall =
     "whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 128 --N 64 --K 64 --executor sim --evals 3 ";
 
-class WhatIfCli : public ::testing::Test {
+class SlowWhatIfCli : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
@@ -34,7 +34,7 @@ void expect_schema(const Json& result) {
 
 }  // namespace
 
-TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
+TEST_F(SlowWhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   const Json r = parse(home.run(kSmall + "--json --html page.html"));
   expect_schema(r);
   ASSERT_EQ(r["partitions"].size(), 16u);
@@ -73,7 +73,7 @@ TEST_F(WhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   EXPECT_EQ(again["best"], r["best"]);
 }
 
-TEST_F(WhatIfCli, ValuesForLaterStepsAreKept) {
+TEST_F(SlowWhatIfCli, ValuesForLaterStepsAreKept) {
   const Json r =
       parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim "
                      "--evals 2 --json"));
@@ -86,7 +86,7 @@ TEST_F(WhatIfCli, ValuesForLaterStepsAreKept) {
     }
 }
 
-TEST_F(WhatIfCli, ASweepHasARunForEachSize) {
+TEST_F(SlowWhatIfCli, ASweepHasARunForEachSize) {
   const Json r =
       parse(home.run("whatif --chain 'relu > rmsnorm' --cols 128 --sweep rows=64,16 --executor sim --evals 1 --json"));
   expect_schema(r);
@@ -94,7 +94,7 @@ TEST_F(WhatIfCli, ASweepHasARunForEachSize) {
   EXPECT_EQ(r["sweep"]["runs"][0]["size"], 16);
 }
 
-TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
+TEST_F(SlowWhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
   const Json r = parse(home.run(
       "whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --html page.html"));
   expect_schema(r);
@@ -139,7 +139,7 @@ TEST_F(WhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
   EXPECT_EQ(again["best"], r["best"]);
 }
 
-TEST_F(WhatIfCli, WithoutAMaskThereIsNoStepForIt) {
+TEST_F(SlowWhatIfCli, WithoutAMaskThereIsNoStepForIt) {
   const std::string small = "whatif attention --L 128 --d 64 --batch 1 --heads 1 --evals 1 --executor sim --json";
   const Json r = parse(home.run(small));
   expect_schema(r);
@@ -156,7 +156,7 @@ TEST_F(WhatIfCli, WithoutAMaskThereIsNoStepForIt) {
   EXPECT_NE(plan.err.find("without --causal or --mask nothing is masked"), std::string::npos) << plan.err;
 }
 
-TEST_F(WhatIfCli, SplitKeysAreAPartitionWhereSmsAreIdle) {
+TEST_F(SlowWhatIfCli, SplitKeysAreAPartitionWhereSmsAreIdle) {
   const std::string small = "whatif attention --L 1 --kv-len 2048 --d 64 --batch 1 --heads 2 --evals 4 --executor sim ";
   const Json r = parse(home.run(small + "--json --html page.html"));
   expect_schema(r);
@@ -194,7 +194,7 @@ TEST_F(WhatIfCli, SplitKeysAreAPartitionWhereSmsAreIdle) {
   EXPECT_NE(near.err.find("did you mean \"qk+scale+softmax+pv split16 | combine\"?"), std::string::npos) << near.err;
 }
 
-TEST_F(WhatIfCli, AFullDeviceSplitsNoKeys) {
+TEST_F(SlowWhatIfCli, AFullDeviceSplitsNoKeys) {
   const std::string full = "whatif attention --L 128 --kv-len 512 --d 64 --batch 1 --heads 272 --executor sim ";
   const Json r = parse(home.run(full + "--evals 1 --json"));
   expect_schema(r);
@@ -207,7 +207,7 @@ TEST_F(WhatIfCli, AFullDeviceSplitsNoKeys) {
   EXPECT_NE(plan.err.find(why), std::string::npos) << plan.err;
 }
 
-TEST_F(WhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
+TEST_F(SlowWhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
   const Json r = parse(
       home.run("whatif attention --d 64 --heads 2 --lengths 70,129,33 --score 's + slope[h] * (k - q)' --arg "
                "slope:fp32[h] --mask 'q - k < 50' --softcap 20 --lse --dtype fp16 --evals 1 --executor sim --json"));

@@ -257,7 +257,7 @@ class WrongAttentionKernels : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongAttentionKernels, AreRejected) { expect_rejected(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(All, WrongAttentionKernels, testing::ValuesIn(kWrong), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Slow, WrongAttentionKernels, testing::ValuesIn(kWrong), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace roofgen::test::wrong_attention_kernels_test

@@ -126,9 +126,9 @@ std::vector<Decode> warpgroup_sizes() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Warpgroup, AttentionDecode, testing::ValuesIn(warpgroup_sizes()), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowWarpgroup, AttentionDecode, testing::ValuesIn(warpgroup_sizes()), name_of);
 
-INSTANTIATE_TEST_SUITE_P(Sizes, AttentionDecode, testing::ValuesIn(sizes()), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowSizes, AttentionDecode, testing::ValuesIn(sizes()), name_of);
 
 /// Every feature with the heads of a group as rows of a tile, and more splits than tiles.
 std::vector<Decode> features() {
@@ -149,7 +149,7 @@ std::vector<Decode> features() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Features, AttentionDecode, testing::ValuesIn(features()), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowFeatures, AttentionDecode, testing::ValuesIn(features()), name_of);
 
 ParamValue n(int64_t x) { return x; }
 
@@ -176,7 +176,7 @@ std::vector<Decode> schedules() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, AttentionDecode, testing::ValuesIn(schedules()), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowSchedules, AttentionDecode, testing::ValuesIn(schedules()), name_of);
 
 /// Small tiles, packed heads and warps that share columns, in scores and pv; with masks by head and pages.
 std::vector<Decode> unfused_schedules() {
@@ -206,7 +206,7 @@ std::vector<Decode> unfused_schedules() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Unfused, AttentionDecode, testing::ValuesIn(unfused_schedules()), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowUnfused, AttentionDecode, testing::ValuesIn(unfused_schedules()), name_of);
 
 std::vector<Decode> combinations() {
   std::vector<Decode> out;
@@ -227,7 +227,7 @@ std::vector<Decode> combinations() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Combine, AttentionDecode, testing::ValuesIn(combinations()), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowCombine, AttentionDecode, testing::ValuesIn(combinations()), name_of);
 
 /// The bytes of O and LSE after some launches in one order of the CTAs. Sums in another order differ in one of some
 /// thousand elements of fp16.
@@ -248,7 +248,7 @@ std::map<std::string, std::vector<std::byte>> bytes_of(uint64_t order, int launc
   return runs->back().bytes;
 }
 
-TEST(AttentionMerged, HasEqualBitsInEveryOrderOfCtasAndAtEveryLaunch) {
+TEST(SlowAttentionMerged, HasEqualBitsInEveryOrderOfCtasAndAtEveryLaunch) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto first = bytes_of(0, 1);
   ASSERT_EQ(first.size(), 2u);
@@ -257,7 +257,7 @@ TEST(AttentionMerged, HasEqualBitsInEveryOrderOfCtasAndAtEveryLaunch) {
 }
 
 /// Otherwise the test above could not fail.
-TEST(AttentionMerged, WouldHaveOtherBitsIfTheLastCtaBeganWithItsOwnPart) {
+TEST(SlowAttentionMerged, WouldHaveOtherBitsIfTheLastCtaBeganWithItsOwnPart) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const std::vector<Edit> edits{{"attention/merge_splits.cuh.jinja", "for (int s = 0; s < splits; ++s) {",
                                  "for (int n = 0; n < splits; ++n) {\n      const int s = (split + n) % splits;"}};
@@ -267,7 +267,7 @@ TEST(AttentionMerged, WouldHaveOtherBitsIfTheLastCtaBeganWithItsOwnPart) {
   EXPECT_TRUE(differs);
 }
 
-TEST(AttentionMerged, ACounterThatIsNotZeroAfterTheLaunchIsFound) {
+TEST(SlowAttentionMerged, ACounterThatIsNotZeroAfterTheLaunchIsFound) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   Request request;
   request.problem = attention({{"L", 1}, {"kv_len", 300}, {"d", 64}, {"heads", 2}, {"batch", 1}});

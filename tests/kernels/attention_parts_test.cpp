@@ -27,7 +27,9 @@ const Case kCases[] = {
      kCausalLse,
      {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70 + 20 * h"}},
      {kSlope}},
-#ifdef ROOFGEN_SLOW
+};
+
+const Case kMore[] = {
     {"even", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}},
     {"even_causal", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal},
     {"d80_fp16", {{"L", 150}, {"d", 80}, {"batch", 1}, {"heads", 2}}, kCausalLse, {}, {}, 0, DType::kFp16},
@@ -105,7 +107,6 @@ const Case kCases[] = {
      0,
      DType::kFp16,
      InputPattern::kOneHot},
-#endif
 };
 
 /// The distinct parts of all buildable partitions.
@@ -147,6 +148,8 @@ TEST_P(AttentionPart, TogetherAreRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(kCases),
+                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(SlowProblems, AttentionPart, testing::ValuesIn(kMore),
                          [](const auto& test) { return test.param.name; });
 
 /// The only kernel of a part, with its default schedule or with `pins`.

@@ -1,5 +1,4 @@
-// GEMM kernels on the simulator: formats, layouts, alignments and odd sizes against the reference. Compiled twice: with
-// ROOFGEN_SLOW for the rest of the combinations.
+// GEMM kernels on the simulator: formats, layouts, alignments and odd sizes against the reference.
 #include <gtest/gtest.h>
 
 #include "tests/kernels/expect_caught.h"
@@ -103,7 +102,7 @@ std::vector<Case> gated_in_parts() {
   return out;
 }
 
-std::vector<Case> cases() {
+std::vector<Case> cases(bool slow) {
   const std::string direct = "direct", staged = "staged", fused = "gelu(acc + bias[n]) * scale + residual[m,n]";
   std::vector<Case> out;
   const auto layouts = {std::pair{"row", "col"}, std::pair{"row", "row"}, std::pair{"col", "col"},
@@ -184,18 +183,15 @@ std::vector<Case> cases() {
   out.push_back(
       {"special_values", {130, 70, 40, DType::kBf16, "relu(acc + bias[n])"}, {}, false, InputPattern::kSpecial});
   for (Case& c : gated_in_parts()) out.push_back(std::move(c));
-#ifdef ROOFGEN_SLOW
-  std::erase_if(out, [](const Case& c) { return !c.slow; });
-#else
-  std::erase_if(out, [](const Case& c) { return c.slow; });
-#endif
+  std::erase_if(out, [slow](const Case& c) { return c.slow != slow; });
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Gemm, GemmKernel, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Gemm, GemmKernel, testing::ValuesIn(cases(false)),
+                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(SlowGemm, GemmKernel, testing::ValuesIn(cases(true)),
                          [](const auto& test) { return test.param.name; });
 
-#ifndef ROOFGEN_SLOW
 // Tensor cores of sm_89 cut sums of fp8 products off: every tile is promoted to fp32, and without that it fails.
 TEST(GemmOnAda, Fp8IsPromoted) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
@@ -286,7 +282,6 @@ TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
   ASSERT_FALSE(whole);
   EXPECT_NE(whole.error().message.find("out_dtype != 'int32'"), std::string::npos) << whole.error().message;
 }
-#endif
 
 }  // namespace
 }  // namespace roofgen::test::gemm_kernels_test

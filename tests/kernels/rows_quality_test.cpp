@@ -69,7 +69,7 @@ const RowsCase kCases[] = {
     {"softmax", 8, 4099},
     {"map", 4, 8192, DType::kBf16, {}, {{"expr", "gelu(x + bias[n]) + residual[m,n]"}}},
 };
-INSTANTIATE_TEST_SUITE_P(Defaults, RowsQuality, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Slow, RowsQuality, testing::ValuesIn(kCases),
                          [](const auto& test) { return label(test.param); });
 
 }  // namespace

@@ -6,9 +6,9 @@
 namespace roofgen::test::rows_sizes_slow_test {
 namespace {
 
-class Rows : public testing::TestWithParam<RowsCase> {};
+class RowsSizes : public testing::TestWithParam<RowsCase> {};
 
-TEST_P(Rows, AreRight) {
+TEST_P(RowsSizes, AreRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   auto request = request_of(GetParam());
   ASSERT_TRUE(request) << to_string(request.error());
@@ -36,7 +36,8 @@ std::vector<RowsCase> sizes() {
     }
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Sizes, Rows, testing::ValuesIn(sizes()), [](const auto& test) { return label(test.param); });
+INSTANTIATE_TEST_SUITE_P(SlowSizes, RowsSizes, testing::ValuesIn(sizes()),
+                         [](const auto& test) { return label(test.param); });
 
 /// Non-default schedules.
 std::vector<RowsCase> schedules() {
@@ -106,7 +107,7 @@ std::vector<RowsCase> schedules() {
                  {{"batch", n(1)}, {"row_threads", n(8)}}});
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Schedules, Rows, testing::ValuesIn(schedules()),
+INSTANTIATE_TEST_SUITE_P(SlowSchedules, RowsSizes, testing::ValuesIn(schedules()),
                          [](const auto& test) { return label(test.param); });
 
 }  // namespace

@@ -57,14 +57,14 @@ const FittedScalar& scalar(const Calibration& c, const std::string& name) {
   return c.scalars.front();
 }
 
-class Calibrate : public testing::Test {
+class SlowCalibrate : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
   }
 };
 
-TEST_F(Calibrate, RecoversHiddenScalars) {
+TEST_F(SlowCalibrate, RecoversHiddenScalars) {
   const Result<Calibration> c = fit(timed(kFamilies, kHidden));
   ASSERT_TRUE(c) << to_string(c.error());
   for (const auto& [name, value] : kHidden) {
@@ -84,7 +84,7 @@ TEST_F(Calibrate, RecoversHiddenScalars) {
             "fitted on 7 kernels of families branches, memory, shared (times.jso");
 }
 
-TEST_F(Calibrate, WhatNoKernelExercisesStaysAsItIs) {
+TEST_F(SlowCalibrate, WhatNoKernelExercisesStaysAsItIs) {
   // No kernel has shared memory.
   const Result<Calibration> c = fit(timed({{"memory", {"copy_float4"}}}, {{"memory_queue", 4}}));
   ASSERT_TRUE(c) << to_string(c.error());
@@ -98,7 +98,7 @@ TEST_F(Calibrate, WhatNoKernelExercisesStaysAsItIs) {
   EXPECT_FALSE(c->held_out);
 }
 
-TEST_F(Calibrate, FamiliesHeldOutDoNotInfluenceTheFit) {
+TEST_F(SlowCalibrate, FamiliesHeldOutDoNotInfluenceTheFit) {
   std::vector<TimedKernel> kernels = timed(kFamilies, kHidden);
   const auto without = [](CalibrateRequest& r) { r.hold_out = {"memory"}; };
   const Result<Calibration> first = fit(kernels, without);
@@ -116,7 +116,7 @@ TEST_F(Calibrate, FamiliesHeldOutDoNotInfluenceTheFit) {
   EXPECT_GT(second->held_out->mean, first->held_out->mean);
 }
 
-TEST_F(Calibrate, TheReportDoesNotDependOnTheJobs) {
+TEST_F(SlowCalibrate, TheReportDoesNotDependOnTheJobs) {
   const std::vector<TimedKernel> kernels = timed(kFamilies, kHidden);
   const auto with_jobs = [&](int jobs) {
     return fit(kernels, [&](CalibrateRequest& r) { r.hold_out = {"shared"}, r.jobs = jobs; });
@@ -127,7 +127,7 @@ TEST_F(Calibrate, TheReportDoesNotDependOnTheJobs) {
   EXPECT_EQ(calibration_text(*one), calibration_text(*two));
 }
 
-TEST_F(Calibrate, ScaleTakesACommonFactorAway) {
+TEST_F(SlowCalibrate, ScaleTakesACommonFactorAway) {
   std::vector<TimedKernel> kernels = timed(kFamilies, kHidden);
   for (TimedKernel& k : kernels) k.time_s *= 1.25;
   const Result<Calibration> c = fit(std::move(kernels), [](CalibrateRequest& r) { r.scale = true; });
@@ -137,7 +137,7 @@ TEST_F(Calibrate, ScaleTakesACommonFactorAway) {
   EXPECT_LT(c->after.most_90, 1e-6);
 }
 
-TEST_F(Calibrate, ErrorsNameTheKernel) {
+TEST_F(SlowCalibrate, ErrorsNameTheKernel) {
   std::vector<TimedKernel> kernels = timed({{"memory", {"copy_float4"}}}, {});
   const auto family = fit(kernels, [](CalibrateRequest& r) { r.hold_out = {"memry"}; });
   ASSERT_FALSE(family);

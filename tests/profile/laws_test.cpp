@@ -12,7 +12,7 @@ struct Times {
   double event = 0, interval = 0;
 };
 
-class Laws : public testing::Test {
+class SlowLaws : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
@@ -49,7 +49,7 @@ std::function<void(Request&)> grid(uint32_t ctas) {
   return [ctas](Request& r) { r.kernel.grid = {ctas, 1, 1}; };
 }
 
-TEST_F(Laws, AFasterClockIsNeverSlower) {
+TEST_F(SlowLaws, AFasterClockIsNeverSlower) {
   for (const char* name : {"copy_float4", "l2_resident", "latency_reduction", "transpose_conflicts", "barriers"}) {
     const Times slow = times(name, kSlowClock), fast = times(name, kFastClock);
     EXPECT_LE(fast.event, slow.event * 1.001) << name;
@@ -57,26 +57,26 @@ TEST_F(Laws, AFasterClockIsNeverSlower) {
   }
 }
 
-TEST_F(Laws, ArithmeticGoesWithTheClock) {
+TEST_F(SlowLaws, ArithmeticGoesWithTheClock) {
   for (const char* name : {"polynomial", "tensor_mma", "softmax_exp"})
     expect_ratio(times(name, kSlowClock), times(name, kFastClock), 2, 0.1, name);
 }
 
-TEST_F(Laws, TwiceTheWavesTakeTwiceTheTime) {
+TEST_F(SlowLaws, TwiceTheWavesTakeTwiceTheTime) {
   for (const char* name : {"copy_float4", "polynomial", "softmax_exp", "integer_hash"})
     expect_ratio(times(name, grid(864 * 32)), times(name, grid(864 * 16)), 2, 0.06, name);
 }
 
-TEST_F(Laws, ACopyGoesWithTheBandwidthOfDram) {
+TEST_F(SlowLaws, ACopyGoesWithTheBandwidthOfDram) {
   for (const char* name : {"copy_float4", "transpose_padded", "uncoalesced_copy"})
     expect_ratio(times(name, kHalfOfDram), times(name), 2, 0.1, name);
 }
 
-TEST_F(Laws, ArithmeticDoesNotGoWithTheBandwidthOfDram) {
+TEST_F(SlowLaws, ArithmeticDoesNotGoWithTheBandwidthOfDram) {
   expect_ratio(times("polynomial", kHalfOfDram), times("polynomial"), 1, 0.05, "polynomial");
 }
 
-TEST_F(Laws, MoreSmsAreNotSlower) {
+TEST_F(SlowLaws, MoreSmsAreNotSlower) {
   for (const char* name : {"copy_float4", "polynomial", "transpose_conflicts", "tail"}) {
     Times last;
     for (const double n : {120, 108, 84, 54}) {
@@ -88,11 +88,11 @@ TEST_F(Laws, MoreSmsAreNotSlower) {
   }
 }
 
-TEST_F(Laws, HalfTheSmsTakeTwiceAsLongForArithmetic) {
+TEST_F(SlowLaws, HalfTheSmsTakeTwiceAsLongForArithmetic) {
   expect_ratio(times("polynomial", sms(54)), times("polynomial", sms(108)), 2, 0.1, "polynomial");
 }
 
-TEST_F(Laws, TheTwoModelsAgreeRoughly) {
+TEST_F(SlowLaws, TheTwoModelsAgreeRoughly) {
   // Not spilled.cu: a CTA's frames are larger than L1, so that the order of the warps decides what is found there. The
   // interval model has them in step, the event model one after the other (docs/sm-model.md).
   for (const char* name :
@@ -103,7 +103,7 @@ TEST_F(Laws, TheTwoModelsAgreeRoughly) {
   }
 }
 
-TEST_F(Laws, AMissingCellIsNamed) {
+TEST_F(SlowLaws, AMissingCellIsNamed) {
   Result<Request> r = profile_request_of(kernel("polynomial"));
   ASSERT_TRUE(r);
   r->device.cells.erase("l2_latency");

@@ -121,7 +121,7 @@ TEST_P(Templates, AGemmIsBelowItsPeak) {
   EXPECT_LE(t.roofline_s, t.event_s * 1.001);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Templates, testing::Values("a100-sxm-80", "h100-sxm"),
+INSTANTIATE_TEST_SUITE_P(Slow, Templates, testing::Values("a100-sxm-80", "h100-sxm"),
                          [](const auto& test) { return test.param.substr(0, test.param.find('-')); });
 
 }  // namespace

@@ -263,7 +263,7 @@ TEST(Recording, LongObjectsTakeLinearTime) {
 
 // ---- Recorded spaces of the benchmark hub, where they are ----------------------------------------
 
-TEST(Recording, RoundTripsOfRecordedSpaces) {
+TEST(SlowRecording, RoundTripsOfRecordedSpaces) {
   const fs::path folder = fs::path(ROOFGEN_SOURCE_DIR).parent_path() / "shared/recorded-spaces";
   if (!fs::exists(folder)) GTEST_SKIP() << "no recorded spaces";
   std::map<std::string, std::pair<std::string, double>> cachefile, t4;
