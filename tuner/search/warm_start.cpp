@@ -95,7 +95,7 @@ std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage) 
   const auto trials = run.context.store->trials(filter);
   if (!trials) return {};
 
-  struct Origin {
+  struct RatedTrial {
     bool other_arch, other_device;
     double distance;
     const StoredTrial* trial;
@@ -103,7 +103,7 @@ std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage) 
   };
   const std::string own = to_string(run.problem);
   std::map<std::string, bool> other_arch;
-  std::vector<Origin> sources;
+  std::vector<RatedTrial> sources;
   for (const StoredTrial& t : *trials) {
     if (!t.seconds || (t.problem == own && t.device == run.context.device.name) ||
         run.options.siblings.contains(t.problem))
@@ -118,10 +118,10 @@ std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage) 
     sources.push_back({arch->second, t.device != run.context.device.name, *distance, &t});
   }
   // Equal ranks keep the order of the store: by problem and device, the best first.
-  std::ranges::stable_sort(sources, {}, &Origin::rank);
+  std::ranges::stable_sort(sources, {}, &RatedTrial::rank);
 
   std::vector<WarmPoint> out;
-  for (const Origin& s : sources) {
+  for (const RatedTrial& s : sources) {
     const auto point = find_point(stage.space.points, s.trial->params);
     if (!point || point == stage.space.preset ||
         std::ranges::any_of(out, [&](const WarmPoint& w) { return w.point == *point; }))
