@@ -13,7 +13,7 @@ endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 add_compile_options(-fPIC)
 
-# GCC collects garbage later: a batch needs up to 1.2 GB with it, and fewer seconds.
+# GCC collects garbage later: a batch needs more memory and fewer seconds.
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 
 # fmt checks a format string for each list of argument types, which takes a tenth of the time of a file. The presets for

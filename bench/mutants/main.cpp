@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "base/text_table.h"
 #include "bench/mutants/mutant.h"
-#include "cli/cli.h"
+#include "cli/progress.h"
 
 namespace roofgen::mutants {
 namespace {
