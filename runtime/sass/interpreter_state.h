@@ -232,7 +232,10 @@ struct Interpreter::State {
   void find_steering();
   bool run_warp(WarpState& w);
   class Execution;
+  class MemoryAccess;
   void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+  /// The memory request of an instruction. False: the instruction has no other results that are of use.
+  bool access(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void record(WarpState& w, uint32_t index, uint32_t count, uint32_t active);
 
