@@ -50,8 +50,6 @@ struct Stage {
   std::optional<expr::Expr> when = {};  ///< false for the problem: the variant does without this kernel
   std::string formula;                  ///< key in the scope's `formulas` of the template's `formula`; may be empty
   std::map<std::string, std::string> buffers;  ///< argument of a shared stage -> buffer of this variant
-  /// Not empty: the search space is these points, the results of another search, instead of the product of all values.
-  std::vector<std::vector<std::pair<std::string, ParamValue>>> points;
   std::vector<std::pair<std::string, expr::Expr>>
       problem;  ///< expressions over problem and formula; the defaults may use them
   std::vector<Param> params;

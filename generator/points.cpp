@@ -15,46 +15,6 @@ LegalPoints form_of(const Variant& variant, const Stage& stage) {
   return out;
 }
 
-/// The points of a list: results of another search.
-Result<LegalPoints> listed_points(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,
-                                  const std::map<std::string, ParamValue>& pins, const expr::Map* reduced_scope) {
-  LegalPoints out = form_of(variant, stage);
-  out.form.params = stage.points.front();
-  out.values.resize(out.form.params.size());
-  ROOFGEN_TRY(StagePoints real, StagePoints::of(variant, stage, problem_scope));
-  ROOFGEN_TRY(StagePoints reduced, StagePoints::of(variant, stage, reduced_scope ? *reduced_scope : problem_scope));
-  for (const auto& point : stage.points) {
-    const bool pinned = std::ranges::all_of(point, [&](const auto& p) {
-      const auto pin = pins.find(p.first);
-      return pin == pins.end() || pin->second == p.second;
-    });
-    if (!pinned) continue;
-    ++out.considered;
-    Schedule schedule = out.form;
-    schedule.params = point;
-    std::optional<Rejected> rejected;
-    for (StagePoints* points : {&real, &reduced}) {
-      if (rejected || (points == &reduced && !reduced_scope)) break;
-      auto checked = points->check(schedule, points == &real);
-      if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
-      if (auto* why = std::get_if<Rejected>(&checked)) rejected = std::move(*why);
-      if (rejected && points == &reduced) rejected->reason = kOnTheReducedProblem + rejected->reason;
-    }
-    if (rejected) {
-      out.rejected.push_back(std::move(*rejected));
-      continue;
-    }
-    ++out.number;
-    for (size_t i = 0; i < point.size(); ++i) {
-      auto& values = out.values[i];
-      const auto known = std::ranges::find(values, point[i].second);
-      out.rows.push_back(static_cast<uint16_t>(known - values.begin()));
-      if (known == values.end()) values.push_back(point[i].second);
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Schedule LegalPoints::schedule(size_t point) const {
@@ -86,7 +46,6 @@ std::vector<expr::Variable> LegalPoints::variables() const {
 
 Result<LegalPoints> legal_points(const Variant& variant, const Stage& stage, const expr::Map& problem_scope,
                                  const std::map<std::string, ParamValue>& pins, const expr::Map* reduced_scope) {
-  if (!stage.points.empty()) return listed_points(variant, stage, problem_scope, pins, reduced_scope);
   LegalPoints out = form_of(variant, stage);
   for (const Param& p : stage.params) {
     const auto pin = pins.find(p.name);

@@ -98,11 +98,10 @@ double attention_value_bytes(const Problem& problem, size_t, Part kernel) {
   return (masked ? s.all_pairs() : all_keys(s)) * size_of(s.dtype);
 }
 
-AttentionParts::AttentionParts(const Problem& whole, std::vector<Part> plan, std::vector<Point> points)
+AttentionParts::AttentionParts(const Problem& whole, std::vector<Part> plan)
     : steps_(attention_steps(whole)),
       masks_at_(static_cast<size_t>(std::find(steps_.begin(), steps_.end(), "mask") - steps_.begin())),
-      plan_(std::move(plan)),
-      points_(std::move(points)) {}
+      plan_(std::move(plan)) {}
 
 bool AttentionParts::has(Part part, std::string_view step) const {
   return std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(part.first),
@@ -200,9 +199,7 @@ Result<Stage> AttentionParts::stage(const DataFiles& files, Part part) const {
     const auto fused =
         std::find_if(variants.begin(), variants.end(), [](const Variant& v) { return v.name == "fused"; });
     if (fused == variants.end()) return Error{Exit::kFailed, "attention has no variant \"fused\""};
-    Stage stage = fused->stages[0];
-    stage.points = points_;
-    return stage;
+    return fused->stages[0];
   }
   const char* file = part.first == 0         ? "stages/attention_scores.json"
                      : multiplies && reduces ? "stages/attention_softmax_pv.json"
@@ -214,7 +211,6 @@ Result<Stage> AttentionParts::stage(const DataFiles& files, Part part) const {
   stage.name = name_of(steps_, part);
   stage.output = after;
   stage.formula = formula_name(scales, sees_mask(part));
-  stage.points = points_;
   if (part.first == 0)
     stage.buffers["S"] = after;
   else if (multiplies && !reduces)

@@ -21,12 +21,8 @@ double attention_value_bytes(const Problem& problem, size_t step, Part kernel);
 
 class AttentionParts final : public Op {
  public:
-  /// A schedule's parameters, as Stage::points has them.
-  using Point = std::vector<std::pair<std::string, ParamValue>>;
-
-  /// `plan`: consecutive parts of the steps of `whole`, a completed problem of attention. `points`: the schedules to
-  /// try; empty: all.
-  AttentionParts(const Problem& whole, std::vector<Part> plan, std::vector<Point> points = {});
+  /// `plan`: consecutive parts of the steps of `whole`, a completed problem of attention.
+  AttentionParts(const Problem& whole, std::vector<Part> plan);
 
   /// The problem of the steps of this op.
   Problem problem_of(const Problem& whole) const;
@@ -64,7 +60,6 @@ class AttentionParts final : public Op {
   std::vector<std::string> steps_;
   size_t masks_at_ = 0;  ///< index of the mask; steps_.size() without a mask
   std::vector<Part> plan_;
-  std::vector<Point> points_;
 };
 
 }  // namespace roofgen

@@ -12,12 +12,16 @@ namespace roofgen {
 namespace {
 
 constexpr int64_t kMostRows = int64_t{1} << 24;
-constexpr const char* kGemmStage = "stages/gemm.json";
 constexpr const char* kRowsStage = "stages/rows.json";
+/// The variant after which those of a chain are named like their plan.
+constexpr const char* kOnlyKernel = "fused";
 
 /// Rows and columns of a slice, and of a reduced problem without its tail: multiples of every tile of a gemm and of the
 /// rows per CTA of a row kernel.
 constexpr int64_t kGemmTile = 256, kRowsTile = 64;
+/// The sum of a gemm in a plan of several kernels, without its tail: longer than any pipeline of loads. Each of the
+/// kernels is verified with the whole sum when it is alone.
+constexpr int64_t kShortSum = 512;
 
 int64_t shortened(int64_t size, int64_t tile) { return size <= 2 * tile ? size : tile + size % tile; }
 
@@ -67,19 +71,20 @@ Result<Problem> ChainOp::complete_chain(const Chain& chain, Problem problem) {
   return problem;
 }
 
-Result<std::unique_ptr<ChainOp>> ChainOp::make(Chain chain, std::vector<std::vector<Part>> plans,
-                                               std::vector<Point> points) {
+Result<std::vector<Variant>> one_kernel_products(const DataFiles& files) {
+  ROOFGEN_TRY(std::vector<Variant> out, load_variants(files, gemm_op().name()));
+  std::erase_if(out, [](const Variant& v) { return v.stages.size() > 1; });
+  return out;
+}
+
+Result<std::unique_ptr<ChainOp>> ChainOp::make(Chain chain, std::vector<Part> plan) {
   std::unique_ptr<ChainOp> op(new ChainOp);
   op->chain_ = std::move(chain);
-  op->plans_ = std::move(plans);
-  op->points_ = std::move(points);
-  for (const auto& plan : op->plans_)
-    for (const Part& part : plan) {
-      if (std::any_of(op->formulas_.begin(), op->formulas_.end(), [&](const auto& f) { return f.first == part; }))
-        continue;
-      ROOFGEN_TRY(pointwise::Formula formula, op->chain_.formula(part));
-      op->formulas_.emplace_back(part, std::move(formula));
-    }
+  op->plan_ = std::move(plan);
+  for (const Part& part : op->plan_) {
+    ROOFGEN_TRY(pointwise::Formula formula, op->chain_.formula(part));
+    op->formulas_.emplace_back(part, std::move(formula));
+  }
   return op;
 }
 
@@ -154,12 +159,14 @@ Problem ChainOp::reduced(const Problem& problem) const {
   if (!has_row_step(covered()))
     for (const char* name : {"N", "cols"})
       if (auto dim = out.dims.find(name); dim != out.dims.end()) dim->second = shortened(dim->second, kGemmTile);
+  if (auto sum = out.dims.find("K"); sum != out.dims.end() && plan_.size() > 1)
+    sum->second = shortened(sum->second, kShortSum);
   return out;
 }
 
 /// Whole rows, except for gemms without a reduction, which tile columns.
 bool ChainOp::tiles_columns() const {
-  return plans_[0].size() == 1 && is_gemm(chain_, covered()) && !has_row_step(covered());
+  return plan_.size() == 1 && is_gemm(chain_, covered()) && !has_row_step(covered());
 }
 
 Extent ChainOp::extent(const Problem& problem) const {
@@ -168,7 +175,7 @@ Extent ChainOp::extent(const Problem& problem) const {
 
 Op::Slice ChainOp::slice(const Problem& problem) const {
   const int64_t rows = is_gemm(chain_, covered()) ? kGemmTile : kRowsTile;
-  return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows};
+  return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows, tiles_columns()};
 }
 
 /// As for the ops gemm and those of rows. Extreme rows only where the row step reads them as they are, or after adding
@@ -177,7 +184,7 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
 std::vector<InputPattern> ChainOp::patterns(const Problem&) const {
   const bool gemm = is_gemm(chain_, covered()), reduces = has_row_step(covered());
   std::vector<InputPattern> out{gemm ? InputPattern::kIntegers : InputPattern::kSpecial};
-  const bool cut = std::any_of(plans_.begin(), plans_.end(), [](const auto& plan) { return plan.size() > 1; });
+  const bool cut = plan_.size() > 1;
   size_t first = covered().first;
   while (first + 1 < covered().last && chain_.steps()[first].label == "residual") ++first;
   if (chain_.dtype() == DType::kFp16 && cut) return out;
@@ -197,30 +204,47 @@ int64_t ChainOp::least_rows(const Problem&, InputPattern pattern) const {
   return pattern == InputPattern::kExtremeRows && !is_gemm(chain_, covered()) ? rows::kRowClasses : 1;
 }
 
-Result<Stage> ChainOp::stage(const DataFiles& files, Part part) const {
-  const bool gemm = is_gemm(chain_, part);
-  ROOFGEN_TRY(Stage stage, load_stage(files, gemm ? kGemmStage : kRowsStage));
-  stage.name = stage.formula = chain_.name(part);
-  stage.output = chain_.outputs(part).back().buffer;
-  // A chain has no split-K: a later step cannot read slabs of partial sums.
-  if (!gemm) stage.buffers["X"] = chain_.buffer_before(part.first);
-  if (gemm) stage.points = points_;
-  return stage;
+std::vector<Op::Thin> ChainOp::thinner(const Problem& problem) const {
+  return is_gemm(chain_, covered()) ? gemm_op().thinner(problem) : std::vector<Thin>{};
+}
+
+InputPattern ChainOp::pattern_of_grid(const Problem& problem) const {
+  return is_gemm(chain_, covered()) ? gemm_op().pattern_of_grid(problem) : InputPattern::kNormal;
+}
+
+std::string ChainOp::plan_name() const {
+  std::string out;
+  for (const Part& part : plan_) out += (out.empty() ? "" : " | ") + chain_.name(part);
+  return out;
+}
+
+/// Variants with the first stage of the plan, for any part.
+Result<std::vector<Variant>> ChainOp::first_kernels(const DataFiles& files) const {
+  if (is_gemm(chain_, covered())) return one_kernel_products(files);
+  Variant rows;
+  rows.file = kRowsStage;
+  rows.name = kOnlyKernel;
+  ROOFGEN_TRY(rows.stages.emplace_back(), load_stage(files, kRowsStage));
+  return std::vector{std::move(rows)};
 }
 
 Result<std::vector<Variant>> ChainOp::variants(const DataFiles& files, const Problem& problem) const {
-  std::vector<Variant> out;
+  ROOFGEN_TRY(std::vector<Variant> out, first_kernels(files));
   const std::vector<Buffer> known = buffers(problem);
-  for (const auto& plan : plans_) {
-    Variant v;
+  for (Variant& v : out) {
     v.op = name();
+    v.name = plan_name() + (v.name == kOnlyKernel ? "" : " " + v.name);
     v.description =
-        fmt::format("{} of the chain", plan.size() == 1 ? "one kernel" : fmt::format("{} kernels", plan.size()));
-    v.fused = plan.size() == 1;
-    for (const Part& part : plan) {
-      v.name += (v.name.empty() ? "" : " | ") + chain_.name(part);
-      ROOFGEN_TRY(Stage s, stage(files, part));
-      v.stages.push_back(std::move(s));
+        fmt::format("{} of the chain", plan_.size() == 1 ? "one kernel" : fmt::format("{} kernels", plan_.size()));
+    v.fused = plan_.size() == 1;
+    for (const Part& part : plan_) {
+      if (part.first > covered().first) {
+        ROOFGEN_TRY(v.stages.emplace_back(), load_stage(files, kRowsStage));
+      }
+      Stage& stage = v.stages.back();
+      stage.name = stage.formula = chain_.name(part);
+      stage.output = chain_.outputs(part).back().buffer;
+      if (!is_gemm(chain_, part)) stage.buffers["X"] = chain_.buffer_before(part.first);
       for (const pointwise::Output& o : chain_.outputs(part)) {
         if (std::any_of(known.begin(), known.end(), [&](const Buffer& b) { return b.name == o.buffer; })) continue;
         ROOFGEN_TRY(expr::Expr dtype, literal(fmt::format("'{}'", to_string(o.dtype))));
@@ -229,8 +253,6 @@ Result<std::vector<Variant>> ChainOp::variants(const DataFiles& files, const Pro
         v.temporaries.push_back({o.buffer, std::move(dtype), std::move(bytes)});
       }
     }
-    v.file = is_gemm(chain_, plan.front()) ? kGemmStage : kRowsStage;
-    out.push_back(std::move(v));
   }
   return out;
 }
@@ -240,9 +262,7 @@ std::optional<RequiredWork> ChainOp::required(const Problem& problem) const {
   const double rows = static_cast<double>(chain_rows(problem)), cols = static_cast<double>(chain_columns(problem));
   if (is_gemm(chain_, covered())) out.mma_flops = 2 * rows * cols * static_cast<double>(problem.dims.at("K"));
   for (const Buffer& b : buffers(problem)) out.dram_bytes += static_cast<double>(b.bytes);
-  for (const Part& part : plans_[0])
-    for (const auto& [known, formula] : formulas_)
-      if (known == part) out.exps += formula.cost().exps * rows * cols;
+  for (const auto& [part, formula] : formulas_) out.exps += formula.cost().exps * rows * cols;
   return out;
 }
 
@@ -266,16 +286,11 @@ void ChainOp::fill(const Problem& problem, InputPattern pattern, const std::stri
   filler(problem, pattern, buffer)(offset, out);
 }
 
-Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string& variant,
+Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string&,
                                     const std::string& stage, const Region& region, const ElementReader& read) const {
-  for (const auto& plan : plans_) {
-    std::string name;
-    for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain_.name(part);
-    if (name != variant) continue;
-    for (const Part& part : plan)
-      if (chain_.name(part) == stage) return ChainReference(chain_, plan, problem, pattern).compare(part, region, read);
-  }
-  return Error{Exit::kFailed, fmt::format("{} has no stage {}", variant, stage)};
+  for (const Part& part : plan_)
+    if (chain_.name(part) == stage) return ChainReference(chain_, plan_, problem, pattern).compare(part, region, read);
+  return Error{Exit::kFailed, fmt::format("{} has no stage {}", plan_name(), stage)};
 }
 
 double ChainOp::weight(const Problem& problem, const Region& region) const {

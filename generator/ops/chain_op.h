@@ -13,17 +13,13 @@ namespace roofgen {
 
 class ChainOp final : public Op {
  public:
-  /// A schedule's parameters, as Stage::points has them.
-  using Point = std::vector<std::pair<std::string, ParamValue>>;
-
   /// The whole problem: op "chain", texts "chain", dims M, N, K (without a gemm: rows, cols). Exit::kUsage for a
   /// missing or invalid size.
   static Result<Problem> complete_chain(const Chain& chain, Problem problem);
 
-  /// `plans`: the variants, each a list of consecutive parts. All cover the same steps. If the steps are not the whole
-  /// chain, the value before them is an input, and the last value an output. `points`: the schedules to try for gemms.
-  static Result<std::unique_ptr<ChainOp>> make(Chain chain, std::vector<std::vector<Part>> plans,
-                                               std::vector<Point> points = {});
+  /// `plan`: consecutive parts, a kernel each. If their steps are not the whole chain, the value before them is an
+  /// input, and the last value an output.
+  static Result<std::unique_ptr<ChainOp>> make(Chain chain, std::vector<Part> plan);
 
   /// The problem of this op's steps, from the problem of the whole chain.
   Problem problem_of(const Problem& whole) const;
@@ -38,7 +34,6 @@ class ChainOp final : public Op {
   std::vector<InputPattern> patterns(const Problem& problem) const override;
   Problem with_pattern(Problem reduced, InputPattern pattern) const override;
   int64_t least_rows(const Problem& problem, InputPattern pattern) const override;
-  Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
   void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
             std::span<std::byte> out) const override;
@@ -47,19 +42,26 @@ class ChainOp final : public Op {
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& region, const ElementReader& read) const override;
   double weight(const Problem& problem, const Region& region) const override;
+  std::vector<Thin> thinner(const Problem& problem) const override;
+  InputPattern pattern_of_grid(const Problem& problem) const override;
+  /// One for each kernel of a product (one_kernel_products), whose name follows the plan's.
+  Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override;
 
  private:
   ChainOp() = default;
-  Part covered() const { return {plans_[0].front().first, plans_[0].back().last}; }
+  Part covered() const { return {plan_.front().first, plan_.back().last}; }
+  std::string plan_name() const;
   bool has_row_step(Part part) const;
   bool tiles_columns() const;
-  Result<Stage> stage(const DataFiles& files, Part part) const;
+  Result<std::vector<Variant>> first_kernels(const DataFiles& files) const;
 
   Chain chain_;
-  std::vector<std::vector<Part>> plans_;
-  std::vector<Point> points_;
-  std::vector<std::pair<Part, pointwise::Formula>> formulas_;  ///< one per distinct part
+  std::vector<Part> plan_;
+  std::vector<std::pair<Part, pointwise::Formula>> formulas_;  ///< one per part
 };
+
+/// The variants of the op gemm that compute a product and its epilogue in one launch.
+Result<std::vector<Variant>> one_kernel_products(const DataFiles& files);
 
 /// Rows and columns of every value of a chain.
 int64_t chain_rows(const Problem& problem);

@@ -490,7 +490,7 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
   ROOFGEN_TRY(const std::vector<Variant> loaded, load_variants(files, name()));
   std::vector<Variant> out;
   for (const Variant& v : loaded) {
-    if (!grouped_ && v.name == "unfused" && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
+    if (!grouped_ && !v.fused && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty())
       continue;  // no unfused form
     if (v.name.ends_with(kSplitVariant)) {
       for (const int64_t splits : kSplits) {
@@ -582,7 +582,7 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
     }
     return out;
   }
-  const bool stored_sums = variant == "unfused" && !grouped_;
+  const bool stored_sums = variant.starts_with("unfused") && !grouped_;
   if (stored_sums && stage == "gemm") {
     ROOFGEN_TRY(const Formula stored, identity(problem, "T", stored_dtype(s)));
     return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);

@@ -73,6 +73,69 @@ TEST_F(SlowWhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   EXPECT_EQ(again["best"], r["best"]);
 }
 
+namespace {
+
+std::string pins(const Json& params) {
+  std::string out;
+  for (const auto& [name, value] : params.items())
+    out += " --set " + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+  return out;
+}
+
+/// The kernel of all steps of a chain is that of `tune`: no slower than the fastest of its kernels of one launch, and
+/// of the same time at the same schedule.
+void expect_the_kernel_of_tune(const Home& home, const std::string& chain, const std::string& op,
+                               const std::string& sizes, const std::string& evals = "") {
+  SCOPED_TRACE(chain);
+  const Outcome whatif = home.run("whatif --executor sim --json --chain '" + chain + "' " + sizes + evals);
+  ASSERT_EQ(whatif.exit, 0) << whatif.err;
+  const Json r = Json::parse(whatif.out);
+  const auto whole = std::find_if(r["partitions"].begin(), r["partitions"].end(), [](const Json& p) {
+    return p["plan"].get<std::string>().find('|') == std::string::npos;
+  });
+  ASSERT_TRUE(whole != r["partitions"].end() && whole->contains("kernels"));
+  const Json& kernel = (*whole)["kernels"][0];
+  const double time = kernel["time_us"].get<double>();
+  // "gemm+bias warpgroup BM=128 ...": the plan, then the variant of `tune`, if it is not `fused`.
+  const std::string text = kernel["schedule"]["text"].get<std::string>(), plan = (*whole)["plan"].get<std::string>();
+  const std::string rest = text.substr(plan.size() + 1, text.find('=') - plan.size() - 1);
+  const std::string variant = rest.find(' ') == std::string::npos ? "fused" : rest.substr(0, rest.find(' '));
+
+  const std::string tune = "tune " + op + " " + sizes + " --executor sim --cold --json ";
+  const Outcome same = home.run(tune + "--evals 1 --variant " + variant + pins(kernel["schedule"]["params"]));
+  ASSERT_EQ(same.exit, 0) << same.err;
+  EXPECT_NEAR(Json::parse(same.out)["variants"][0]["time_us"].get<double>() / time, 1, 1e-3);
+  const Outcome searched = home.run(tune + evals);
+  ASSERT_EQ(searched.exit, 0) << searched.err;
+  const Json found = Json::parse(searched.out);
+  size_t compared = 0;
+  for (const Json& v : found["variants"]) {
+    if (!v["available"].get<bool>() || !v["time_us"].is_number() || v["launches"] != 1) continue;
+    EXPECT_LE(time, 1.03 * v["time_us"].get<double>()) << v["name"];
+    ++compared;
+  }
+  EXPECT_GE(compared, 1u);
+}
+
+}  // namespace
+
+TEST(WhatIfCli, AGemmWithItsEpilogueIsThatOfTune) {
+  const Home home;
+  if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  expect_the_kernel_of_tune(home, "gemm > gelu", "gemm --epilogue 'gelu(acc)'", "--M 1024 --N 512 --K 256",
+                            " --evals 9");
+}
+
+TEST_F(SlowWhatIfCli, TheKernelOfAChainIsThatOfTune) {
+  expect_the_kernel_of_tune(home, "gemm > bias > residual > relu",
+                            "gemm --epilogue 'relu(acc + bias[n] + residual[m,n])'", "--M 2048 --N 1024 --K 512");
+  expect_the_kernel_of_tune(home, "gemm > silu", "gemm --epilogue 'silu(acc)'",
+                            "--M 333 --N 512 --K 1024 --dtype fp16");
+  expect_the_kernel_of_tune(home, "gemm > bias", "gemm --epilogue 'acc + bias[n]'", "--M 4096 --N 2048 --K 512");
+  expect_the_kernel_of_tune(home, "rmsnorm > quant(fp8)", "rmsnorm --quant fp8", "--rows 2048 --cols 4096");
+  expect_the_kernel_of_tune(home, "relu > bias", "map --expr 'relu(x) + bias[n]'", "--rows 4096 --cols 1024");
+}
+
 TEST_F(SlowWhatIfCli, ValuesForLaterStepsAreKept) {
   const Json r =
       parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim "

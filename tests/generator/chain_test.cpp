@@ -213,7 +213,7 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
 
 TEST(ChainOp, HasThePatternsOfItsOps) {
   const auto patterns = [](const char* chain, std::vector<Part> plan, DType dtype = DType::kBf16) {
-    return (*ChainOp::make(parsed(chain, dtype), {std::move(plan)}))->patterns({});
+    return (*ChainOp::make(parsed(chain, dtype), std::move(plan)))->patterns({});
   };
   using enum InputPattern;
   EXPECT_THAT(patterns("gemm > bias > rmsnorm", {{0, 2}}), ElementsAre(kIntegers, kExtremes));

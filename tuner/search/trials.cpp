@@ -37,11 +37,14 @@ class TrialRun {
       strategies_.push_back(plan.strategy->make(p.space, run.options.seed));
       shares_ += p.share;
       warm_.push_back(warm_start(run, p));
-      for (const WarmPoint& w : warm_.back()) next_[s].push_back(w.point);
+      std::ranges::copy(first_points(run, p), std::back_inserter(next_[s]));
+      for (const WarmPoint& w : warm_.back())
+        if (!std::ranges::count(next_[s], w.point)) next_[s].push_back(w.point);
     }
   }
 
-  /// Default schedules first, because they feed the stages after them; then warm starts; then the strategies' choice;
+  /// Default schedules first, because they feed the stages after them; then TuneOptions::first; then warm starts; then
+  /// the strategies' choice;
   /// then replacements for those that spilled or failed.
   Result<Trials> run() {
     Pool pool(run_.threads());

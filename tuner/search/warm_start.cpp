@@ -27,19 +27,27 @@ std::optional<double> take_number(std::string_view& text, const std::string& nam
   return value;
 }
 
-/// The point of a schedule as the store keeps it, if it is in the space.
-std::optional<size_t> find_point(const PointSpace& space, const std::string& params) {
-  const Json values = parse_json(params);
-  if (!values.is_object() || values.size() != space.axes().size()) return std::nullopt;
+/// The point with these values, as texts by axis, if it is in the space.
+template <class ValueOf>
+std::optional<size_t> find_point(const PointSpace& space, const ValueOf& value_of) {
   std::vector<uint16_t> row;
   for (const Axis& axis : space.axes()) {
-    const auto value = values.find(axis.name);
-    if (value == values.end()) return std::nullopt;
-    const auto label = std::ranges::find(axis.labels, json_words(*value));
+    const std::optional<std::string> value = value_of(axis.name);
+    const auto label = value ? std::ranges::find(axis.labels, *value) : axis.labels.end();
     if (label == axis.labels.end()) return std::nullopt;
     row.push_back(static_cast<uint16_t>(label - axis.labels.begin()));
   }
   return space.find(row);
+}
+
+/// The point of a schedule as the store keeps it.
+std::optional<size_t> stored_point(const PointSpace& space, const std::string& params) {
+  const Json values = parse_json(params);
+  if (!values.is_object() || values.size() != space.axes().size()) return std::nullopt;
+  return find_point(space, [&](const std::string& name) {
+    const auto value = values.find(name);
+    return value == values.end() ? std::nullopt : std::optional(json_words(*value));
+  });
 }
 
 }  // namespace
@@ -83,6 +91,25 @@ std::optional<double> problem_distance(const Problem& problem, const std::string
   return distance;
 }
 
+/// A parameter that a schedule lacks, because only this problem has it, keeps its default.
+std::vector<size_t> first_points(const SearchRun& run, const StagePlan& stage) {
+  std::vector<size_t> out;
+  const Schedule preset = stage.points.schedule(*stage.space.preset);
+  const auto value_in = [](const Schedule& schedule, const std::string& name) -> std::optional<std::string> {
+    const auto at = std::ranges::find(schedule.params, name, &std::pair<std::string, ParamValue>::first);
+    return at == schedule.params.end() ? std::nullopt : std::optional(to_string(at->second));
+  };
+  for (const Schedule& schedule : run.options.first) {
+    if (schedule.variant != stage.variant->name || schedule.stage != preset.stage) continue;
+    const auto point = find_point(stage.space.points, [&](const std::string& name) {
+      const auto own = value_in(schedule, name);
+      return own ? own : value_in(preset, name);
+    });
+    if (point && point != stage.space.preset && !std::ranges::count(out, *point)) out.push_back(*point);
+  }
+  return out;
+}
+
 std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage) {
   const size_t most = stage.share / kFraction;
   if (most == 0 || run.options.cold || !run.context.store || stage.share == stage.points.number) return {};
@@ -122,7 +149,7 @@ std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage) 
 
   std::vector<WarmPoint> out;
   for (const RatedTrial& s : sources) {
-    const auto point = find_point(stage.space.points, s.trial->params);
+    const auto point = stored_point(stage.space.points, s.trial->params);
     if (!point || point == stage.space.preset ||
         std::ranges::any_of(out, [&](const WarmPoint& w) { return w.point == *point; }))
       continue;

@@ -16,6 +16,9 @@ struct WarmPoint {
   std::string problem, device;
 };
 
+/// The schedules of TuneOptions::first that are points of the stage.
+std::vector<size_t> first_points(const SearchRun& run, const StagePlan& stage);
+
 /// Points of the stage, the nearest problem's first and each problem's fastest first: at most an eighth of the stage's
 /// share. None with --cold, without a store, and where the strategy tries every point.
 std::vector<WarmPoint> warm_start(const SearchRun& run, const StagePlan& stage);

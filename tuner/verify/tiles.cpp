@@ -104,7 +104,7 @@ std::vector<uint64_t> tile_positions(const Launch& launch, const Extent& extent)
   std::vector<Region> regions;
   for (int64_t b = 0; b < std::max<int64_t>(1, extent.batch); ++b)
     for (int64_t h = 0; h < std::max<int64_t>(1, extent.heads); ++h)
-      regions.push_back({b, h, 0, extent.rows, 0, extent.cols});
+      regions.push_back({b, h, 0, extent.rows, 0, extent.cols > 0 ? extent.cols : -1});
   return select_ctas(all, regions, extent);
 }
 

@@ -568,15 +568,16 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     return mean_over_batches(extent, [&](const Region& r) { return op_.weight(problem, r); });
   };
   const double touched = mean_weight(problem_) / mean_weight(dense);
-  // The only kernel of a variant writes its temporaries and reads them; the counts have both.
-  const auto passes = [&](const Buffer& b) {
-    return b.role == Buffer::Role::kTemporary && variant_.stages.size() == 1 ? 2.0 : 1.0;
+  // The only kernel of a variant writes its temporaries and reads them; the counts have both. Their sizes are those of
+  // the most that it may need, for any problem: what it touches grows with its tensors.
+  const auto is_scratch = [&](const Buffer& b) {
+    return b.role == Buffer::Role::kTemporary && variant_.stages.size() == 1;
   };
   const auto touched_bytes = [&](const Problem& problem, const Buffer& b) {
     const bool by_pairs = (b.role == Buffer::Role::kTemporary && !op_.by_rows(b.name)) || op_.by_pairs(b.name);
-    return passes(b) * op_.distinct_bytes(problem, b) * (by_pairs ? touched : 1);
+    return (is_scratch(b) ? 2 : 1) * op_.distinct_bytes(problem, b) * (by_pairs ? touched : 1);
   };
-  double whole = 0, here = 0;
+  double whole = 0, grows_to = 0, grows_from = 0;
   for (const Arg& arg : run.launch.args) {
     if (!arg.is_buffer) continue;
     for (const Buffer& b : all_buffers(problem_))
@@ -585,12 +586,13 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
         const double bytes = touched_bytes(problem_, b);
         (temporary ? out.temporary_bytes : out.tensor_bytes) += bytes;
         whole += bytes;
+        if (!is_scratch(b)) grows_to += bytes;
       }
     for (const Buffer& b : all_buffers(site.problem))
-      if (b.name == arg.name) here += touched_bytes(site.problem, b);
+      if (b.name == arg.name && !is_scratch(b)) grows_from += touched_bytes(site.problem, b);
   }
   const double seen = 32.0 * static_cast<double>(out.counts.unique_read_sectors + out.counts.unique_write_sectors);
-  out.unique_bytes = site.whole ? seen * whole / here : whole;
+  out.unique_bytes = site.whole ? seen * grows_to / grows_from : whole;
   return {};
 }
 

@@ -110,8 +110,8 @@ Result<RequiredWork> AttentionSubject::required(const DataFiles& files) const {
   return required_work(attention_op(), &formula, problem_);
 }
 
-Result<PlanProblem> AttentionSubject::make(const std::vector<Part>& plan, const std::vector<Point>& points) const {
-  auto op = std::make_unique<AttentionParts>(problem_, plan, points);
+Result<PlanProblem> AttentionSubject::make(const std::vector<Part>& plan) const {
+  auto op = std::make_unique<AttentionParts>(problem_, plan);
   Problem problem = op->problem_of(problem_);
   return PlanProblem{std::move(op), std::move(problem)};
 }
@@ -172,10 +172,11 @@ std::vector<std::string> ChainSubject::steps() const {
 Result<std::vector<Partition>> ChainSubject::partitions(const DataFiles& files, const Device&) const {
   int64_t widest = 1;  // columns that a CTA of a gemm holds, at most
   if (chain_.has_gemm()) {
-    ROOFGEN_TRY(const Stage gemm, load_stage(files, "stages/gemm.json"));
-    for (const Param& p : gemm.params)
-      if (p.name == "BN")
-        for (const ParamValue& v : p.values) widest = std::max(widest, std::get<int64_t>(v));
+    ROOFGEN_TRY(const std::vector<Variant> products, one_kernel_products(files));
+    for (const Variant& product : products)
+      for (const Param& p : product.stages[0].params)
+        if (p.name == "BN")
+          for (const ParamValue& v : p.values) widest = std::max(widest, std::get<int64_t>(v));
   }
   return roofgen::partitions(chain_, chain_columns(problem_), widest);
 }
@@ -183,12 +184,12 @@ Result<std::vector<Partition>> ChainSubject::partitions(const DataFiles& files, 
 Result<RequiredWork> ChainSubject::required(const DataFiles&) const {
   std::vector<Part> each;
   for (size_t i = 0; i < chain_.size(); ++i) each.push_back({i, i + 1});
-  ROOFGEN_TRY(const auto whole, ChainOp::make(chain_, {each}));
+  ROOFGEN_TRY(const auto whole, ChainOp::make(chain_, each));
   return *whole->required(problem_);
 }
 
-Result<PlanProblem> ChainSubject::make(const std::vector<Part>& plan, const std::vector<Point>& points) const {
-  ROOFGEN_TRY(auto op, ChainOp::make(chain_, {plan}, points));
+Result<PlanProblem> ChainSubject::make(const std::vector<Part>& plan) const {
+  ROOFGEN_TRY(auto op, ChainOp::make(chain_, plan));
   Problem problem = op->problem_of(problem_);
   return PlanProblem{std::move(op), std::move(problem)};
 }
@@ -217,7 +218,16 @@ Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& cha
                                   const std::vector<Part>& plan, const TuneOptions& options) {
   std::string name;
   for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain.name(part);
-  return search(context, ChainSubject(chain, problem), problem.texts.at("chain"), problem, name, options);
+  ROOFGEN_TRY(WhatIfReport report,
+              search(context, ChainSubject(chain, problem), problem.texts.at("chain"), problem, name, options));
+  const PartitionReport* best = report.best();
+  if (chain.has_gemm() && best && best->kernels[0].work.ctas < context.device.at("sms"))
+    report.notes.push_back(
+        fmt::format("{} fills {:g} of {:g} SMs: kernels that split the sum over K, as those of tune gemm, take two "
+                    "launches and are "
+                    "no part of a chain",
+                    best->kernels[0].stage, best->kernels[0].work.ctas, context.device.at("sms")));
+  return report;
 }
 
 }  // namespace roofgen

@@ -292,7 +292,7 @@ Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t,
   for (;;) {
     std::vector<PartitionReport*> open;
     for (PartitionReport& p : report.partitions)
-      if (is_named(report, p) && p.timed() && p.kernels.size() > 1 && !p.together) open.push_back(&p);
+      if (is_named(report, p) && p.timed() && !p.together) open.push_back(&p);
     bool failed = false, stopped = false;
     for (size_t i = 0; i < open.size() && !stopped; ++i) {
       stopped = !go_on(i, open.size());

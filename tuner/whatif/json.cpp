@@ -28,7 +28,11 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
   ROOFGEN_PUT(j, p, dram_bytes, l2_bytes, flops)
   j["arithmetic_intensity"] = p.arithmetic_intensity();
   ROOFGEN_PUT(j, p, waste, idle, stall)
-  if (p.together) ROOFGEN_PUT(j["verified_together"], (*p.together), passed, rows_checked, error_over_tolerance)
+  if (p.together) {
+    Json& together = j["verified_together"];
+    ROOFGEN_PUT(together, (*p.together), passed, rows_checked, error_over_tolerance, grid_ctas, grid)
+    if (!p.together->not_run.empty()) together["not_run"] = p.together->not_run;
+  }
   j["intermediates"] = Json::array();
   for (const Intermediate& t : p.intermediates) j["intermediates"].push_back(intermediate_json(r, t));
   j["kernels"] = Json::array();

@@ -12,6 +12,11 @@
 namespace roofgen {
 namespace {
 
+/// Schedules of its leader that a part tries first, and the times of the leader's best kernel above which a kernel is
+/// none for the part.
+constexpr size_t kLed = 5;
+constexpr double kHopelessKernel = 1.15;
+
 class Search {
  public:
   Search(const TuneResources& context, const Subject& subject, const Problem& problem, const TuneOptions& options)
@@ -103,43 +108,72 @@ class Search {
   }
 
   Result<void> tune_part(Part part) {
-    const Part leader = subject_.leader(part);
-    std::vector<Subject::Point> points;
-    ROOFGEN_TRY(const StrategyKind* strategy, find_strategy(options_.strategy));
-    if (!(leader == part) && !strategy->exhaustive)
-      for (const auto& [known, found] : results_)
-        if (known == leader)
-          for (const Schedule& s : found.rankings.begin()->second.front())
-            if (points.size() < kPartEvals) points.push_back(s.params);
+    TuneOptions options = options_;
+    options.evals = subject_.evals(part, options_.evals);
+    // Only the fastest kernel of a part matters, and the partitions that a verdict names are run whole (verify()).
+    options.best_only = options.settles = true;
+    TuneOptions led = options;
     TunedPart tuned{part, "", {}};
-    ROOFGEN_CHECK(tune_part(points, tuned));
-    // The leader's schedules may be illegal here, or spill.
-    if (!tuned.failed.empty() && !points.empty() && !stopped()) {
+    const bool leads = follow(subject_.leader(part), part, led);
+    ROOFGEN_CHECK(tune_part(leads ? led : options, tuned));
+    // The leader's kernels may be illegal here, or spill.
+    if (!tuned.failed.empty() && leads && !stopped()) {
       tuned.failed.clear();
-      ROOFGEN_CHECK(tune_part({}, tuned));
+      ROOFGEN_CHECK(tune_part(options, tuned));
     }
     tuned_.push_back(std::move(tuned));
     return {};
   }
 
-  Result<void> tune_part(const std::vector<Subject::Point>& points, TunedPart& tuned) {
-    ROOFGEN_TRY(const PlanProblem made, subject_.make({tuned.part}, points));
-    TuneOptions options = options_;
-    options.evals = subject_.evals(tuned.part, options_.evals);
+  /// Lets the search of a part begin with the best schedules of its leader, and leave out the leader's slow kernels.
+  bool follow(Part leader, Part part, TuneOptions& options) const {
+    const TuneResult* result = result_of(leader);
+    if (leader == part || !result) return false;
+    std::vector<const TimedPoint*> timed;
+    for (const TimedPoint& t : result->report.timed)
+      if (t.seconds > 0) timed.push_back(&t);
+    std::ranges::stable_sort(timed, {}, &TimedPoint::seconds);
+    for (const TimedPoint* t : timed) {
+      if (t->seconds > kHopelessKernel * timed.front()->seconds) break;
+      Schedule schedule = t->schedule;
+      schedule.variant = subject_.name(part) + kernel_of(leader, schedule.variant);
+      if (std::ranges::count(options.variants, schedule.variant) == 0) options.variants.push_back(schedule.variant);
+      if (options.first.size() < kLed) options.first.push_back(std::move(schedule));
+    }
+    return !options.first.empty();
+  }
+
+  /// Of a variant of a part's op: the text after the name of the part, such as " warpgroup"; empty for the only kernel.
+  std::string kernel_of(Part part, const std::string& variant) const {
+    const std::string name = subject_.name(part);
+    return variant.starts_with(name) ? variant.substr(name.size()) : "";
+  }
+
+  Result<void> tune_part(const TuneOptions& options, TunedPart& tuned) {
+    ROOFGEN_TRY(const PlanProblem made, subject_.make({tuned.part}));
     ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*made.op, made.problem, options, tuned.failed));
     if (!result) {
       tuned.failed = fmt::format("{}: {}", subject_.name(tuned.part), tuned.failed);
       return {};
     }
     const TuneReport& r = result->report;
-    if (r.variants.size() == 1 && r.variants[0].verified && r.variants[0].kernels.size() == 1) {
-      tuned.kernel = r.variants[0].kernels[0];
-      tuned.kernel.verification = r.variants[0].verification;  // with the whole grid
-      results_.emplace_back(tuned.part, std::move(*result));
-    } else {
+    const VariantReport* best = r.find(r.best_variant);
+    if (!best) {
       tuned.failed = nothing_verified(subject_.name(tuned.part), r);
+      return {};
     }
+    tuned.kernel = best->kernels.at(0);
+    results_.emplace_back(tuned.part, std::move(*result));
     return {};
+  }
+
+  const TuneResult* result_of(Part part) const {
+    const auto found = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == part; });
+    return found == results_.end() ? nullptr : &found->second;
+  }
+  const TunedKernel& winner_of(Part part) const {
+    const TuneResult& result = *result_of(part);
+    return result.winners.at(result.report.best_variant).front();
   }
 
   /// Without a legal point, or if nothing compiles, there is no result, and `failed` says why: that only rejects
@@ -175,16 +209,37 @@ class Search {
     return fmt::format("nothing was verified of {}", name);
   }
 
+  /// A plan with the kernels that the searches of its parts have found.
+  struct Plan {
+    std::unique_ptr<Op> op;
+    Problem problem;
+    expr::Map scope;
+    Variant variant;
+  };
+  Result<Plan> make(const std::vector<Part>& parts) const {
+    ROOFGEN_TRY(PlanProblem made, subject_.make(parts));
+    ROOFGEN_TRY(expr::Map scope, problem_scope(*made.op, made.problem, limits(context_.device)));
+    ROOFGEN_TRY(std::vector<Variant> variants, made.op->variants(context_.files, made.problem));
+    ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+    std::string name;
+    for (const Part& part : parts) name += (name.empty() ? "" : " | ") + subject_.name(part);
+    name += kernel_of(parts[0], winner_of(parts[0]).program.schedule.variant);
+    const auto known = variants.size() == 1 ? variants.begin() : std::ranges::find(variants, name, &Variant::name);
+    if (known == variants.end()) return Error{Exit::kFailed, "no kernels for " + name};
+    return Plan{std::move(made.op), std::move(made.problem), std::move(scope), std::move(*known)};
+  }
+
   std::optional<CodeTime> retime(Part part, double dram_bytes) {
-    const auto found = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == part; });
-    if (context_.gpu || !context_.timer || found == results_.end()) return std::nullopt;
-    const Result<PlanProblem> made = subject_.make({part}, {});
-    if (!made) return std::nullopt;
-    const auto& [variant, winners] = *found->second.winners.begin();
-    const TunedKernel& k = winners.front();
-    auto timed = context_.timer->time({&k.binary, &k.launch, initial_contents(*made->op, made->problem, {}),
-                                       fmt::format("{} {}", to_string(made->problem), variant), dram_bytes, &k.lines},
-                                      TimeModel::kEvent);
+    if (context_.gpu || !context_.timer || !result_of(part)) return std::nullopt;
+    const Result<Plan> plan = make({part});
+    if (!plan) return std::nullopt;
+    const TunedKernel& k = winner_of(part);
+    const auto own = temporaries(plan->variant, plan->scope);
+    if (!own) return std::nullopt;
+    auto timed =
+        context_.timer->time({&k.binary, &k.launch, initial_contents(*plan->op, plan->problem, *own),
+                              fmt::format("{} {}", to_string(plan->problem), plan->variant.name), dram_bytes, &k.lines},
+                             TimeModel::kEvent);
     return timed ? std::optional(std::move(*timed)) : std::nullopt;
   }
 
@@ -221,32 +276,47 @@ class Search {
     return out;
   }
 
+  /// The kernels of a partition in a row on the reduced problem, and on every CTA of the real grid with a shorter sum.
   Result<Verification> verify(const Partition& partition) {
-    ROOFGEN_TRY(const PlanProblem made, subject_.make(partition.parts, {}));
-    const auto& [op, problem] = made;
-    ROOFGEN_TRY(std::vector<Variant> variants, op->variants(context_.files, problem));
-    ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(context_.device)));
-    ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+    ROOFGEN_TRY(const Plan plan, make(partition.parts));
+    const auto& [op, problem, scope, variant] = plan;
     const double flops = op->required(op->reduced(problem))->mma_flops;
     std::vector<Candidate> chain;
     std::string binaries, schedules;
     for (size_t i = 0; i < partition.parts.size(); ++i) {
-      const TuneResult& result = std::find_if(results_.begin(), results_.end(), [&](const auto& r) {
-                                   return r.first == partition.parts[i];
-                                 })->second;
-      ROOFGEN_TRY(chain.emplace_back(), in_partition(variants[0], i, result.winners.begin()->second.front(), scope));
+      ROOFGEN_TRY(chain.emplace_back(), in_partition(variant, i, winner_of(partition.parts[i]), scope));
       binaries += (i ? "+" : "") + chain.back().binary.digest;
       schedules += to_string(chain.back().schedule) + ";";
     }
-    Verifier verifier(*op, problem, flops, context_.device, variants[0], context_.executor,
+    Verifier verifier(*op, problem, flops, context_.device, variant, context_.executor,
                       std::make_shared<SharedInputs>(context_.executor));
     const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()),
                        fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
-    if (const auto known = recall(context_.store, key)) return known->verification;
+    if (const auto stored = recall(context_.store, key)) return stored->verification;
     Evaluation e;
-    ROOFGEN_TRY(e.verification, verifier.verify_chain(chain));
-    remember(context_.store, key, e);
-    return e.verification;
+    Verification& v = e.verification;
+    if (chain.size() > 1) {
+      ROOFGEN_TRY(v, verifier.verify_chain(chain));
+    } else {
+      const TuneReport& alone = result_of(partition.parts[0])->report;
+      v = alone.find(alone.best_variant)->verification;
+    }
+    if (!v.passed) return v;
+    auto grid = verifier.verify_grid(chain, [&](uint64_t, uint64_t) { return !stopped(); });
+    v.not_run.clear();
+    // Too little memory, for example, is no fault of the kernels.
+    if (!grid) grid = Verifier::Grid{{}, 0, grid.error().message};
+    v.add_checks(grid->verification);
+    v.passed = !grid->failed();
+    v.failure = grid->verification.failure;
+    if (grid->not_run.empty()) {
+      v.grid_ctas = grid->verification.grid_ctas;
+      v.grid = grid->verification.grid;
+    } else {
+      v.not_run.push_back("whole grid not run: " + grid->not_run);
+    }
+    if (!stopped()) remember(context_.store, key, e);
+    return v;
   }
 
   const TuneResources& context_;

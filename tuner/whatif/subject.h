@@ -25,9 +25,6 @@ struct PlanProblem {
 
 class Subject {
  public:
-  /// The parameters of a schedule, as in Stage::points.
-  using Point = std::vector<std::pair<std::string, ParamValue>>;
-
   virtual ~Subject() = default;
   virtual std::vector<std::string> steps() const = 0;
   virtual std::string name(Part part) const = 0;  ///< "gemm+bias"
@@ -36,9 +33,8 @@ class Subject {
   virtual bool matrix_flops() const { return true; }  ///< MMA FLOPs are counted, else operations of the FP32 pipe
   virtual Result<RequiredWork> required(const DataFiles& files) const = 0;  ///< of all steps together
 
-  /// `points`: only these schedules are tried; empty: all.
-  virtual Result<PlanProblem> make(const std::vector<Part>& plan, const std::vector<Point>& points) const = 0;
-  /// The part whose best schedules this part tries; itself: it is searched.
+  virtual Result<PlanProblem> make(const std::vector<Part>& plan) const = 0;
+  /// The part with whose best schedules the search of this part begins; itself: there is none.
   virtual Part leader(Part part) const = 0;
   /// Candidates of a part; `asked` 0: the default.
   virtual uint64_t evals(Part part, uint64_t asked) const = 0;
@@ -62,7 +58,7 @@ class ChainSubject final : public Subject {
   DType dtype() const override { return chain_.dtype(); }
   bool matrix_flops() const override { return chain_.has_gemm(); }
   Result<RequiredWork> required(const DataFiles& files) const override;
-  Result<PlanProblem> make(const std::vector<Part>& plan, const std::vector<Point>& points) const override;
+  Result<PlanProblem> make(const std::vector<Part>& plan) const override;
   Part leader(Part part) const override;
   uint64_t evals(Part part, uint64_t asked) const override;
   std::vector<size_t> added(Part part) const override { return chain_.added(part); }
@@ -82,7 +78,7 @@ class AttentionSubject final : public Subject {
   Result<std::vector<Partition>> partitions(const DataFiles& files, const Device& device) const override;
   DType dtype() const override { return problem_.dtype; }
   Result<RequiredWork> required(const DataFiles& files) const override;
-  Result<PlanProblem> make(const std::vector<Part>& plan, const std::vector<Point>& points) const override;
+  Result<PlanProblem> make(const std::vector<Part>& plan) const override;
   Part leader(Part part) const override;
   uint64_t evals(Part part, uint64_t asked) const override;
   const Op* whole() const override;

@@ -88,9 +88,21 @@ std::string verdict_text(const std::string& subject, const std::string& decision
 
 std::string kernels_text(const char* heading, const PartitionReport& p) {
   std::string out;
-  for (const KernelReport& k : p.kernels)
-    out += fmt::format("{:<10}{}: {}, {}, {} registers, bound by {}: {}\n", heading, k.stage, time_text(k.seconds),
+  for (const KernelReport& k : p.kernels) {
+    const std::string& variant = k.schedule.variant;  // the name of the part and its kernel, "gemm+bias warpgroup"
+    out += fmt::format("{:<10}{}: {}, {}, {} registers, bound by {}: {}\n", heading,
+                       variant.starts_with(k.stage) ? variant : k.stage, time_text(k.seconds),
                        bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
+  }
+  return out;
+}
+
+/// What ran of the partition that is recommended.
+std::string verified_text(const Verification& v) {
+  std::string out = fmt::format("{} rows compared; inputs {}", v.rows_checked, v.inputs);
+  if (v.grid_ctas > 0)
+    out = fmt::format("all {} CTAs{}; {}", v.grid_ctas, v.grid.empty() ? "" : " with " + v.grid, out);
+  for (const std::string& check : v.not_run) out += "; " + check;
   return out;
 }
 
@@ -129,6 +141,7 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
   else
     out += fmt::format("verdict   {}: no partition has a time\n", bold("NONE"));
   if (r.forced) out += fmt::format("plan      {}: {}\n", *r.forced, r.forced_verdict);
+  if (best_plan && best_plan->together) out += fmt::format("verified  {}\n", verified_text(*best_plan->together));
   for (const std::string& n : r.notes) out += fmt::format("note      {}\n", n);
   if (r.times == Origin::kModel)
     out += fmt::format(

@@ -1,5 +1,6 @@
 // roofgen whatif: the time of every partition of a chain into kernels. Each part is tuned once, as its own problem, for
-// all partitions that contain it. Gemms with an epilogue try the best schedules of the bare gemm.
+// all partitions that contain it. The search of a gemm with an epilogue begins with the best schedules of the bare
+// gemm.
 #pragma once
 
 #include <string>
@@ -23,9 +24,9 @@ Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& cha
 Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options);
 
-/// Candidates of the search that all gemms of a chain share, and of each part that uses its result.
-inline constexpr uint64_t kMainLoopEvals = 20;
-inline constexpr uint64_t kPartEvals = 5;
+/// Candidates of the search of a bare gemm, over all its kernels, and of every other part.
+inline constexpr uint64_t kMainLoopEvals = 30;
+inline constexpr uint64_t kPartEvals = 10;
 
 // ---- Views -----------------------------------------------------------------------------------------
 
