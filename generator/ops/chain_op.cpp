@@ -19,6 +19,8 @@ constexpr const char* kOnlyKernel = "fused";
 /// Rows and columns of a slice, and of a reduced problem without its tail: multiples of every tile of a gemm and of the
 /// rows per CTA of a row kernel.
 constexpr int64_t kGemmTile = 256, kRowsTile = 64;
+/// Rows that the gemm of a slice computes for later kernels: a multiple of the heights of its tiles, 64 to 256.
+constexpr int64_t kGemmRowsFed = 768;
 /// The sum of a gemm in a plan of several kernels, without its tail: longer than any pipeline of loads. Each of the
 /// kernels is verified with the whole sum when it is alone.
 constexpr int64_t kShortSum = 512;
@@ -174,20 +176,22 @@ Extent ChainOp::extent(const Problem& problem) const {
 }
 
 Op::Slice ChainOp::slice(const Problem& problem) const {
-  const int64_t rows = is_gemm(chain_, covered()) ? kGemmTile : kRowsTile;
-  return {rows, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0, rows, tiles_columns()};
+  if (!is_gemm(chain_, covered())) return {kRowsTile, 0, kRowsTile};
+  return {kGemmTile, tiles_columns() ? std::min(chain_columns(problem), kGemmTile) : 0,
+          plan_.size() > 1 ? kGemmRowsFed : kGemmTile, tiles_columns()};
 }
 
 /// As for the ops gemm and those of rows. Extreme rows only where the row step reads them as they are, or after adding
 /// `residual`, which is 0 then: a step before it would round away what a constant row with an offset leaves. No
-/// extremes where a value between two kernels may overflow fp16.
+/// extremes where a value between two kernels may overflow fp16, nor of fp8: the tolerance of the sums that wgmma cuts
+/// off (docs/verification.md) is that of an average row, not of the largest. Each kernel alone has them.
 std::vector<InputPattern> ChainOp::patterns(const Problem&) const {
   const bool gemm = is_gemm(chain_, covered()), reduces = has_row_step(covered());
   std::vector<InputPattern> out{gemm ? InputPattern::kIntegers : InputPattern::kSpecial};
   const bool cut = plan_.size() > 1;
   size_t first = covered().first;
   while (first + 1 < covered().last && chain_.steps()[first].label == "residual") ++first;
-  if (chain_.dtype() == DType::kFp16 && cut) return out;
+  if ((chain_.dtype() == DType::kFp16 || chain_.dtype() == DType::kFp8) && cut) return out;
   if (!reduces)
     out.push_back(InputPattern::kExtremes);
   else if (gemm || chain_.steps()[first].kind == ChainStep::Kind::kRow)

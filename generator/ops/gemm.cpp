@@ -39,6 +39,7 @@ using pointwise::Formula;
 
 constexpr int64_t kMaxDim = int64_t{1} << 30;  // 32-bit indices of rows and columns, including those of partial tiles
 constexpr int64_t kMaxInt8Depth = 131071;      // 2^31 / 2^14: the largest sum of int8 products that always fits int32
+constexpr int64_t kSliceRows = 256;
 constexpr std::array<int64_t, 3> kSplits = {2, 4, 8};
 constexpr std::array<const char*, 5> kGates = {"silu", "gelu", "gelu_tanh", "relu", "sigmoid"};
 const std::string kSplitVariant = "split_k", kWeights = "weights";
@@ -374,9 +375,11 @@ class Gemm final : public Op {
   }
   Slice slice(const Problem& problem) const override {
     const auto formula = epilogue(problem);
-    // A multiple of every height of a tile, and of the rows of the tokens that a CTA combines.
+    // A multiple of the heights of tiles, of grouped rows of all of them, and of the rows of the tokens that a CTA
+    // combines.
     const int64_t together = gemm::is_scattered(problem) ? problem.dims.at("topk") : 1;
-    return {256, formula && formula->reductions() > 0 ? 0 : 256, grouped_ ? 768 * together : 256, true};
+    return {kSliceRows, formula && formula->reductions() > 0 ? 0 : kSliceRows, grouped_ ? 768 * together : kSliceRows,
+            true};
   }
   /// Of a scattered output, rows of the op are those of tokens, one after another: topk for each.
   std::vector<RowRange> rows_fed(const Problem& problem, const std::string& stage, RowRange slice) const override {
@@ -511,6 +514,10 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
       out.push_back(v);
     }
   }
+  // The stages of a slice share its rows.
+  ROOFGEN_TRY(const expr::Expr whole_tiles, expr::Expr::parse(fmt::format("{} % BM == 0", kSliceRows)));
+  for (Variant& v : out)
+    if (!grouped_ && v.stages.size() > 1) v.stages[0].constraints.push_back(whole_tiles);
   if (gemm::is_scattered(problem)) {
     // Sums by atomics in the product's kernel would depend on the order of CTAs.
     ROOFGEN_TRY(const Stage combine, load_stage(files, "stages/combine_rows.json"));
