@@ -169,7 +169,7 @@ class Describer {
     };
     Json rule_list = Json::array();
     for (const Interface::Rule& r : rules) {
-      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}});
+      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}, {"tuned", ""}});
       number(rule_list.back(), "all");
     }
     for (Json& p : pipelines) {
@@ -405,9 +405,10 @@ class Describer {
              {"grid", {code.grid[0], code.grid[1], code.grid[2]}},
              {"source", source_name(p, k)}};
     for (const std::string& c : code.conditions) {
-      const std::string text = code.spelled_out(c);
-      out["requires"].push_back(
-          {{"code", c}, {"text", text}, {"message", condition_message(interface_, text, k.scope)}});
+      const std::string text = code.explained(c);
+      // A condition in the user's names speaks for itself.
+      const std::string tuned = text == c ? "" : tuned_numbers(interface_, text, k.scope);
+      out["requires"].push_back({{"code", c}, {"text", text}, {"tuned", tuned}});
     }
     std::set<std::string> taken;
     for (const KernelArgument& a : code.arguments) {

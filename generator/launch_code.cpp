@@ -1,10 +1,8 @@
 #include "generator/launch_code.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "generator/expr/c_code.h"
@@ -201,44 +199,26 @@ class Writer {
   LaunchCode out_;
 };
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-/// Text with each whole word `name` replaced.
-std::string replaced(const std::string& text, const std::string& name, const std::string& by) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    size_t end = i;
-    while (end < text.size() && is_word(text[end])) ++end;
-    const std::string word = text.substr(i, std::max<size_t>(end - i, 1));
-    out += word == name ? by : word;
-    i += word.size();
-  }
-  return out;
-}
-
 }  // namespace
 
-std::string LaunchCode::spelled_out(std::string condition) const {
+std::string LaunchCode::explained(const std::string& condition) const {
+  std::string used = condition, where;
   for (auto d = check.definitions.rbegin(); d != check.definitions.rend(); ++d) {
-    const bool plain = std::ranges::all_of(d->second, is_word);
-    condition = replaced(condition, d->first, plain ? d->second : "(" + d->second + ")");
+    if (!has_word(used, d->first)) continue;
+    used += " " + d->second;
+    where = fmt::format("{} = {}{}{}", d->first, d->second, where.empty() ? "" : "; ", where);
   }
-  return condition;
+  return where.empty() ? condition : condition + ", where " + where;
 }
 
-std::string condition_message(const Interface& interface, const std::string& spelled_out, const expr::Map& tuned) {
-  std::vector<std::string> names, values;
-  for (const std::string& name : interface.variables_in(spelled_out)) {
+std::string tuned_numbers(const Interface& interface, const std::string& explained, const expr::Map& tuned) {
+  std::string out;
+  for (const std::string& name : interface.variables_in(explained)) {
     const auto value = tuned.find(name);
-    const int64_t* const number = value == tuned.end() ? nullptr : value->second.as<int64_t>();
-    if (!number) continue;
-    names.push_back(name);
-    values.push_back(fmt::to_string(*number));
+    if (const int64_t* const number = value == tuned.end() ? nullptr : value->second.as<int64_t>())
+      out += fmt::format("{}{} is {}", out.empty() ? "" : ", ", name, *number);
   }
-  if (names.empty()) return spelled_out + " must hold";
-  const bool one = names.size() == 1;
-  return fmt::format("{} must be {}, or {} with {}", fmt::join(names, ", "), fmt::join(values, ", "),
-                     one ? "another number" : "others", spelled_out);
+  return out;
 }
 
 Result<LaunchCode> launch_code(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,

@@ -35,12 +35,12 @@ struct LaunchCode {
   Locals launch;                        ///< of arguments and grid
   std::vector<std::string> conditions;  ///< under which the compiled source is correct
   Locals check;                         ///< of the conditions
-  /// A condition in sizes and strides of the user alone.
-  std::string spelled_out(std::string condition) const;
+  /// "chunks == 4, where chunks = roofgen_ceil_div(cols, 1024)".
+  std::string explained(const std::string& condition) const;
 };
 
-/// What a user is told whose sizes do not meet it: "cols must be 4096, or another number with cols % 8 == 0".
-std::string condition_message(const Interface& interface, const std::string& spelled_out, const expr::Map& tuned);
+/// The numbers of the user on which an explained condition depends, as tuned: "cols is 4096".
+std::string tuned_numbers(const Interface& interface, const std::string& explained, const expr::Map& tuned);
 
 /// Adds the parameters that the kernel needs to `interface`.
 Result<LaunchCode> launch_code(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,
