@@ -25,6 +25,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 std::vector<std::string> suggestions(std::string_view word, const std::vector<std::string>& known) {
   constexpr size_t kMost = 4, kShortestPart = 3;
   const llvm::StringRef part(word.data(), word.size());
+  const std::string lower = part.lower();
   // A part stands for the family: "h100" for h100-sxm, h100-pcie and h100-nvl, "4090" for rtx-4090.
   std::vector<std::string> beginning, inside;
   for (const std::string& k : known) {
@@ -32,7 +33,7 @@ std::vector<std::string> suggestions(std::string_view word, const std::vector<st
     const llvm::StringRef name(k);
     if (name.take_front(word.size()).equals_insensitive(part))
       beginning.push_back(k);
-    else if (word.size() >= kShortestPart && name.contains_insensitive(part))
+    else if (word.size() >= kShortestPart && ("-" + name + "-").str().find("-" + lower + "-") != std::string::npos)
       inside.push_back(k);
   }
   for (const auto& found : {beginning, inside})

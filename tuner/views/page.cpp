@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "roofline/figures.h"
@@ -20,7 +21,9 @@ class TunePage : public ResultPage {
     page.title = fmt::format("{} on {}", text(result_.at("problem"), "op"), device_.name);
     facts(page);
     if (!text_or_none(result_, "best_variant").empty()) page.blocks.emplace_back(times());
-    if (plot::Roofline placed = roofline(); !placed.points.empty()) page.blocks.emplace_back(std::move(placed));
+    plot::Roofline placed = roofline();
+    if (std::ranges::any_of(placed.points, [](const plot::Point& p) { return p.ai > 0; }))
+      page.blocks.emplace_back(std::move(placed));
     page.blocks.emplace_back(kernels());
     page.blocks.emplace_back(verification());
     if (measured()) page.blocks.emplace_back(finalists());
@@ -78,7 +81,9 @@ class TunePage : public ResultPage {
       if (text(v, "name") == best)
         out = fmt::format("{}, {}, {} of the sustained roofline. ", best, microseconds(v, "time_us"),
                           fixed(result_, "score"));
-    return out + fmt::format("{}: {}", text(verdict, "decision"), text(verdict, "reason"));
+    std::string decision = text(verdict, "decision");
+    std::ranges::transform(decision, decision.begin(), [](unsigned char c) { return std::toupper(c); });
+    return out + fmt::format("{}: {}", decision, text(verdict, "reason"));
   }
 
   /// Each variant beside the least time that the ceilings allow, the fastest first.
@@ -157,10 +162,7 @@ class TunePage : public ResultPage {
     for (const Json& v : result_.at("variants")) {
       if (!v.at("available").get<bool>() || v.at("kernels").empty()) continue;
       const Json& kernels = v.at("kernels");
-      for (const Json& k : kernels) {
-        plot::Point p = kernel_point(v, k);
-        if (p.ai > 0) out.points.push_back(std::move(p));  // a copy has none
-      }
+      for (const Json& k : kernels) out.points.push_back(kernel_point(v, k));
       if (kernels.size() > 1) {
         plot::Point all;
         all.name = text(v, "name") + ", all kernels";
@@ -172,7 +174,7 @@ class TunePage : public ResultPage {
         all.origin = origin();
         out.points.push_back(std::move(all));
       }
-      if (!out.points.empty()) sum[kernels.size() == 1] = out.points.size() - 1;
+      sum[kernels.size() == 1] = out.points.size() - 1;
     }
     if (sum.size() == 2)
       out.arrows.push_back(
