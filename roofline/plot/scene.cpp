@@ -210,7 +210,7 @@ Scene make_scene(const Roofline& roofline) {
       kernel = scene.kernels.insert(kernel, {letter(scene.kernels.size()), point.name, {}, {}});
     kernel->points.push_back(i);
     scene.kernel_of.push_back(static_cast<size_t>(kernel - scene.kernels.begin()));
-    scene.missing.push_back(!is_positive(point.ai) || !is_positive(point.tflops) ? "no FLOPs: no place on a log axis"
+    scene.missing.push_back(!is_positive(point.ai) || !is_positive(point.tflops) ? "no FLOPs or no bytes: no place on a log axis"
                             : !scene.frame.contains(point.ai, point.tflops)      ? "outside the axes"
                                                                                  : "");
   }
