@@ -154,6 +154,8 @@ std::string tune_text(const TuneReport& r, bool color) {
       table.row(row);
     }
   }
+  if (table.empty() && r.interrupted)
+    return wrapped(out + "interrupted before a kernel was verified; the next run goes on from there\n", 10);
   if (!table.empty()) out += table.str(kTextColumns, 2) + "\n";
   bool flagged = false, sampled = false, counted = true;
   Reasons rejected;
