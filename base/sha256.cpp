@@ -1,6 +1,7 @@
 #include "base/sha256.h"
 
 #include <fmt/format.h>
+#include <llvm/ADT/StringRef.h>
 #include <llvm/Support/SHA256.h>
 
 namespace roofgen {

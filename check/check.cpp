@@ -12,7 +12,6 @@
 #include <thread>
 #include <tuple>
 
-#include "base/output_file.h"
 #include "base/suggest.h"
 #include "base/units.h"
 #include "check/call_sites.h"
@@ -213,7 +212,7 @@ uint64_t most_shared_bytes(const std::string& arch) {
   return kib * 1024;
 }
 
-Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a) {
+Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a, const Outputs& outputs) {
   BufferReport out;
   out.name = a.name;
   out.elements = *a.size;
@@ -255,7 +254,7 @@ Result<BufferReport> inspect(Executor& executor, DevicePtr at, const Argument& a
     if (of > 0 && std::isfinite(of)) out.largest_relative_error = std::max(out.largest_relative_error, error / of);
   }
   if (!a.dump.empty())
-    ROOFGEN_CHECK(write_output(a.dump, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+    ROOFGEN_CHECK(outputs.write(a.dump, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
   return out;
 }
 
@@ -440,7 +439,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   report.lines = by_line(sites);
   for (const Argument* a : buffers_of(r.args)) {
     if (schedule || (!a->expect && a->dump.empty())) continue;
-    ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a));
+    ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a, r.outputs));
     report.buffers.push_back(std::move(b));
   }
   if (r.schedules > 1) {

@@ -141,10 +141,17 @@ std::string kernels_text(const ProgramReport& r) {
   return "\n" + table.str() + beyond(r.kernels.size(), "kernels");
 }
 
+/// A program that tries machine code for several architectures, or machine code before PTX, is told by this error which
+/// to take. Where its kernels ran, that is no failure.
+bool is_question(const ProgramReport& r, const FailedCall& c) {
+  return c.error == "CUDA_ERROR_NO_BINARY_FOR_GPU" && failure(r).empty() && !r.kernels.empty();
+}
+
 std::string calls_text(const ProgramReport& r) {
   std::string out;
   for (size_t i = 0; i < std::min(kMostRows, r.calls.size()); ++i) {
     const FailedCall& c = r.calls[i];
+    if (is_question(r, c)) continue;
     out += fmt::format("  {}: {} ({}): {}{}\n", c.call, c.error, c.status, c.message,
                        c.count > 1 ? fmt::format("; {} times", c.count) : "");
   }

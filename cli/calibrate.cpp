@@ -5,7 +5,6 @@
 
 #include <thread>
 
-#include "base/output_file.h"
 #include "base/paths.h"
 #include "cli/cli.h"
 #include "tuner/ceilings/profile.h"
@@ -25,7 +24,7 @@ struct CalibrateFlags {
 Result<Exit> run(const Session& session, const CalibrateFlags& flags) {
   profile::CalibrateRequest r;
   ROOFGEN_TRY(r.device, load_device(DataFiles(session.data_dirs), flags.device));
-  if (!flags.output.empty()) ROOFGEN_CHECK(can_write(flags.output));
+  if (!flags.output.empty()) ROOFGEN_CHECK(session.outputs().check({flags.output}));
   for (const std::string& file : flags.times) {
     ROOFGEN_TRY(std::string text, read_input(file, kMostTimesBytes));
     ROOFGEN_TRY(profile::Times times,
@@ -43,7 +42,7 @@ Result<Exit> run(const Session& session, const CalibrateFlags& flags) {
   if (flags.output.empty()) return Exit::kOk;
   if (fitted.cells.empty())
     return Error{Exit::kFailed, "is not written: these kernels determine no scalar", {flags.output}};
-  ROOFGEN_CHECK(write_output(flags.output, cells_json(fitted.device, fitted.cells)));
+  ROOFGEN_CHECK(session.write(flags.output, cells_json(fitted.device, fitted.cells)));
   return Exit::kOk;
 }
 

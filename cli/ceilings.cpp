@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/output_file.h"
 #include "base/paths.h"
 #include "cli/cli.h"
 #include "cli/profile.h"
@@ -19,12 +18,12 @@ namespace roofgen::cli {
 namespace {
 
 /// Keeps the profile and says on stderr what became of it.
-Result<void> keep(const CeilingsReport& report, const std::string& path) {
+Result<void> keep(const CeilingsReport& report, const std::string& path, const Outputs& outputs) {
   if (path.empty()) {
     warn("the GPU has no UUID, or there is no data folder: the profile is not kept (--output FILE keeps it)");
     return {};
   }
-  ROOFGEN_TRY(const Kept kept, keep_profile(report, path));
+  ROOFGEN_TRY(const Kept kept, keep_profile(report, path, outputs));
   if (kept == Kept::kWritten)
     fmt::print(stderr, "roofgen: profile {}{}\n", path, report.complete() ? "" : " (not complete)");
   if (kept == Kept::kPartialKept)
@@ -52,7 +51,7 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   ROOFGEN_TRY(options.protocol.mode, parse_mode(flags.protocol));
   options.only = flags.only;
   options.date = utc_now();
-  if (!flags.output.empty()) ROOFGEN_CHECK(can_write(flags.output));
+  if (!flags.output.empty()) ROOFGEN_CHECK(session.outputs().check({flags.output}));
   const DataFiles files(session.data_dirs);
   GpuWorkerOptions worker;
   worker.ordinal = flags.gpu;
@@ -74,14 +73,17 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   CompileOptions compile;
   compile.arch = device.arch;
   ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(compile, cache_dir(), warn));
-  Progress progress(session);
+  Progress progress(session, "ceilings");
   options.hooks.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   options.hooks.warn = warn;
   options.hooks.stop = session.stop;
   ROOFGEN_TRY(const CeilingsReport report, measure_ceilings({files, device, *compiler, *gpu}, options));
   fmt::print("{}", flags.json ? ceilings_json(report) : ceilings_text(report));
-  if (!simulated || !flags.output.empty())
-    ROOFGEN_CHECK(keep(report, flags.output.empty() ? profile_path(data_home(), report.gpu.uuid) : flags.output));
+  if (!flags.output.empty()) {
+    ROOFGEN_CHECK(keep(report, flags.output, session.outputs()));
+  } else if (!simulated) {
+    ROOFGEN_CHECK(keep(report, profile_path(session.home, report.gpu.uuid), Outputs(session.home, /*force=*/true)));
+  }
   if (report.interrupted) return Exit::kInterrupted;
   const auto any =
       std::any_of(report.results.begin(), report.results.end(), [](const CeilingResult& r) { return r.measured(); });

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 
-#include "base/output_file.h"
 #include "base/paths.h"
 #include "check/skeleton.h"
 #include "cli/cli.h"
@@ -24,13 +23,9 @@ struct CheckFlags : KernelFlags {
 };
 
 /// --emit-args: writes a file of arguments, and prints the command that uses it.
-Result<Exit> emit_arguments(const check::Request& r, const CheckFlags& flags) {
-  std::error_code ignored;
-  if (std::filesystem::exists(flags.emit_args, ignored))
-    return Error{Exit::kUsage,
-                 fmt::format("--emit-args: {} exists; the name of a new file was expected", flags.emit_args)};
+Result<Exit> emit_arguments(const Session& session, const check::Request& r, const CheckFlags& flags) {
   ROOFGEN_TRY(const check::Skeleton skeleton, check::make_skeleton(r));
-  ROOFGEN_CHECK(write_output(flags.emit_args, skeleton.json));
+  ROOFGEN_CHECK(session.outputs().write(flags.emit_args, skeleton.json));
   fmt::print("wrote     {}: arguments of {}; its sizes, contents and values are placeholders\n", flags.emit_args,
              skeleton.kernel);
   for (const std::string& note : skeleton.notes) fmt::print("note      {}\n", note);
@@ -45,21 +40,21 @@ Result<Exit> emit_arguments(const check::Request& r, const CheckFlags& flags) {
 
 Result<Exit> run(const Session& session, const CheckFlags& flags) {
   ROOFGEN_TRY(check::Request r, kernel_request(flags, flags.emit_args.empty()));
-  if (!flags.sarif.empty()) ROOFGEN_CHECK(can_write(flags.sarif));
+  if (!flags.sarif.empty()) ROOFGEN_CHECK(session.outputs().check({flags.sarif}));
   for (const check::Argument* a : check::buffers_of(r.args))
-    if (!a->dump.empty()) ROOFGEN_CHECK(can_write(a->dump));
+    if (!a->dump.empty()) ROOFGEN_CHECK(session.outputs().check({a->dump}));
+  r.outputs = session.outputs();
   r.cooperative = flags.cooperative;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
   r.schedules = flags.schedules;
   r.max_memory_bytes = flags.max_memory_mib << 20;
-  if (!flags.emit_args.empty()) return emit_arguments(r, flags);
+  if (!flags.emit_args.empty()) return emit_arguments(session, r, flags);
   r.progress = [](const std::string& line) { fmt::print(stderr, "roofgen: check: {}\n", line); };
   r.progress_after_s = isatty(STDERR_FILENO) ? 2 : 10;
   ROOFGEN_TRY(const check::Report report, check::run(r));
-  if (!flags.sarif.empty()) ROOFGEN_CHECK(write_output(flags.sarif, check::check_sarif(report)));
+  if (!flags.sarif.empty()) ROOFGEN_CHECK(session.write(flags.sarif, check::check_sarif(report)));
   fmt::print("{}", flags.json ? check::check_json(report) : check::check_text(report, flags.top));
-  (void)session;
   return report.clean() ? Exit::kOk : Exit::kFailed;
 }
 
@@ -71,7 +66,7 @@ Run declare_check(FlagSet app) {
   app.add_switch("--cooperative", flags->cooperative,
                  "launch as cudaLaunchCooperativeKernel does, so that CTAs may wait for each other with grid.sync()");
   app.add("--emit-args", flags->emit_args,
-          "write arguments for the kernel to this new file, and print the launch that the source has; runs nothing");
+          "write arguments for the kernel to this file, and print the launch that the source has; runs nothing");
   app.add("--arch", flags->arch, "architecture to compile for [sm_90]");
   app.add("--max-instructions", flags->max_instructions,
           "warp-instructions that a CTA may execute before it counts as endless [1000000000]")
@@ -88,6 +83,7 @@ Run declare_check(FlagSet app) {
   app.add_switch("--json", flags->json, "as JSON");
   app.add("--sarif", flags->sarif, "file for the findings as SARIF 2.1.0");
   app.footer(
+      "Example: roofgen check scale.cu --emit-args scale.json (writes arguments, and prints the next line)\n"
       "Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong "
       "outputs, 2 the request does not fit the kernel. docs/findings.md says what each finding means.");
   return [flags](const Session& session) { return run(session, *flags); };

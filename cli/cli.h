@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/outputs.h"
 #include "base/paths.h"
 #include "cli/flags.h"
 #include "generator/generate.h"
@@ -32,6 +33,7 @@ void print_err(const std::string& text);
 struct Session {
   std::vector<std::string> data_dirs;  ///< `--data-dir`
   std::string color = "auto";
+  bool force = false;                                  ///< `--force`
   std::atomic<bool>* stop = nullptr;                   ///< set by the first Ctrl-C
   std::vector<std::string> program;                    ///< for `run`, with its arguments
   std::function<std::vector<CommandText>()> commands;  ///< of the command line
@@ -46,6 +48,10 @@ struct Session {
   /// table; of generate one, whose binary is empty without --ptx.
   std::function<void(const std::vector<TunedKernel>& kernels)> kernels = {};
   bool use_color(int fd) const;
+  Outputs outputs() const { return Outputs(home, force); }
+  /// Writes a file that the user asked for, and says so.
+  Result<void> write(const std::string& path, std::string_view text) const;
+  void say_written(const std::string& path) const;  ///< nothing of a pipe or a device
 };
 
 /// Runs after parsing; the Error's exit code becomes the process's.
@@ -56,7 +62,11 @@ struct Subcommand {
   const char* summary;
   /// Declares the flags on `app` and returns what to run.
   Run (*declare)(FlagSet app);
+  bool writes = false;  ///< files for the user
 };
+
+/// Of the commands that write files for the user.
+void declare_force(FlagSet app, bool& force);
 
 Run declare_tune(FlagSet app);
 Run declare_generate(FlagSet app);

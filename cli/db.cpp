@@ -1,15 +1,16 @@
 // roofgen db: looks into the evaluation store, and exchanges its trials with other tools and other stores.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "base/json.h"
-#include "base/output_file.h"
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "check/skeleton.h"
 #include "cli/cli.h"
 #include "tuner/bundle/finished.h"
 #include "tuner/search/kernel_timer.h"
@@ -104,15 +105,24 @@ std::string params_text(const StoredTrial& t) {
   return out;
 }
 
+/// A whole text means its problem, not the others in whose texts it is.
+Result<std::vector<StoredTrial>> chosen_trials(Store& store, const TrialFilter& filter) {
+  ROOFGEN_TRY(std::vector<StoredTrial> trials, store.trials(filter));
+  const auto other = [&](const StoredTrial& t) { return t.problem != filter.problem; };
+  if (!std::ranges::all_of(trials, other)) std::erase_if(trials, other);
+  return trials;
+}
+
 Result<Exit> show(Store& store, const DbFlags& flags) {
-  ROOFGEN_TRY(const std::vector<StoredTrial> trials, store.trials(flags.filter));
+  ROOFGEN_TRY(const std::vector<StoredTrial> trials, chosen_trials(store, flags.filter));
   const std::vector<ProblemTrials> problems = problems_of(trials);
   if (problems.empty()) return Error{Exit::kUsage, "no trial in the store fits; roofgen db list shows the problems"};
   if (problems.size() > 1) {
-    Error error{Exit::kUsage,
-                fmt::format("{} problems fit; say more of the text, or --op, --device or --source:", problems.size())};
+    Error error{Exit::kUsage, fmt::format("{} problems fit; choose one of them:", problems.size())};
     for (const ProblemTrials& p : problems)
-      error.notes.push_back(fmt::format("  {} on {} ({})", p.any->problem, p.any->device, p.any->source));
+      error.notes.push_back(fmt::format("  roofgen db show {} --device {} --source {}",
+                                        check::shell_word(p.any->problem), check::shell_word(p.any->device),
+                                        check::shell_word(p.any->source)));
     return error;
   }
   if (flags.json) {
@@ -156,14 +166,15 @@ Result<Exit> show(Store& store, const DbFlags& flags) {
 
 // ---- Exchange ----------------------------------------------------------------------------------
 
-Result<Exit> export_trials(Store& store, const DbFlags& flags) {
-  ROOFGEN_TRY(const std::vector<StoredTrial> trials, store.trials(flags.filter));
+Result<Exit> export_trials(const Session& session, Store& store, const DbFlags& flags) {
+  if (flags.output != "-") ROOFGEN_CHECK(session.outputs().check({flags.output}));
+  ROOFGEN_TRY(const std::vector<StoredTrial> trials, chosen_trials(store, flags.filter));
   ROOFGEN_TRY(const Exported out, recording_of(trials, flags.times));
   ROOFGEN_TRY(const std::string text, write_recording(out.recording, flags.format));
   if (flags.output == "-")
     fmt::print("{}", text);
   else
-    ROOFGEN_CHECK(write_output(flags.output, text));
+    ROOFGEN_CHECK(session.outputs().write(flags.output, text));
   fmt::print(stderr, "roofgen: db: {} points, times: {}{}\n", out.recording.points.size(), out.recording.origin,
              out.left_out > 0 ? fmt::format("; {} trials with other times were left out (--times)", out.left_out) : "");
   return Exit::kOk;
@@ -228,7 +239,7 @@ Result<Exit> collect(Store& store, const DbFlags& flags, const std::string& path
   return Exit::kOk;
 }
 
-Result<Exit> run_db(const DbFlags& given) {
+Result<Exit> run_db(const Session& session, const DbFlags& given) {
   DbFlags flags = given;
   static const std::vector<std::string> kActions = {"list", "show", "export", "import", "merge", "gc"};
   if (std::find(kActions.begin(), kActions.end(), flags.action) == kActions.end())
@@ -250,7 +261,7 @@ Result<Exit> run_db(const DbFlags& given) {
   ROOFGEN_TRY(Store store, Store::open(path, warn, named ? Store::Damage::kAsItIs : Store::Damage::kRepair));
   if (flags.action == "list") return list(store, flags);
   if (flags.action == "show") return show(store, flags);
-  if (flags.action == "export") return export_trials(store, flags);
+  if (flags.action == "export") return export_trials(session, store, flags);
   if (flags.action == "import") return import_files(store, flags);
   if (flags.action == "merge") return merge(store, flags);
   return collect(store, flags, path);
@@ -281,7 +292,7 @@ Run declare_db(FlagSet app) {
   app.footer(
       "Example: roofgen db export \"gemm bf16 K=64\" --format t4 -o space.json\ndocs/store.md explains the store and "
       "the formats.");
-  return [flags](const Session&) { return run_db(*flags); };
+  return [flags](const Session& session) { return run_db(session, *flags); };
 }
 
 }  // namespace roofgen::cli

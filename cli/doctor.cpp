@@ -124,11 +124,13 @@ std::string text(const Findings& f) {
     out += fmt::format("NVRTC     {}.{} at {}\n", f.nvrtc.major, f.nvrtc.minor, f.nvrtc.library);
     out += fmt::format("          targets {}\n", fmt::join(f.nvrtc.archs, " "));
   } else {
-    out += "NVRTC     not found; nothing can be compiled. Searched:\n";
+    out += fmt::format("NVRTC     nothing can be compiled: {}. Searched:\n",
+                       make_nvrtc_compiler({}, "", {}).error().message);
     for (const std::string& s : f.nvrtc.searched) out += "          " + s + "\n";
   }
   const std::string& nvdisasm = sass::nvdisasm_path();
-  out += fmt::format("nvdisasm  {}\n", nvdisasm.empty() ? "not found; no times from machine code" : nvdisasm);
+  out += fmt::format("nvdisasm  {}\n",
+                     nvdisasm.empty() ? std::string("no times from machine code: ") + sass::kNoNvdisasm : nvdisasm);
   if (f.gpus.empty()) out += fmt::format("GPU       none: {}\n          kernels run on the simulator\n", f.gpu_missing);
   for (size_t i = 0; i < f.gpus.size(); ++i) out += text(f.gpus[i], i);
   out += fmt::format("devices   {} (default {})\n", fmt::join(f.devices, ", "), kDefaultDevice);

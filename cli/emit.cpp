@@ -154,9 +154,15 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const EmitFl
   return out;
 }
 
+/// With the files of the bundle that the folder has: a bundle may come from another machine.
+Outputs outputs_of(const Session& session, const EmitFlags& flags) {
+  Outputs out = session.outputs();
+  if (const auto manifest = read_input(flags.directory + "/" + kManifestFile)) out.add_own(written_digests(*manifest));
+  return out;
+}
+
 /// The bundle of the best kernels. Nothing: interrupted.
 Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFlags& flags) {
-  if (flags.problem.op.empty()) return Error{Exit::kUsage, "op is required"};
   if (const auto op = find_op(flags.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, flags.problem.problems());
   const bool single = problems.size() == 1;
@@ -169,6 +175,10 @@ Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFl
   if (runs.empty()) runs.push_back(flags.problem);
   // The directory is checked before minutes are spent.
   ROOFGEN_CHECK(make_directory(flags.directory));
+  std::vector<std::string> places;
+  for (const std::string& file : bundle_file_names(flags.name.empty() ? flags.problem.op : flags.name))
+    places.push_back(flags.directory + "/" + file);
+  ROOFGEN_CHECK(outputs_of(session, flags).check(places));
   std::optional<Emitted> out(std::in_place);
   auto& all = out->tuned;
   for (const ProblemFlags& problem : runs) {
@@ -203,7 +213,7 @@ Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFl
 Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
   std::vector<std::string> own = flags.problem.given.names();
   own.insert(own.end(), {"--dtype", "--archs"});
-  const std::vector<std::string> other{"--manifest", "--output", "--name", "--data-dir", "--color"};
+  const std::vector<std::string> other{"--manifest", "--output", "--name", "--data-dir", "--color", "--force"};
   for (const auto& [name, values] : flags.given())
     if (std::ranges::count(own, name) + std::ranges::count(other, name) == 0)
       return Error{Exit::kUsage, fmt::format("{} is for a search, and --manifest has none; leave it out", name)};
@@ -254,14 +264,16 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   }
   const DataFiles files(session.data_dirs);
   ROOFGEN_TRY(const auto texts, bundle_files(files, emitted.bundle));
-  ROOFGEN_CHECK(make_directory(flags.directory));
-  for (const auto& [name, text] : texts) ROOFGEN_CHECK(write_output(flags.directory + "/" + name, text));
+  std::map<std::string, std::string> written;
+  for (const auto& [name, text] : texts) written[flags.directory + "/" + name] = text;
   if (flags.replay) {
     const Tuned& first = *emitted.tuned.front();
     ROOFGEN_TRY(const CounterRequest replay,
                 counter_request(files, *first.bench.op, first.result, first.result.report.best_variant));
-    ROOFGEN_CHECK(write_replay(replay.replay, flags.directory + "/replay"));
+    for (const auto& [name, text] : replay_files(replay.replay)) written[flags.directory + "/replay/" + name] = text;
   }
+  ROOFGEN_CHECK(make_directory(flags.directory + (flags.replay ? "/replay" : "")));
+  ROOFGEN_CHECK(outputs_of(session, flags).write_all(written));
   print_results(session, emitted);
   session.out(fmt::format("written to {}:\n", flags.directory));
   for (const auto& [name, text] : texts)
@@ -282,7 +294,6 @@ Run declare_emit(FlagSet app) {
   app.add("--archs", flags->archs,
           "kernels for these architectures, each tuned on a device of it: 80,90a [the device's]")
       .split(',');
-  app.find("op").required(false);
   app.add(
       "--manifest", flags->manifest,
       "make the bundle of this manifest.json again, without a search; the problem's flags and --archs must be its own");

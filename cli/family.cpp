@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "base/json.h"
-#include "base/output_file.h"
 #include "base/scratch.h"
 #include "cli/progress.h"
 #include "tuner/bundle/finished.h"
@@ -63,7 +62,7 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
   ROOFGEN_CHECK(check_family(family));
   ROOFGEN_TRY(const double within, parse_within(family.within));
   ROOFGEN_TRY(const Op* op, complete_all(flags.op, problems));
-  if (!family.table.empty()) ROOFGEN_CHECK(can_write(family.table));
+  if (!family.table.empty()) ROOFGEN_CHECK(session.outputs().check({family.table}));
   // Shapes start from each other's results by way of a store, if not of this machine's, then of one for this run.
   std::optional<ScratchDirectory> scratch;
   RunFlags stored = run;
@@ -77,14 +76,14 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
   }
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, stored));
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, stored));
-  Progress progress(session);
+  Progress progress(session, "sizes of " + flags.op);
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   bench.op = op;
   ROOFGEN_TRY(FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));
   // Data files of the user may change, the key of the result does not.
   if (session.data_dirs.empty() && !run.no_store)
     note_finished({bench.resources(), *op}, problems, options, within, result);
-  if (!family.table.empty()) ROOFGEN_CHECK(write_output(family.table, dispatch_json(result.table)));
+  if (!family.table.empty()) ROOFGEN_CHECK(session.write(family.table, dispatch_json(result.table)));
   bench.store.reset();
   return FamilyRun{std::move(bench), std::move(result)};
 }
@@ -99,7 +98,7 @@ Result<std::optional<Manifest>> finished_family(const Session& session, const Pr
   auto finished = recall_finished({bench.resources(), *op}, problems, options, within);
   // The text as it was written: times in other units and back are not the same to the last bit.
   if (finished && !family.table.empty())
-    ROOFGEN_CHECK(write_output(family.table, json_document(parse_json(finished->table_text))));
+    ROOFGEN_CHECK(session.write(family.table, json_document(parse_json(finished->table_text))));
   return finished;
 }
 

@@ -21,6 +21,16 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return out;
 }
 
+/// ", as in roofgen check ...", from the first example of its help.
+std::string example_of(const CLI::App& command) {
+  constexpr std::string_view kMark = "Example: ";
+  const std::string footer = command.get_footer();
+  const size_t at = footer.find(kMark);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + kMark.size();
+  return ", as in " + footer.substr(begin, footer.find('\n', begin) - begin);
+}
+
 /// CLI11's exceptions as one line with a suggestion.
 Error usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   std::string message = e.what();
@@ -43,6 +53,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char*
       }
     }
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&e)) message += example_of(*sub);
   if (dynamic_cast<const CLI::ConversionError*>(&e)) message += "; a number was expected";
   if (const size_t newline = message.find('\n'); newline != std::string::npos) message.resize(newline);
   return {Exit::kUsage, message};

@@ -104,7 +104,12 @@ Result<check::Request> kernel_request(const KernelFlags& flags, bool launches) {
   check::Request r;
   ROOFGEN_CHECK(flags.file.ends_with(".ptx") ? check_compiler_flags(flags) : names_architecture(flags.arch));
   ROOFGEN_TRY(r.grid, parse_dims("--grid", flags.grid, "CTAs", {0x7fffffff, 65535, 65535}, 0));
-  if (launches && flags.block.empty()) return Error{Exit::kUsage, "--block is required"};
+  if (launches && flags.block.empty())
+    return Error{
+        Exit::kUsage,
+        fmt::format("--block is required: the threads of a CTA; `roofgen check {} --emit-args FILE.json` prints "
+                    "the launch that the source has, and writes its arguments",
+                    flags.file)};
   if (!flags.block.empty()) {
     ROOFGEN_TRY(r.block, parse_dims("--block", flags.block, "threads", {1024, 1024, 64}, 1024));
   }

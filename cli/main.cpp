@@ -18,27 +18,31 @@
 namespace roofgen::cli {
 namespace {
 
+constexpr bool kWrites = true;
+
 const std::vector<Subcommand>& subcommands() {
   static const std::vector<Subcommand> table = {
-      {"tune", "search, verify and score the variants of an op", declare_tune},
+      {"tune", "search, verify and score the variants of an op", declare_tune, kWrites},
       {"generate", "print the source or PTX of one schedule", declare_generate},
-      {"emit", "tune, then write the winner as files to embed", declare_emit},
+      {"emit", "tune, then write the winner as files to embed", declare_emit, kWrites},
       {"whatif", "time every partition of a chain of operators into kernels, and explain which fusions pay",
-       declare_whatif},
-      {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check},
+       declare_whatif, kWrites},
+      {"check", "run any kernel in the strict simulator: a sanitizer without a GPU", declare_check, kWrites},
       {"profile", "model the time of any kernel from its machine code, and explain it: a profiler without a GPU",
-       declare_profile},
-      {"calibrate", "fit the scalars of the time models to measured times of kernels", declare_calibrate},
-      {"run", "run a program on the simulated CUDA driver: findings and counts of all its kernels", declare_run},
-      {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain},
+       declare_profile, kWrites},
+      {"calibrate", "fit the scalars of the time models to measured times of kernels", declare_calibrate, kWrites},
+      {"run", "run a program on the simulated CUDA driver: findings and counts of all its kernels", declare_run,
+       kWrites},
+      {"explain", "work, roofs, regime and next lever of an operator, by formula", declare_explain, kWrites},
       {"lint", "check a roofline table against the rules R01 to R20", declare_lint},
-      {"model", "estimate a whole transformer: per operator and in total, by batch and cache length", declare_model},
+      {"model", "estimate a whole transformer: per operator and in total, by batch and cache length", declare_model,
+       kWrites},
       {"devices", "the catalogue: ceilings, bandwidths and the source of each number", declare_devices},
-      {"roofline", "all ceilings of a device, with operators placed on them", declare_roofline},
+      {"roofline", "all ceilings of a device, with operators placed on them", declare_roofline, kWrites},
       {"replay", "replay searches on recorded tuning spaces, to compare strategies without compiler and GPU",
-       declare_replay},
-      {"db", "look into the store of evaluations; exchange it with other tools and other stores", declare_db},
-      {"report", "print a saved result again, as text or page", declare_report},
+       declare_replay, kWrites},
+      {"db", "look into the store of evaluations; exchange it with other tools and other stores", declare_db, kWrites},
+      {"report", "print a saved result again, as text or page", declare_report, kWrites},
       {"doctor", "list the components found: NVRTC, driver, GPU, directories", declare_doctor},
       {"completion", "print the completion script of a shell", declare_completion},
   };
@@ -72,6 +76,7 @@ int run(int argc, char** argv) {
              "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")
         .directory();
     flags.add("--color", session.color, "auto, always or never [auto]").one_of({"auto", "always", "never"});
+    if (s.writes) declare_force(flags, session.force);
     runs.emplace_back(flags, s.declare(flags));
   }
   line.footer("Example: roofgen tune attention --L 2048 --d 64");

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/output_file.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/profile.h"
 #include "roofline/plot/plot.h"
@@ -63,8 +63,25 @@ Result<Exit> show_page(const plot::Page& page, const std::string& html, const Da
     return Exit::kOk;
   }
   ROOFGEN_TRY(const std::string text, plot::html_page(page, files));
-  ROOFGEN_CHECK(write_output(html, text));
+  ROOFGEN_CHECK(session.write(html, text));
   return Exit::kOk;
+}
+
+void declare_force(FlagSet app, bool& force) {
+  app.add_switch("--force", force, "replace files that roofgen did not write, or that were changed since");
+}
+
+Result<void> Session::write(const std::string& path, std::string_view text) const {
+  ROOFGEN_CHECK(outputs().write(path, text));
+  say_written(path);
+  return {};
+}
+
+void Session::say_written(const std::string& path) const {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  const auto bytes = static_cast<double>(std::filesystem::file_size(path, error));
+  err(fmt::format("roofgen: wrote {}, {}\n", path, bytes_text(bytes)));
 }
 
 bool Session::use_color(int fd) const {

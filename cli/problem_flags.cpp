@@ -1,6 +1,7 @@
 #include "cli/problem_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -75,7 +76,9 @@ Result<Protocol> protocol_of(const RunFlags& run) {
 }  // namespace
 
 void ProblemFlags::declare(FlagSet app) {
-  app.add("op", op, "what to compute").required();
+  std::vector<std::string> names;
+  for (const Op* known : ops()) names.push_back(known->name());
+  app.add("op", op, fmt::format("what to compute: {}", fmt::join(names, ", ")));
   given.declare(app);
   app.add("--dtype", dtype,
           "number format of the inputs: bf16, fp16; norms and map fp32; attention fp8; gemm tf32, fp8, int8 [bf16]")
@@ -266,7 +269,7 @@ Result<TuneOptions> tune_options(const Session& session, const Workbench& bench,
 
 Result<TuneResult> run_tune(const Session& session, Workbench& bench, const ProblemFlags& flags, const RunFlags& run) {
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, run));
-  Progress progress(session);
+  Progress progress(session, "tune " + flags.op);
   options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   const TuneContext context{bench.resources(), *bench.op};
   ROOFGEN_TRY(TuneResult result, tune(context, bench.problem, options));

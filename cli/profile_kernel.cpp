@@ -1,7 +1,6 @@
 // roofgen profile FILE: the time of any kernel without a GPU, from its machine code.
 #include <fmt/format.h>
 
-#include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/kernel_flags.h"
 #include "cli/profile.h"
@@ -36,13 +35,13 @@ Result<Exit> run(const Session& session, const ProfileKernelFlags& flags) {
   r.options.sm_mhz = flags.sm_clock;
   r.options.by_line = flags.top > 0;
   if (!flags.trace.empty()) {
-    ROOFGEN_CHECK(can_write(flags.trace));
+    ROOFGEN_CHECK(session.outputs().check({flags.trace}));
     r.options.trace_spans = kTraceSpans;
     r.options.by_line = true;
   }
-  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
+  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
   ROOFGEN_TRY(const profile::Report report, profile::run(r));
-  if (!flags.trace.empty()) ROOFGEN_CHECK(write_output(flags.trace, profile::profile_trace(report)));
+  if (!flags.trace.empty()) ROOFGEN_CHECK(session.write(flags.trace, profile::profile_trace(report)));
   if (!flags.html.empty())
     ROOFGEN_CHECK(show_page(profile::profile_page(report, r.device), flags.html, files, session));
   fmt::print("{}", flags.json ? profile::profile_json(report) : profile::profile_text(report, flags.top));

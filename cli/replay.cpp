@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/json.h"
-#include "base/output_file.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "cli/cli.h"
@@ -148,7 +147,7 @@ Result<Exit> run_replay(const Session& session, ReplayFlags flags) {
   ROOFGEN_TRY(const std::vector<size_t> evals, parse_evals(flags.evals));
   ReplayOptions options;
   options.evals = evals;
-  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
+  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
   // A curve has more points, but for rounds: each of theirs is a search of its own.
   if (!flags.html.empty() && !flags.rounds) {
     options.evals.clear();

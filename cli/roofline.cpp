@@ -209,8 +209,12 @@ Result<Exit> run(const Session& session, const RooflineFlags& flags) {
   } else if (flags.html.empty() && flags.svg.empty() && flags.png.empty()) {
     fmt::print("{}", plot::terminal_text(roofline, terminal_width(), session.use_color(1)));
   }
-  if (!flags.svg.empty()) ROOFGEN_CHECK(plot::write_plot(roofline, plot::PlotFormat::kSvg, flags.svg, files));
-  if (!flags.png.empty()) ROOFGEN_CHECK(plot::write_plot(roofline, plot::PlotFormat::kPng, flags.png, files));
+  for (const auto& [format, path] :
+       {std::pair{plot::PlotFormat::kSvg, flags.svg}, {plot::PlotFormat::kPng, flags.png}}) {
+    if (path.empty()) continue;
+    ROOFGEN_CHECK(plot::write_plot(roofline, format, path, session.outputs(), files));
+    session.say_written(path);
+  }
   if (!flags.html.empty()) return show_page(page, flags.html, files, session);
   return Exit::kOk;
 }

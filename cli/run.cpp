@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "base/foreground.h"
-#include "base/output_file.h"
 #include "base/paths.h"
 #include "base/scratch.h"
 #include "base/subprocess.h"
@@ -154,8 +153,8 @@ Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   check::ProgramReport report;
   ROOFGEN_TRY(const fs::path shim, find_shim());
   for (const std::string& file : {flags.output, flags.log == "stderr" ? "" : flags.log})
-    if (!file.empty()) ROOFGEN_CHECK(can_write(file));
-  if (!flags.log.empty() && flags.log != "stderr") ROOFGEN_CHECK(write_output(flags.log, ""));
+    if (!file.empty()) ROOFGEN_CHECK(session.outputs().check({file}));
+  if (!flags.log.empty() && flags.log != "stderr") ROOFGEN_CHECK(session.outputs().write(flags.log, ""));
   const ScratchDirectory records("roofgen-run");
   report.program = session.program;
   report.driver = shim.string();
@@ -166,8 +165,9 @@ Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   ROOFGEN_TRY(const ForegroundResult ended, run_in_foreground(options));
   report.exit = ended.exit;
   report.signal = ended.signal;
+  if (!flags.log.empty()) session.outputs().adopt(flags.log);
   ROOFGEN_CHECK(check::read_records(records.path(), report));
-  if (!flags.output.empty()) ROOFGEN_CHECK(write_output(flags.output, check::program_json(report)));
+  if (!flags.output.empty()) ROOFGEN_CHECK(session.write(flags.output, check::program_json(report)));
   if (flags.json)
     fmt::print("{}", check::program_json(report));
   else

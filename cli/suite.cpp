@@ -114,7 +114,6 @@ void SuiteFlags::declare(FlagSet app) {
                             .group("Suite")
                             .excludes(suite);
   app.add("--shard", shard, "only part I of N of the suite, as in 2/8, for arrays of jobs [1/1]").group("Suite");
-  app.find("op").required(false);
   for (const char* other :
        {"op", "--html", "--explain", "--explain-time", "--counters", "--sanitize", "--record", "--table", "--within"})
     for (const Flag& many : {suite, launched}) many.excludes(app.find(other));
@@ -152,7 +151,7 @@ Result<Exit> tune_suite(const Session& session, const SuiteFlags& flags, const F
   const bool no_store = std::ranges::any_of(given, [](const auto& flag) { return flag.first == "--no-store"; });
   LocalDesk desk(
       chosen, [&] { return no_store ? nullptr : open_store(session); }, [&] { return session.stop->load(); });
-  std::optional<Progress> progress(std::in_place, session);
+  std::optional<Progress> progress(std::in_place, session, "suite");
   const auto show = [&] { progress->show("problems", desk.finished(), chosen.size()); };
   std::atomic<bool> working = true;
   std::thread worker([&] {

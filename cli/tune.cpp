@@ -136,7 +136,7 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
                                                  flags.counters ? "counters" : "sanitize")};
   // Places are tried before minutes are spent.
   if (!flags.run.record.empty()) ROOFGEN_CHECK(make_directory(flags.run.record));
-  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
+  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
   ROOFGEN_TRY(const TuneResult result, search(session, bench, flags));
   const TuneReport& report = result.report;
   if (const auto best = result.winners.find(report.best_variant); best != result.winners.end() && session.kernels)
@@ -166,7 +166,7 @@ Result<Exit> run(const Session& session, const TuneFlags& flags) {
     ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
   }
   if (!flags.run.record.empty())
-    for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(write_output(flags.run.record + "/" + name, text));
+    for (const auto& [name, text] : t4_files(report)) ROOFGEN_CHECK(session.write(flags.run.record + "/" + name, text));
   // With --json the explanation goes beside the results, which stay one document.
   const Say& explain = flags.json ? session.err : session.out;
   if (flags.explain) explain((flags.json ? "" : "\n") + explain_text(report));
@@ -211,7 +211,6 @@ Run declare_tune(FlagSet app) {
   return [flags, app](const Session& session) -> Result<Exit> {
     if (flags->suite.given()) return tune_suite(session, flags->suite, app.given(), flags->min_score, flags->json);
     if (app.find("--shard").given()) return Error{Exit::kUsage, "--shard needs --suite or --captured"};
-    if (flags->problem.op.empty()) return Error{Exit::kUsage, "op is required"};
     if (const auto op = find_op(flags->problem.op); !op) return op.error();
     ROOFGEN_TRY(std::vector<Problem> problems, flags->problem.problems());
     if (problems.size() > 1) {

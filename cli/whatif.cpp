@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "base/output_file.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
 #include "cli/progress.h"
@@ -111,12 +110,12 @@ Result<Request> request_of(const WhatIfFlags& flags) {
 
 Result<Exit> run(const Session& session, const WhatIfFlags& flags) {
   ROOFGEN_TRY(const Request request, request_of(flags));
-  if (!flags.html.empty()) ROOFGEN_CHECK(can_write(flags.html));
+  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags.problem, flags.run));
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags.problem, flags.run));
   std::vector<WhatIfReport> runs;
   {
-    Progress progress(session);
+    Progress progress(session, "whatif");
     options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
     const TuneResources context = bench.resources();
     for (const Problem& problem : request.problems) {
@@ -151,7 +150,7 @@ Result<Exit> run(const Session& session, const WhatIfFlags& flags) {
 Run declare_whatif(FlagSet app) {
   auto flags = std::make_shared<WhatIfFlags>();
   flags->problem.declare(app);
-  app.find("op").required(false).help("attention, where there is no --chain");
+  app.find("op").help("attention, where there is no --chain");
   flags->run.declare(app);
   app.add("--chain", flags->chain, "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")
       .group("Problem");

@@ -64,7 +64,7 @@ function(roofgen_add_kernel target)
 
   set(bundle ${CMAKE_CURRENT_BINARY_DIR}/${name})
   set(tuned ${bundle}_tune)
-  set(tune emit ${problem} ${arg_TUNE_FLAGS} --name ${name} -o ${tuned})
+  set(tune emit ${problem} ${arg_TUNE_FLAGS} --name ${name} -o ${tuned} --force)
   if(NOT EXISTS ${manifest})
     set(words "")
     foreach(word IN LISTS tune)
@@ -83,7 +83,7 @@ function(roofgen_add_kernel target)
 
   set(files ${bundle}/${name}.c ${bundle}/${name}.h ${bundle}/${name}_images.h)
   add_custom_command(OUTPUT ${files}
-    COMMAND ${roofgen} emit ${problem} --manifest ${manifest} --name ${name} -o ${bundle}
+    COMMAND ${roofgen} emit ${problem} --manifest ${manifest} --name ${name} -o ${bundle} --force
     DEPENDS ${manifest} ${roofgen}
     COMMENT "Generating ${name}" VERBATIM)
   add_library(${name} STATIC ${files})

@@ -49,11 +49,14 @@ const char* map_type(DType dtype) {
 
 std::string bracketed(const std::string& code) { return code.find(' ') == std::string::npos ? code : "(" + code + ")"; }
 
-/// CUDA's version of a PTX ISA version, 10 major + minor: 8.x came with CUDA 12, 9.x with CUDA 13 (PTX ISA, "Release
-/// Notes").
-int cuda_major(const std::string& ptx) {
-  const size_t at = ptx.find(".version ");
-  return at == std::string::npos ? 12 : std::atoi(ptx.c_str() + at + 9) + 4;
+/// The CUDA release, major and minor, whose driver is the first that compiles the PTX: 8.x came with CUDA 12, 9.x with
+/// CUDA 13 (PTX ISA, "Release Notes"). Machine code runs on every driver of the major release.
+std::pair<int, int> cuda_release(const std::string& ptx) {
+  int major = 8, minor = 0;
+  if (const size_t at = ptx.find(".version "); at != std::string::npos)
+    std::sscanf(ptx.c_str() + at, ".version %d.%d", &major, &minor);
+  const bool skipped = major == 8 && minor >= 6;  // CUDA 12.6 has PTX 8.5, as 12.5
+  return {major + 4, minor + skipped};
 }
 
 /// The bytes as words in C. Runs of zeros are frequent in a CUBIN.
@@ -166,7 +169,7 @@ class Describer {
     };
     Json rule_list = Json::array();
     for (const Interface::Rule& r : rules) {
-      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}});
+      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}, {"tuned", ""}});
       number(rule_list.back(), "all");
     }
     for (Json& p : pipelines) {
@@ -192,7 +195,8 @@ class Describer {
                            (request_.table.empty() ? "" : fmt::format(", one of {} shapes", request_.shapes.size()))},
            {"licence", kLicence},
            {"compiler", request_.compiler},
-           {"driver", driver_},
+           {"driver", driver_.first},
+           {"ptx_driver", fmt::format("{}.{}", driver_.first, driver_.second)},
            {"parameters", parameters},
            {"rules", rule_list},
            {"conditions", condition_list},
@@ -400,7 +404,12 @@ class Describer {
              {"requires", Json::array()},
              {"grid", {code.grid[0], code.grid[1], code.grid[2]}},
              {"source", source_name(p, k)}};
-    for (const std::string& c : code.conditions) out["requires"].push_back({{"code", c}, {"text", c}});
+    for (const std::string& c : code.conditions) {
+      const std::string text = code.explained(c);
+      // A condition in the user's names speaks for itself.
+      const std::string tuned = text == c ? "" : tuned_numbers(interface_, text, k.scope);
+      out["requires"].push_back({{"code", c}, {"text", text}, {"tuned", tuned}});
+    }
     std::set<std::string> taken;
     for (const KernelArgument& a : code.arguments) {
       Json argument = argument_json(a, out["fits"]);
@@ -409,7 +418,7 @@ class Describer {
       argument["name"] = name;
       out["arguments"].push_back(std::move(argument));
     }
-    driver_ = std::max(driver_, cuda_major(k.binary->ptx));
+    driver_ = std::max(driver_, cuda_release(k.binary->ptx));
     return out;
   }
 
@@ -462,7 +471,8 @@ class Describer {
 
   const EmitRequest& request_;
   Interface& interface_;
-  int kernels_ = 0, driver_ = 12;
+  int kernels_ = 0;
+  std::pair<int, int> driver_{12, 0};
   std::map<std::string, std::string> sources_;  ///< by name
 };
 
@@ -485,6 +495,15 @@ std::string images_text(const EmitRequest& request) {
   return out;
 }
 
+std::string images_file(const std::string& name) { return name + "_images.h"; }
+
+/// File -> its template in bundle/.
+std::vector<std::pair<std::string, std::string>> rendered_files(const std::string& name) {
+  return {{name + ".h", "bundle.h.jinja"},   {name + ".c", "bundle.c.jinja"},
+          {name + ".pc", "bundle.pc.jinja"}, {"CMakeLists.txt", "CMakeLists.txt.jinja"},
+          {"README.md", "README.md.jinja"},  {"self_test.c", "self_test.c.jinja"}};
+}
+
 Json manifest_json(const EmitRequest& request, const Json& description) {
   Json out{{"schema", kManifestSchema},
            {"name", request.name},
@@ -495,6 +514,7 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
            {"workspace_parameters", description["workspace_parameters"]},
            {"requires", Json::array()},
            {"self_test", "every element at small sizes"},
+           {"files", Json::object()},
            {"pipelines", Json::array()}};
   for (const Json& p : description["parameters"])
     out["parameters"].push_back({{"name", p["name"]}, {"type", p["type"]}, {"note", p["note"]}});
@@ -701,6 +721,12 @@ bool is_c_name(const std::string& name) {
          std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
+std::vector<std::string> bundle_file_names(const std::string& name) {
+  std::vector<std::string> out{images_file(name), kManifestFile};
+  for (const auto& [file, source] : rendered_files(name)) out.push_back(file);
+  return out;
+}
+
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
   ROOFGEN_TRY(Interface interface,
               Interface::load(*request.files, *request.problem, request.pipelines[0].scope, carried_names(request)));
@@ -709,21 +735,18 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
   const expr::Map scope = *to_value(description).map();
   std::map<std::string, std::string> files;
   const auto load = [&](std::string_view name) { return request.files->read("templates/" + std::string(name)); };
-  for (const auto& [file, source] : {std::pair{request.name + ".h", "bundle.h.jinja"},
-                                     {request.name + ".c", "bundle.c.jinja"},
-                                     {request.name + ".pc", "bundle.pc.jinja"},
-                                     {std::string("CMakeLists.txt"), "CMakeLists.txt.jinja"},
-                                     {std::string("README.md"), "README.md.jinja"},
-                                     {std::string("self_test.c"), "self_test.c.jinja"}}) {
-    ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(load, std::string("bundle/") + source, scope));
+  for (const auto& [file, source] : rendered_files(request.name)) {
+    ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(load, "bundle/" + source, scope));
     files[file] = std::move(rendered.text);
   }
-  files[request.name + "_images.h"] = images_text(request);
+  files[images_file(request.name)] = images_text(request);
   for (size_t i = 0; i < request.pipelines.size(); ++i)
     for (size_t k = 0; k < request.pipelines[i].kernels.size(); ++k)
       files[description["pipelines"][i]["kernels"][k]["source"].get<std::string>()] =
           source_text(*request.pipelines[i].kernels[k].program);
-  files["manifest.json"] = json_document(manifest_json(request, description));
+  Json manifest = manifest_json(request, description);
+  for (const auto& [name, text] : files) manifest["files"][name] = sha256(text);
+  files[kManifestFile] = json_document(manifest);
   return files;
 }
 

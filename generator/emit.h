@@ -14,6 +14,7 @@
 namespace roofgen {
 
 /// Of manifest.json, from which tuner/bundle/ makes the folder again.
+inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr const char* kManifestSchema = "roofgen.manifest.3";
 
 /// One kernel of the winning variant.
@@ -63,7 +64,10 @@ Json recorded_kernel_json(const std::string& stage, const Program& program, cons
 /// Whether files and functions of a bundle can begin with it.
 bool is_c_name(const std::string& name);
 
-/// File name -> contents.
+/// The files that every bundle of this name has.
+std::vector<std::string> bundle_file_names(const std::string& name);
+
+/// File name -> contents. The manifest has the digest of each other file, by which a later run knows them as roofgen's.
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request);
 
 }  // namespace roofgen

@@ -201,6 +201,26 @@ class Writer {
 
 }  // namespace
 
+std::string LaunchCode::explained(const std::string& condition) const {
+  std::string used = condition, where;
+  for (auto d = check.definitions.rbegin(); d != check.definitions.rend(); ++d) {
+    if (!has_word(used, d->first)) continue;
+    used += " " + d->second;
+    where = fmt::format("{} = {}{}{}", d->first, d->second, where.empty() ? "" : "; ", where);
+  }
+  return where.empty() ? condition : condition + ", where " + where;
+}
+
+std::string tuned_numbers(const Interface& interface, const std::string& explained, const expr::Map& tuned) {
+  std::string out;
+  for (const std::string& name : interface.variables_in(explained)) {
+    const auto value = tuned.find(name);
+    if (const int64_t* const number = value == tuned.end() ? nullptr : value->second.as<int64_t>())
+      out += fmt::format("{}{} is {}", out.empty() ? "" : ", ", name, *number);
+  }
+  return out;
+}
+
 Result<LaunchCode> launch_code(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,
                                const EmittedKernel& kernel) {
   return Writer(interface, request, pipeline, kernel).write();

@@ -35,7 +35,12 @@ struct LaunchCode {
   Locals launch;                        ///< of arguments and grid
   std::vector<std::string> conditions;  ///< under which the compiled source is correct
   Locals check;                         ///< of the conditions
+  /// "chunks == 4, where chunks = roofgen_ceil_div(cols, 1024)".
+  std::string explained(const std::string& condition) const;
 };
+
+/// The numbers of the user on which an explained condition depends, as tuned: "cols is 4096".
+std::string tuned_numbers(const Interface& interface, const std::string& explained, const expr::Map& tuned);
 
 /// Adds the parameters that the kernel needs to `interface`.
 Result<LaunchCode> launch_code(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,

@@ -54,6 +54,8 @@ int run(roofgen_session* owner, const Command& command, const char* request, roo
     if (!problem) return bad(problem.error());
     cli::CommandLine line("roofgen", "", "");
     const cli::FlagSet flags = line.add_command(command.name, "");
+    bool force = false;
+    cli::declare_force(flags, force);
     const cli::Run start = command.declare(flags);
     FlagValues words = problem->flags;
     words.insert(words.end(), command.more.begin(), command.more.end());
@@ -61,6 +63,7 @@ int run(roofgen_session* owner, const Command& command, const char* request, roo
       return fail(at(*problem, parsed.error()));
     auto out = std::make_unique<roofgen_result>();
     Call call(*owner);
+    call.session.force = force;
     call.session.kernels = [&](const std::vector<TunedKernel>& kernels) {
       out->kernels.insert(out->kernels.end(), kernels.begin(), kernels.end());
     };

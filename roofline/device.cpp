@@ -49,8 +49,13 @@ std::vector<std::string> device_names(const DataFiles& files) {
 
 Result<Device> load_device(const DataFiles& files, const std::string& name) {
   const std::vector<std::string> names = device_names(files);
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    return Error{Exit::kUsage, fmt::format("unknown device \"{}\"{}", name, did_you_mean(name, names))};
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    std::string message = fmt::format("unknown device \"{}\"{}", name, did_you_mean(name, names));
+    for (const std::string& other : suggestions(name, names))
+      if (const auto device = load_device(files, other))
+        if (const auto usable = tunable(*device); !usable) message += fmt::format(" ({})", usable.error().message);
+    return Error{Exit::kUsage, message};
+  }
   std::vector<DeviceFile> chain;
   ROOFGEN_CHECK(read_chain(files, name, chain));
   Device device;

@@ -150,27 +150,25 @@ plot::Page explain_page(const Device& device, const Explanation& e, std::optiona
   page.title = fmt::format("{} on {}", e.work->op, device.name);
   std::string dims;
   for (const auto& [name, value] : e.work->dims) dims += fmt::format("{}{}={}", dims.empty() ? "" : " ", name, value);
-  page.facts = {{"operator", e.work->title},
+  page.facts = {{"answer", fmt::format("{}; binding roof: {}", to_string(e.regime), e.binding_roof)},
+                {"operator", e.work->title},
                 {"dimensions", dims},
                 {"device", device.title},
                 {"FLOPs", count_text(e.flops) + " (" + e.work->flop_convention() + ")"},
                 {"DRAM", bytes_text(e.dram_bytes)},
                 {"AI", fmt::format("{:.2f} FLOP/byte, ridge {:.1f}", e.arithmetic_intensity, e.ridge)},
-                {"limit", fmt::format("{}; binding roof: {}", to_string(e.regime), e.binding_roof)},
                 {"next lever", e.next_lever},
                 {"origin", "model"}};
   for (const Warning& w : e.warnings) page.warnings.push_back(w.rule + " " + w.text);
   plot::Roofline roofline = device_roofline(device);
   if (e.flops > 0 && e.dram_bytes > 0) roofline.points = operator_points(e.work->op, e, true);
   page.blocks.emplace_back(std::move(roofline));
-  plot::Bars bars{"Bytes and FLOPs of each kernel", "", true, {}, {{"GFLOP", {}}, {"DRAM MB", {}}, {"FLOP/byte", {}}}};
+  plot::Bars bars{"DRAM bytes of each kernel", "MB", false, {}, {{"DRAM MB", {}}}};
   plot::TableBlock table{"Kernels", {"kernel", "FLOPs", "DRAM", "AI", "exps", "CTAs", "waves", "time", "limit"}, {}};
   for (const KernelExplanation& k : e.kernels) {
     const double bytes = k.work->dram_bytes();
     bars.labels.push_back(k.work->name);
-    bars.series[0].values.push_back(k.flops / 1e9);
-    bars.series[1].values.push_back(bytes / 1e6);
-    bars.series[2].values.push_back(k.arithmetic_intensity);
+    bars.series[0].values.push_back(bytes / 1e6);
     table.rows.push_back({k.work->name, count_text(k.flops), bytes_text(bytes),
                           fmt::format("{:.2f}", k.arithmetic_intensity), count_text(k.work->exps),
                           fmt::format("{:.0f}", k.work->ctas), fmt::format("{:.2f}", k.waves), time_text(k.seconds),

@@ -45,13 +45,14 @@ struct KernelReport : TimeFactors {
   int threads = 0;
   std::vector<std::string> advisories;
   Occupancy occupancy;
-  Work work;                        ///< of the whole launch
-  bool work_exact = true;           ///< scaled from every CTA of the reduced problem, not from slices
-  Counts counts;                    ///< of the CTAs that were counted
-  double exps = 0;                  ///< ex2 executed by active lanes
-  double compulsory_bytes = 0;      ///< sizes of the buffers it touches (of temporaries the allowed part)
-  double flops = 0;                 ///< MMA FLOPs executed, masked parts of diagonal tiles included
-  double arithmetic_intensity = 0;  ///< flops / DRAM bytes
+  Work work;                    ///< of the whole launch
+  bool work_exact = true;       ///< scaled from every CTA of the reduced problem, not from slices
+  Counts counts;                ///< of the CTAs that were counted
+  double exps = 0;              ///< ex2 executed by active lanes
+  double compulsory_bytes = 0;  ///< sizes of the buffers it touches (of temporaries the allowed part)
+  double flops = 0;             ///< MMA FLOPs executed, masked parts of diagonal tiles included
+  /// FLOPs / DRAM bytes. Where there is no matrix work, operations of the FP32 pipe count, as in work formulas.
+  double arithmetic_intensity = 0;
   KernelTime time;
   std::optional<CodeTime> code;     ///< absent: the time is of the closed form
   bool intermediate_in_l2 = false;  ///< a temporary it touches stays in L2: judged against the L2 roof
@@ -73,7 +74,12 @@ struct VariantReport : VariantInfo {
   double seconds = 0;                      ///< all kernels in order: measured as one, else the sum of the model's times
   std::optional<Measurement> measurement;  ///< measured runs only
   double dram_bytes = 0, l2_bytes = 0, flops = 0;
-  double arithmetic_intensity() const { return dram_bytes > 0 ? flops / dram_bytes : 0; }
+  double arithmetic_intensity() const {
+    double operations = flops;
+    if (flops == 0)
+      for (const KernelReport& k : kernels) operations += k.work.fp32_ops;
+    return dram_bytes > 0 ? operations / dram_bytes : 0;
+  }
   double default_ctas = 0;  ///< of its longest kernel at the default schedules; 0: unknown
 };
 

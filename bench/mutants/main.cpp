@@ -131,7 +131,7 @@ Result<Exit> finish(const Flags& flags, std::vector<Mutant> mutants,
     Pool pool(flags.threads());
     decide(mutants, pool, count);
     const cli::Session terminal;
-    cli::Progress progress(terminal);
+    cli::Progress progress(terminal, "mutants");
     pool.drain([&] { progress.show("testing mutants", done, mutants.size()); });
   }
   if (flags.json)

@@ -1,5 +1,6 @@
 // The table of ops.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/suggest.h"
 #include "generator/generate.h"
@@ -62,6 +63,7 @@ Result<const Op*> find_op(const std::string& name) {
     if (op->name() == name) return op;
     names.push_back(op->name());
   }
+  if (name.empty()) return usage(fmt::format("an op was expected: {}", fmt::join(names, ", ")));
   return usage(fmt::format("unknown op \"{}\"{}", name, did_you_mean(name, names)));
 }
 

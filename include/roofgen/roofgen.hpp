@@ -2,6 +2,10 @@
 // values: a Result has a value or an Error. Nothing throws, beside std::bad_alloc.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "roofgen.hpp needs C++20 (-std=c++20); roofgen.h is for C and for older C++"
+#else
+
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -155,7 +159,7 @@ class Session {
   }
   /// `warn` receives one line, in any thread, of calls that begin later.
   void on_warning(std::function<void(const char* line)> warn) {
-    warn_.push_back(std::make_unique<std::function<void(const char*)>>(std::move(warn)));
+    warn_.push_back(std::make_unique<std::function<void(const char*)> >(std::move(warn)));
     roofgen_on_warning(
         get(),
         [](void* user, const char* line) {
@@ -183,8 +187,8 @@ class Session {
     void operator()(roofgen_session* s) const { roofgen_close(s); }
   };
   // Calls that run go on with the callbacks with which they began.
-  std::vector<std::unique_ptr<std::function<void(const char*)>>> warn_;
-  std::vector<std::unique_ptr<Progress>> progress_;
+  std::vector<std::unique_ptr<std::function<void(const char*)> > > warn_;
+  std::vector<std::unique_ptr<Progress> > progress_;
   std::unique_ptr<roofgen_session, Close> session_;
 };
 
@@ -281,3 +285,5 @@ inline Result<Pipeline> jit(Session& session, const Request& request) {
 
 }  // namespace api_1
 }  // namespace roofgen
+
+#endif

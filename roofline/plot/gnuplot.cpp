@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/output_file.h"
 #include "base/subprocess.h"
 #include "generator/jinja/jinja.h"
 #include "roofline/plot/canvas.h"
@@ -145,7 +144,8 @@ Error failed(const std::string& path, const std::string& why) {
 
 }  // namespace
 
-Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path, const DataFiles& files) {
+Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path, const Outputs& outputs,
+                        const DataFiles& files) {
   ROOFGEN_TRY(const std::string script, gnuplot_script(roofline, format, files));
   if (find_program("", "gnuplot", {}).empty())
     return Error{.exit = Exit::kUnavailable,
@@ -159,7 +159,7 @@ Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::
     const std::string words = last_words(drawn.err);
     return failed(path, "gnuplot failed" + (words.empty() ? "" : ": " + words));
   }
-  return write_output(path, drawn.out);
+  return outputs.write(path, drawn.out);
 }
 
 }  // namespace roofgen::plot

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/outputs.h"
 #include "generator/generate.h"
 #include "roofgen/result.h"
 #include "roofline/plot/figure.h"
@@ -38,7 +39,7 @@ Result<std::string> gnuplot_script(const Roofline& roofline, PlotFormat format, 
 
 /// Runs gnuplot and writes the image to `path`, completely or not at all. Exit::kUnavailable without gnuplot; the error
 /// includes gnuplot's output on failure.
-Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path,
+Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path, const Outputs& outputs,
                         const DataFiles& files = DataFiles());
 
 }  // namespace roofgen::plot

@@ -210,9 +210,10 @@ Scene make_scene(const Roofline& roofline) {
       kernel = scene.kernels.insert(kernel, {letter(scene.kernels.size()), point.name, {}, {}});
     kernel->points.push_back(i);
     scene.kernel_of.push_back(static_cast<size_t>(kernel - scene.kernels.begin()));
-    scene.missing.push_back(!is_positive(point.ai) || !is_positive(point.tflops) ? "no FLOPs: no place on a log axis"
-                            : !scene.frame.contains(point.ai, point.tflops)      ? "outside the axes"
-                                                                                 : "");
+    scene.missing.push_back(!is_positive(point.ai) || !is_positive(point.tflops)
+                                ? "no FLOPs or no bytes: no place on a log axis"
+                            : !scene.frame.contains(point.ai, point.tflops) ? "outside the axes"
+                                                                            : "");
   }
   const bool several = std::any_of(roofline.points.begin(), roofline.points.end(),
                                    [&](const Point& point) { return point.level != roofline.points[0].level; });

@@ -17,6 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
+/// NVRTC, and headers for kernels that include them.
+constexpr const char* kWheels = "nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl";
+
 // Layouts below a private prefix: NVIDIA's wheels for CUDA 13 and 12, or flat.
 constexpr const char* kPrefixLibs[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "lib64", "lib", "."};
 #if defined(__aarch64__)
@@ -185,9 +188,9 @@ Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
     return library;
   }
   Error error{Exit::kUnavailable,
-              fmt::format("NVRTC (libnvrtc.so, CUDA {}.{} or newer) was not found; install a CUDA toolkit or set "
-                          "ROOFGEN_NVRTC to its library",
-                          kMinNvrtcMajor, kMinNvrtcMinor)};
+              fmt::format("NVRTC (libnvrtc.so, CUDA {}.{} or newer) was not found; install a CUDA toolkit, or run "
+                          "`python3 -m pip install --target DIR {}` and set ROOFGEN_NVRTC=DIR",
+                          kMinNvrtcMajor, kMinNvrtcMinor, kWheels)};
   error.notes = info->searched;
   return error;
 }

@@ -35,10 +35,7 @@ std::string find_nvdisasm() {
 
 /// The JSON document that nvdisasm prints about `file`.
 Result<Json> run_nvdisasm(std::vector<std::string> options, const std::string& file) {
-  if (nvdisasm_path().empty())
-    return Error{Exit::kUnavailable,
-                 "nvdisasm was not found; it is part of the CUDA toolkit and of the PyPI package nvidia-cuda-nvdisasm, "
-                 "and ROOFGEN_NVDISASM can name it"};
+  if (nvdisasm_path().empty()) return Error{Exit::kUnavailable, kNoNvdisasm};
   ProcessOptions process;
   process.argv = {nvdisasm_path(), "-json"};
   process.argv.insert(process.argv.end(), options.begin(), options.end());

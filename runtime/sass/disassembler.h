@@ -17,6 +17,10 @@ struct Text {
   std::string operands;   ///< "R5,[R2.64+0x10]"
 };
 
+/// Where nvdisasm comes from.
+inline constexpr const char* kNoNvdisasm =
+    "nvdisasm was not found; install a CUDA toolkit, or run `python3 -m pip install --target DIR nvidia-cuda-nvdisasm` "
+    "and set ROOFGEN_NVDISASM=DIR/nvidia/cu13/bin/nvdisasm";
 /// Path of nvdisasm: ROOFGEN_NVDISASM, PATH, a private prefix beside the program, CUDA toolkits. Empty: none was found.
 const std::string& nvdisasm_path();
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "tests/bundle/fake_compiler.h"
 
 namespace roofgen::test::manifest_test {
@@ -86,6 +87,24 @@ TEST_F(MadeAgain, TheFilesAreTheSame) {
     EXPECT_EQ(*second, first) << p.op;
   }
   EXPECT_TRUE(warnings_.empty());
+}
+
+TEST_F(MadeAgain, ARefusalNamesTheUsersSizes) {
+  const Files files = bundle_of_defaults(problem("rmsnorm", {{"rows", 64}, {"cols", 4096}}), "fused");
+  EXPECT_THAT(files.at("it.c"), HasSubstr("cols is 4096 in the tuned problem (condition 1 of it.h)"));
+  EXPECT_THAT(files.at("it.h"), AllOf(HasSubstr(" *   1. "), HasSubstr(", where ")));
+}
+
+TEST_F(MadeAgain, TheManifestHasTheDigestOfEachOtherFile) {
+  const Files files = bundle_of_defaults(attention_, "fused");
+  const Json listed = parse_json(files.at("manifest.json"))["files"];
+  EXPECT_EQ(listed.size() + 1, files.size());
+  for (const auto& [name, text] : files)
+    if (name != "manifest.json") {
+      EXPECT_EQ(listed[name], sha256(text)) << name;
+    }
+  EXPECT_EQ(written_digests(files.at("manifest.json")).size(), files.size());
+  EXPECT_TRUE(written_digests("{}").empty());
 }
 
 TEST_F(MadeAgain, BinariesThatNeedTheirLinesKeepThem) {

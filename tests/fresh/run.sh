@@ -2,7 +2,8 @@
 # Runs the two commands of the README on a minimal system: a chroot with HEAD of this repository and a bare Debian tree
 # made by debootstrap (minbase: no compiler, no Python, no CUDA).
 #
-#   tests/fresh/run.sh [--cache DIR] [--suite NAME --mirror URL --components LIST] [--user] [--keep] [-- COMMAND...]
+#   tests/fresh/run.sh [--cache DIR] [--suite NAME --mirror URL --components LIST] [--user] [--keep] [--tutorial]
+#                      [-- COMMAND...]
 #
 #   --cache DIR   keeps the bare tree for the next run (default: ~/.cache/roofgen-fresh)
 #   --suite NAME  bookworm (default), or another suite known to debootstrap and served by --mirror
@@ -10,6 +11,7 @@
 #   --components  default: main; Ubuntu needs main,universe
 #   --user        as an ordinary user with sudo, not as root (installs sudo first)
 #   --keep        keeps the tree and prints its path
+#   --tutorial    the commands of docs/tutorial.md instead of the README's
 #   COMMAND       instead of the README's commands; each argument is one command line
 #
 # Not part of ctest: it needs root, debootstrap, a network and several minutes. The tree receives this machine's network
@@ -64,7 +66,7 @@ fi
 # ---- Making the tree -------------------------------------------------------------------------------
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/roofgen-fresh
-suite=bookworm mirror='' components=main user='' keep=''
+suite=bookworm mirror='' components=main user='' keep='' tutorial=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     --cache) cache=$2; shift 2 ;;
@@ -73,11 +75,17 @@ while [[ $# -gt 0 ]]; do
     --components) components=$2; shift 2 ;;
     --user) user=1; shift ;;
     --keep) keep=1; shift ;;
+    --tutorial) tutorial=1; shift ;;
     --) shift; break ;;
     *) echo "unknown argument: $1" >&2; exit 2 ;;
   esac
 done
 commands=("$@")
+if [[ $tutorial ]]; then
+  # Indented lines that are commands; the clone is there already.
+  mapfile -t commands < <(git -C "$root" show HEAD:docs/tutorial.md | sed -n 's/^    \(\.\/roofgen .*\|cmake .*\)$/\1/p')
+  [[ ${#commands[@]} -ge 6 ]] || { echo "docs/tutorial.md has ${#commands[@]} commands" >&2; exit 1; }
+fi
 if [[ ${#commands[@]} == 0 ]]; then
   commands=('./roofgen tune attention --L 2048 --d 64' './roofgen test')
   for command in "${commands[@]}"; do

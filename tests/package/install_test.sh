@@ -22,6 +22,10 @@ for file in share/zsh/site-functions/_roofgen share/fish/vendor_completions.d/ro
   [[ -s $prefix/$file ]] || fail "$file"
 done
 
+# Older C++ is told so in one line.
+said=$(echo '#include <roofgen/roofgen.hpp>' | c++ -std=c++17 -I "$prefix/include" -fsyntax-only -x c++ - 2>&1) && fail "C++17"
+[[ $(grep -c 'error:' <<<"$said") == 1 && $said == *'needs C++20'* ]] || fail "C++17: $said"
+
 # The library: find_package from C and C++, and plain compilers with pkg-config.
 tests=$(dirname "${BASH_SOURCE[0]}")
 expected=$("$roofgen" generate softmax --rows 64 --cols 256)

@@ -19,6 +19,8 @@ namespace roofgen::plot::plot_gnuplot_test {
 namespace {
 
 namespace fs = std::filesystem;
+
+const Outputs kAnyFile("", /*force=*/true);
 using testing::HasSubstr;
 using testing::Not;
 
@@ -159,7 +161,7 @@ TEST(PlacementOfLabels, TakesTheCheapestFreeSpot) {
 
 TEST_F(Gnuplot, PngIsDrawn) {
   const fs::path path = dir_ / "it's a plot.png";
-  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, path.string());
+  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, path.string(), kAnyFile);
   ASSERT_TRUE(written) << to_string(written.error());
   const auto image = test::read_png(bytes_of(path));
   ASSERT_TRUE(image);
@@ -172,7 +174,7 @@ TEST_F(Gnuplot, PngIsDrawn) {
 
 TEST_F(Gnuplot, SvgHasTheNamesAsText) {
   const fs::path path = dir_ / "r.svg";
-  const auto written = write_plot(sample_roofline(), PlotFormat::kSvg, path.string());
+  const auto written = write_plot(sample_roofline(), PlotFormat::kSvg, path.string(), kAnyFile);
   ASSERT_TRUE(written) << to_string(written.error());
   const std::string text = bytes_of(path);
   EXPECT_THAT(text, HasSubstr("<svg"));
@@ -188,7 +190,7 @@ TEST_F(Gnuplot, NamesAreNeverCommands) {
         std::string("@x \\' {/Symbol a} _^ %s $x \x01 EOD")}) {
     r.title = r.subtitle = r.points[0].name = r.points[1].bound_by = r.ceilings[0].name = r.slopes[0].level =
         r.arrows[0].label = evil;
-    const auto written = write_plot(r, PlotFormat::kPng, (dir_ / "r.png").string());
+    const auto written = write_plot(r, PlotFormat::kPng, (dir_ / "r.png").string(), kAnyFile);
     EXPECT_TRUE(written) << to_string(written.error());
     EXPECT_FALSE(fs::exists(mark)) << evil;
   }
@@ -203,14 +205,14 @@ TEST_F(Gnuplot, AnythingElseIsDrawnToo) {
   for (int i = 0; i < 3000; ++i)
     thousands.points.push_back({.name = "point " + std::to_string(i), .ai = 1.0 + i, .tflops = 1});
   for (const Roofline& r : {Roofline{}, many, thousands}) {
-    const auto written = write_plot(r, PlotFormat::kPng, (dir_ / "r.png").string());
+    const auto written = write_plot(r, PlotFormat::kPng, (dir_ / "r.png").string(), kAnyFile);
     EXPECT_TRUE(written) << to_string(written.error());
   }
 }
 
 TEST_F(Gnuplot, MissingNamesThePackage) {
   setenv("PATH", dir_.c_str(), 1);
-  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string());
+  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string(), kAnyFile);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().exit, Exit::kUnavailable);
   EXPECT_THAT(written.error().message, HasSubstr("gnuplot-nox"));
@@ -220,7 +222,7 @@ TEST_F(Gnuplot, MissingNamesThePackage) {
 TEST_F(Gnuplot, FailureIsReportedAndLeavesNoFile) {
   replace_gnuplot("echo 'first line' >&2\necho 'unknown terminal type' >&2\necho half\nexit 1\n");
   std::ofstream(dir_ / "r.png") << "old";
-  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string());
+  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string(), kAnyFile);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().exit, Exit::kFailed);
   EXPECT_THAT(written.error().message, HasSubstr("gnuplot failed: first line unknown terminal type"));
@@ -230,16 +232,16 @@ TEST_F(Gnuplot, FailureIsReportedAndLeavesNoFile) {
 
 TEST_F(Gnuplot, SilenceIsAFailureToo) {
   replace_gnuplot("exit 0\n");
-  EXPECT_FALSE(write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string()));
+  EXPECT_FALSE(write_plot(sample_roofline(), PlotFormat::kPng, (dir_ / "r.png").string(), kAnyFile));
   EXPECT_EQ(files(), 0);
 }
 
 TEST_F(Gnuplot, APlaceThatCannotBeWrittenIsNamed) {
   const std::string path = (dir_ / "no such folder" / "r.png").string();
-  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, path);
+  const auto written = write_plot(sample_roofline(), PlotFormat::kPng, path, kAnyFile);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().where.file, path);
-  const auto folder = write_plot(sample_roofline(), PlotFormat::kPng, dir_.string());
+  const auto folder = write_plot(sample_roofline(), PlotFormat::kPng, dir_.string(), kAnyFile);
   ASSERT_FALSE(folder);
   EXPECT_EQ(files(), 0);
 }

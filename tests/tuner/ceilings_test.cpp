@@ -21,6 +21,8 @@ namespace roofgen::ceilings_test {
 namespace {
 
 namespace fs = std::filesystem;
+
+const Outputs kAnyFile("", /*force=*/true);
 using test::FakeFault;
 using test::FakeGpu;
 using test::FakeScript;
@@ -298,7 +300,7 @@ TEST_F(ProfileTest, IsWrittenAndLaidOver) {
   r.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
   r.cells["clock_sustained_mhz"] = {1900, "MHz", Origin::kMeasured,
                                     "a test that says so"};  // above the tensor clock, below the highest clock
-  auto kept = keep_profile(r, path());
+  auto kept = keep_profile(r, path(), kAnyFile);
   ASSERT_TRUE(kept) << to_string(kept.error());
   EXPECT_EQ(*kept, Kept::kWritten);
   Device d = r.device;
@@ -313,9 +315,9 @@ TEST_F(ProfileTest, IsWrittenAndLaidOver) {
 }
 
 TEST_F(ProfileTest, TheOldOneIsKept) {
-  ASSERT_TRUE(keep_profile(report(4000), path()));
+  ASSERT_TRUE(keep_profile(report(4000), path(), kAnyFile));
   const std::string first = text_of(path());
-  ASSERT_TRUE(keep_profile(report(4200), path()));
+  ASSERT_TRUE(keep_profile(report(4200), path(), kAnyFile));
   EXPECT_EQ(text_of(path() + ".previous"), first);
   EXPECT_NE(text_of(path()), first);
   // No temporary file remains.
@@ -327,23 +329,23 @@ TEST_F(ProfileTest, TheOldOneIsKept) {
 TEST_F(ProfileTest, APartialProfileDoesNotReplaceACompleteOne) {
   CeilingsReport partial = report(3000);
   partial.interrupted = true;
-  EXPECT_EQ(*keep_profile(partial, path()), Kept::kWritten);  // a partial profile is better than none
-  EXPECT_EQ(*keep_profile(report(4000), path()), Kept::kWritten);
+  EXPECT_EQ(*keep_profile(partial, path(), kAnyFile), Kept::kWritten);  // a partial profile is better than none
+  EXPECT_EQ(*keep_profile(report(4000), path(), kAnyFile), Kept::kWritten);
   const std::string whole = text_of(path());
   for (bool CeilingsReport::*why : {&CeilingsReport::interrupted, &CeilingsReport::lost, &CeilingsReport::chosen}) {
     CeilingsReport r = report(3500);
     r.*why = true;
-    EXPECT_EQ(*keep_profile(r, path()), Kept::kPartialKept);
+    EXPECT_EQ(*keep_profile(r, path(), kAnyFile), Kept::kPartialKept);
     EXPECT_EQ(text_of(path()), whole);
   }
   CeilingsReport nothing = report();
   nothing.cells.clear();
-  EXPECT_EQ(*keep_profile(nothing, path()), Kept::kNothingMeasured);
+  EXPECT_EQ(*keep_profile(nothing, path(), kAnyFile), Kept::kNothingMeasured);
   EXPECT_EQ(text_of(path()), whole);
 }
 
 TEST_F(ProfileTest, ForeignProfilesAreIgnoredWithOneLine) {
-  ASSERT_TRUE(keep_profile(report(), path()));
+  ASSERT_TRUE(keep_profile(report(), path(), kAnyFile));
   const std::string good = text_of(path());
   const Device before = report().device;
   const auto said = [&](const std::string& text, GpuIdentity gpu, const Device& device, bool laid) {
@@ -396,7 +398,7 @@ TEST_F(ProfileTest, MeasuredCeilingsAreDrawnSolid) {
   r.cells["l2_sustained_gb_s"] = {6000, "GB/s", Origin::kMeasured, "a test that says so"};
   r.cells["mma_sync_flops_per_clk_bf16"] = {2600, "FLOP/clk/SM", Origin::kMeasured, "a test that says so"};
   r.cells["clock_sustained_mhz"] = {1700, "MHz", Origin::kMeasured, "a test that says so"};
-  ASSERT_TRUE(keep_profile(r, path()));
+  ASSERT_TRUE(keep_profile(r, path(), kAnyFile));
   ASSERT_EQ(apply_profile(d, r.gpu, path()), std::nullopt);
   EXPECT_EQ(solid(), (std::vector<std::string>{"DRAM 4100", "L2 6000", "BF16 mma.sync 583.4"}));
 }
@@ -437,7 +439,7 @@ TEST_F(ProfileTest, AUuidIsAFileNameOrNone) {
 
 TEST_F(ProfileTest, AFolderThatCannotBeWrittenIsAnError) {
   std::ofstream(dir_ / "profiles") << "in the way";
-  EXPECT_FALSE(keep_profile(report(), path()));
+  EXPECT_FALSE(keep_profile(report(), path(), kAnyFile));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "base/suggest.h"
 #include "generator/problem_json.h"
 
@@ -23,7 +24,7 @@ class ManifestReader : ProblemReader {
     if (schema != kManifestSchema)
       return bad_at(root, fmt::format("schema \"{}\"; \"{}\" was expected", schema, kManifestSchema), "schema");
     ROOFGEN_CHECK(only(root, {"schema", "name", "problem", "licence", "compiler", "parameters", "workspace_parameters",
-                              "requires", "self_test", "pipelines", "table"}));
+                              "requires", "self_test", "files", "pipelines", "table"}));
     Manifest out;
     out.file = file_.file();
     ROOFGEN_TRY(out.name, string(root, "name"));
@@ -159,6 +160,17 @@ std::vector<Problem> Manifest::shapes() const {
 Result<Manifest> read_manifest(std::string text, std::string file) {
   ROOFGEN_TRY(const JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
   return ManifestReader(json).read();
+}
+
+std::set<std::string> written_digests(const std::string& manifest) {
+  std::set<std::string> out;
+  const auto file = JsonFile::parse(manifest, "");
+  if (!file || !file->root().is_object() || file->root().value("schema", Json()) != kManifestSchema) return out;
+  out.insert(sha256(manifest));
+  if (const auto files = file->root().find("files"); files != file->root().end() && files->is_object())
+    for (const auto& [name, digest] : files->items())
+      if (digest.is_string()) out.insert(digest.get<std::string>());
+  return out;
 }
 
 Result<void> check_fits(const Manifest& manifest, const std::vector<Problem>& problems,

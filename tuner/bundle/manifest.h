@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,9 @@ struct Manifest {
 
 /// Errors: file:line:col, Exit::kFailed. The text may be a stranger's: at most 4 MiB, 64 pipelines of 64 kernels.
 Result<Manifest> read_manifest(std::string text, std::string file);
+
+/// The digests of a bundle's files as roofgen wrote them, by its manifest, which is one of them; none: no manifest.
+std::set<std::string> written_digests(const std::string& manifest);
 
 /// An error with the first difference where the bundle is not that of these problems and architectures ("80", "90a";
 /// none: any).

@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "base/json_text.h"
-#include "base/output_file.h"
 
 namespace roofgen {
 namespace {
@@ -56,7 +55,7 @@ std::string profile_path(const std::string& data, const std::string& uuid) {
   return data.empty() || !plain ? "" : data + "/profiles/" + uuid + ".json";
 }
 
-Result<Kept> keep_profile(const CeilingsReport& report, const std::string& path) {
+Result<Kept> keep_profile(const CeilingsReport& report, const std::string& path, const Outputs& outputs) {
   if (report.cells.empty()) return Kept::kNothingMeasured;
   std::error_code failed;
   const bool there = std::filesystem::exists(path, failed);
@@ -66,9 +65,9 @@ Result<Kept> keep_profile(const CeilingsReport& report, const std::string& path)
   if (there && std::filesystem::is_regular_file(path, failed)) {
     // A copy, so that the profile exists at every moment.
     ROOFGEN_TRY(const std::string old, read_text(path));
-    ROOFGEN_CHECK(write_output(path + ".previous", old));
+    ROOFGEN_CHECK(outputs.write(path + ".previous", old));
   }
-  ROOFGEN_CHECK(write_output(path, profile_json(report)));
+  ROOFGEN_CHECK(outputs.write(path, profile_json(report)));
   return Kept::kWritten;
 }
 

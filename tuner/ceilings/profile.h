@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/outputs.h"
 #include "roofline/device.h"
 #include "runtime/executor.h"
 #include "tuner/ceilings/ceilings.h"
@@ -23,7 +24,7 @@ std::string profile_path(const std::string& data, const std::string& uuid);
 enum class Kept { kWritten, kPartialKept, kNothingMeasured };
 /// Replaces the profile atomically; the older one becomes `<path>.previous`. An incomplete report never replaces a
 /// complete one (kPartialKept).
-Result<Kept> keep_profile(const CeilingsReport& report, const std::string& path);
+Result<Kept> keep_profile(const CeilingsReport& report, const std::string& path, const Outputs& outputs);
 
 /// Applies the profile of this GPU to its device, if there is one. Returns a warning when it was not applied (invalid,
 /// of another GPU or device) or was made with another driver; else nothing.

@@ -120,15 +120,21 @@ Replay make_replay(const Problem& problem, const std::string& variant, std::vect
   return {problem, InputPattern::kNormal, variant, std::move(buffers), std::move(kernels)};
 }
 
+std::map<std::string, std::string> replay_files(const Replay& replay) {
+  std::map<std::string, std::string> out{{"replay.json", replay_json(replay)}};
+  for (size_t i = 0; i < replay.kernels.size(); ++i) {
+    out[fmt::format("k{}.cubin", i)] = replay.kernels[i].binary.cubin;
+    out[fmt::format("k{}.ptx", i)] = replay.kernels[i].binary.ptx;
+  }
+  return out;
+}
+
 Result<void> write_replay(const Replay& replay, const std::string& directory) {
   std::error_code failed;
   fs::create_directories(directory, failed);
   if (failed) return Error{Exit::kFailed, fmt::format("cannot make the directory {}: {}", directory, failed.message())};
-  for (size_t i = 0; i < replay.kernels.size(); ++i) {
-    ROOFGEN_CHECK(write_output(fmt::format("{}/k{}.cubin", directory, i), replay.kernels[i].binary.cubin));
-    ROOFGEN_CHECK(write_output(fmt::format("{}/k{}.ptx", directory, i), replay.kernels[i].binary.ptx));
-  }
-  return write_output(directory + "/replay.json", replay_json(replay));
+  for (const auto& [name, text] : replay_files(replay)) ROOFGEN_CHECK(write_output(directory + "/" + name, text));
+  return {};
 }
 
 Result<Replay> read_replay(const std::string& path) {

@@ -41,6 +41,8 @@ Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op,
 Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers,
                    std::vector<ReplayKernel> kernels);
 
+/// File name -> contents.
+std::map<std::string, std::string> replay_files(const Replay& replay);
 /// Writes the bundle into `directory`, which is made if needed.
 Result<void> write_replay(const Replay& replay, const std::string& directory);
 /// `path`: the folder or its replay.json. The file is untrusted: Exit::kUsage names the invalid member.

@@ -40,7 +40,7 @@ KernelTimer::KernelTimer(const Device& device, Evaluations* store) : device_(dev
   if (!machine)
     unavailable_ = machine.error().message;
   else if (sass::nvdisasm_path().empty())
-    unavailable_ = "there is no nvdisasm, which reads machine code";
+    unavailable_ = sass::kNoNvdisasm;
   else
     machine_ = std::move(*machine);
   for (const auto& [name, cell] : device.cells) device_key_ += fmt::format("{}={} ", name, cell.value);

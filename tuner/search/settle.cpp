@@ -114,7 +114,8 @@ KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const T
   k.exps = static_cast<double>(e.counts.exps) * e.scale;
   k.compulsory_bytes = e.temporary_bytes + e.tensor_bytes;
   k.flops = k.work.mma_flops;
-  k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
+  const double operations = k.flops > 0 ? k.flops : k.work.fp32_ops;
+  k.arithmetic_intensity = k.work.dram_bytes > 0 ? operations / k.work.dram_bytes : 0;
   k.counted = e.counts.ctas > 0;
   k.code = code;
   if (code) count_by_code(*code, run.context.device, k.work);

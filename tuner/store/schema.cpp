@@ -106,6 +106,9 @@ Result<void> connect(Database& database, const std::string& path, int* version) 
   ROOFGEN_TRY(const int64_t found, database.integer("PRAGMA user_version"));
   *version = static_cast<int>(found);
   if (found > kSchemaVersion) return {};
+  ROOFGEN_TRY(const int64_t tables, database.integer("SELECT count(*) FROM sqlite_master WHERE type = 'table'"));
+  ROOFGEN_TRY(const int64_t own, database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'evaluation'"));
+  if (tables > 0 && own == 0) return Error{Exit::kUsage, "a database of another program, no store", {path}};
   *version = kSchemaVersion;
   ROOFGEN_CHECK(database.use_wal());
   // In WAL mode, NORMAL loses no commit when a process dies. After a power cut the last rows may be missing; they are

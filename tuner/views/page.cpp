@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "roofline/figures.h"
@@ -18,7 +20,10 @@ class TunePage : public ResultPage {
     plot::Page page;
     page.title = fmt::format("{} on {}", text(result_.at("problem"), "op"), device_.name);
     facts(page);
-    page.blocks.emplace_back(roofline());
+    if (!text_or_none(result_, "best_variant").empty()) page.blocks.emplace_back(times());
+    plot::Roofline placed = roofline();
+    if (std::ranges::any_of(placed.points, [](const plot::Point& p) { return p.ai > 0; }))
+      page.blocks.emplace_back(std::move(placed));
     page.blocks.emplace_back(kernels());
     page.blocks.emplace_back(verification());
     if (measured()) page.blocks.emplace_back(finalists());
@@ -36,13 +41,13 @@ class TunePage : public ResultPage {
 
  private:
   void facts(plot::Page& page) const {
-    const Json &verdict = result_.at("verdict"), &floor = result_.at("floor");
+    const Json& floor = result_.at("floor");
     page.facts = {
+        {"answer", answer()},
         {"problem", words(result_.at("problem"), {"op", "flop_convention"})},
         {"device", text(result_.at("device"), "description")},
         {"compiler", text(result_, "compiler")},
         {"searched", searched()},
-        {"verdict", fmt::format("{}: {}", text(verdict, "decision"), text(verdict, "reason"))},
         {"score",
          fmt::format("{} of the sustained roofline, {} of the datasheet's; floor {} ({})", fixed(result_, "score"),
                      fixed(result_, "score_datasheet"), microseconds(floor, "time_us"), text(floor, "bound_by"))},
@@ -62,6 +67,38 @@ class TunePage : public ResultPage {
           {"at the clock", fmt::format("{} of the datasheet's roofline at the {:.0f} MHz it ran at",
                                        fixed(gpu.at("at_clock"), "score"), number(gpu.at("at_clock"), "sm_mhz"))});
     for (const Json& note : gpu.at("notes")) page.facts.push_back({"note", note.get<std::string>()});
+  }
+
+  static std::string text_or_none(const Json& j, const char* key) {
+    return j.at(key).is_string() ? j.at(key).get<std::string>() : "";
+  }
+
+  std::string answer() const {
+    const Json& verdict = result_.at("verdict");
+    const std::string best = text_or_none(result_, "best_variant");
+    std::string out;
+    for (const Json& v : result_.at("variants"))
+      if (text(v, "name") == best)
+        out = fmt::format("{}, {}, {} of the sustained roofline. ", best, microseconds(v, "time_us"),
+                          fixed(result_, "score"));
+    std::string decision = text(verdict, "decision");
+    std::ranges::transform(decision, decision.begin(), [](unsigned char c) { return std::toupper(c); });
+    return out + fmt::format("{}: {}", decision, text(verdict, "reason"));
+  }
+
+  /// Each variant beside the least time that the ceilings allow, the fastest first.
+  plot::Bars times() const {
+    std::vector<std::pair<double, std::string>> all;
+    for (const Json& v : result_.at("variants"))
+      if (total_us(v) > 0) all.emplace_back(total_us(v), text(v, "name"));
+    std::sort(all.begin(), all.end());
+    all.emplace(all.begin(), number(result_.at("floor"), "time_us"), "roofline");
+    plot::Bars out{"Time of each variant, and the least that the roofline allows", "us", false, {}, {{"time", {}}}};
+    for (const auto& [time, name] : all) {
+      out.labels.push_back(name);
+      out.series[0].values.push_back(time);
+    }
+    return out;
   }
 
   std::string searched() const {
@@ -84,10 +121,9 @@ class TunePage : public ResultPage {
   plot::Point kernel_point(const Json& variant, const Json& k) const {
     plot::Point p;
     p.name = text(variant, "name") + " " + text(k, "name");
-    const double flops = number(k, "flops");
     p.time_us = number(k, "time_us");
     p.ai = number(k, "arithmetic_intensity");
-    p.tflops = p.time_us > 0 ? flops / p.time_us * 1e-6 : 0;
+    p.tflops = p.time_us > 0 ? p.ai * number(k, "dram_bytes") / p.time_us * 1e-6 : 0;
     p.bound_by = text(k, "bound_by");
     p.share = total_us(variant) > 0 ? p.time_us / total_us(variant) : 0;
     p.roof_tflops = attainable_tflops(device_, dtype(), p.ai);
@@ -126,16 +162,13 @@ class TunePage : public ResultPage {
     for (const Json& v : result_.at("variants")) {
       if (!v.at("available").get<bool>() || v.at("kernels").empty()) continue;
       const Json& kernels = v.at("kernels");
-      for (const Json& k : kernels) {
-        plot::Point p = kernel_point(v, k);
-        if (p.ai > 0) out.points.push_back(std::move(p));  // softmax alone has no MMA FLOPs
-      }
+      for (const Json& k : kernels) out.points.push_back(kernel_point(v, k));
       if (kernels.size() > 1) {
         plot::Point all;
         all.name = text(v, "name") + ", all kernels";
         all.time_us = total_us(v);
         all.ai = number(v, "arithmetic_intensity");
-        all.tflops = all.time_us > 0 ? number(v, "flops") / all.time_us * 1e-6 : 0;
+        all.tflops = all.time_us > 0 ? all.ai * number(v, "dram_bytes") / all.time_us * 1e-6 : 0;
         all.share = 1;
         all.roof_tflops = attainable_tflops(device_, dtype(), all.ai);
         all.origin = origin();
@@ -227,17 +260,11 @@ class TunePage : public ResultPage {
   }
 
   plot::Bars traffic() const {
-    plot::Bars b{"FLOPs, bytes and intensity of each kernel",
-                 "",
-                 true,
-                 {},
-                 {{"GFLOP", {}}, {"DRAM MB", {}}, {"L2 MB", {}}, {"FLOP per DRAM byte", {}}}};
+    plot::Bars b{"Bytes that each kernel moves", "MB", false, {}, {{"DRAM", {}}, {"L2", {}}}};
     each_kernel([&](const std::string& variant, const Json& k) {
       b.labels.push_back(variant + " " + text(k, "name"));
-      b.series[0].values.push_back(number(k, "flops") / 1e9);
-      b.series[1].values.push_back(number(k, "dram_bytes") / 1e6);
-      b.series[2].values.push_back(number(k, "l2_bytes") / 1e6);
-      b.series[3].values.push_back(number(k, "arithmetic_intensity"));
+      b.series[0].values.push_back(number(k, "dram_bytes") / 1e6);
+      b.series[1].values.push_back(number(k, "l2_bytes") / 1e6);
     });
     return b;
   }

@@ -45,6 +45,17 @@ std::string verified_text(const TuneReport& r, const Verification& v) {
   return out;
 }
 
+/// "warpgroup, 536.0 us: 0.60 of the sustained roofline; fused 676.1 us, unfused 1.962 ms".
+std::string winner_line(const TuneReport& r) {
+  const VariantReport& best = *r.find(r.best_variant);
+  std::string out =
+      fmt::format("{}, {}: {:.2f} of the sustained roofline", best.name, time_text(best.seconds), r.score.value);
+  std::vector<std::string> others;
+  for (const VariantReport& v : r.variants)
+    if (v.verified && v.name != best.name) others.push_back(v.name + " " + time_text(v.seconds));
+  return others.empty() ? out : fmt::format("{}; {}", out, fmt::join(others, ", "));
+}
+
 std::string searched_line(const TuneReport& r) {
   uint64_t by_rule = 0;
   for (const char* stage : {"constraint", "launch"})
@@ -98,6 +109,9 @@ std::string tune_text(const TuneReport& r, bool color) {
   out += fmt::format("problem   {}\n", problem_line(r.problem));
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
   if (r.gpu) out += fmt::format("gpu       {}\n", gpu_line(*r.gpu));
+  if (!r.best_variant.empty()) out += fmt::format("winner    {}\n", winner_line(r));
+  if (!r.closed_form_because.empty())
+    out += fmt::format("times     of the closed form, a rough guide: {}\n", r.closed_form_because);
   out += fmt::format("searched  {}\n\n", searched_line(r));
 
   const std::string none = "-";
@@ -140,13 +154,15 @@ std::string tune_text(const TuneReport& r, bool color) {
       table.row(row);
     }
   }
-  out += table.str() + "\n";
+  if (table.empty() && r.interrupted)
+    return wrapped(out + "interrupted before a kernel was verified; the next run goes on from there\n", 10);
+  if (!table.empty()) out += table.str(kTextColumns, 2) + "\n";
   bool flagged = false, sampled = false, counted = true;
   Reasons rejected;
   for (const VariantReport& v : r.variants) {
     if (!v.available)
       rejected.emplace_back(v.name, v.rejected_because);
-    else if (v.kernels.empty())
+    else if (v.kernels.empty() && !r.interrupted)
       out += fmt::format("{:<9} nothing verified; --explain lists why\n", v.name);
     for (const KernelReport& k : v.kernels) {
       out += fmt::format("{:<9} {}: {}\n", v.name, k.stage, params_text(k.schedule));
@@ -212,8 +228,6 @@ std::string tune_text(const TuneReport& r, bool color) {
         "origins   time: {}; DRAM: model; L2, instructions, FLOPs: {}; registers: compiled; nothing was measured\n",
         models_text(kernels_of(r.variants)), instructions);
   out += doubts_text(kernels_of(r.variants));
-  if (!r.closed_form_because.empty())
-    out += fmt::format("          the machine code gives no time: {}\n", r.closed_form_because);
   if (flagged)
     out +=
         "          * an intermediate stays in L2 and is judged against the L2 roof: neither its reading nor a later "
@@ -221,7 +235,7 @@ std::string tune_text(const TuneReport& r, bool color) {
   if (r.gpu) out += notes_text(*r.gpu);
   for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
-  return out;
+  return wrapped(out, 10);
 }
 
 std::string models_text(const std::vector<const KernelReport*>& kernels) {
