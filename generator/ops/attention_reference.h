@@ -18,6 +18,7 @@ struct Rounding {
   bool scores = false;         ///< scaled, after the score expression
   bool probabilities = false;  ///< p of the whole row; else p relative to the row's running maximum
   static const Rounding kFused, kUnfused;
+  bool operator==(const Rounding&) const = default;
 };
 inline constexpr Rounding Rounding::kFused{}, Rounding::kUnfused{false, true, true};
 
@@ -28,6 +29,7 @@ struct Path {
   Rounding rounding;
   Path(Rounding r) : rounding(r) {}
   Path(Value value) : from(value) {}
+  bool operator==(const Path&) const = default;
 };
 
 /// Data of one row without its elements. p: exact probabilities; s: exact scaled scores; g = (e^(u |s|) - 1) / u: the
@@ -55,20 +57,20 @@ struct BandReference {
 };
 
 /// The number of relative roundings of a score. Errors of rounded products that pass a score expression are in sigma.
-int score_roundings(const Shape& shape, const Path& path);
+int score_roundings(const Numbers& shape, const Path& path);
 
-/// O of a band with the data for its tolerance; cached for all threads.
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path,
+/// O of a band with the data for its tolerance; remembered for all threads.
+std::shared_ptr<const BandReference> reference_of(const Numbers& shape, InputPattern pattern, const Path& path,
                                                   const Region& band);
 
 /// Products, scores or masked scores of a band, [rows][kv_pitch]. Masked scores are -inf for hidden keys, and
-/// unspecified beyond Shape::allowed. `sigma` is empty without a score expression and doubtful operands. Cached;
+/// unspecified beyond Numbers::allowed. `sigma` is empty without a score expression and doubtful operands. Cached;
 /// callers keep rows * kv_len below kScoreLimit by dividing the band.
 struct BandScores {
   std::vector<float> s, sigma;
 };
 inline constexpr int64_t kScoreLimit = int64_t{1} << 22;
-std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value,
+std::shared_ptr<const BandScores> scores_of(const Numbers& shape, InputPattern pattern, const Path& path, Value value,
                                             const Region& band);
 
 }  // namespace roofgen::attention

@@ -19,7 +19,7 @@ double rounding_sigma(Format16 f) { return unit_roundoff(f) / std::sqrt(3.0); }
 
 }  // namespace
 
-Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path)
+Tolerance::Tolerance(const Numbers& shape, InputPattern pattern, const Path& path)
     : shape_(shape), pattern_(pattern), path_(path) {}
 
 double Tolerance::products(bool hidden) const {
