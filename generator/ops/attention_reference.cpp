@@ -185,8 +185,24 @@ double inflated(double x, double u) {
 
 double square_of(double x) { return x * x; }
 
-/// Larger errors of a logarithm leave no accuracy of a probability, and would overflow.
-constexpr double kMaxExponent = 50;
+/// The first key of a row, and how near another one may come.
+class Leader {
+ public:
+  void add(double score, double error) {
+    if (score > score_) {
+      second_ = std::max(second_, score_ + error_);
+      score_ = score, error_ = error;
+    } else {
+      second_ = std::max(second_, score + error);
+    }
+  }
+  bool is_decided() const { return score_ - error_ - second_ > kCertain; }
+
+ private:
+  /// 2^24 keys that are so much lower, together, are below half an ulp of fp32.
+  static constexpr double kCertain = 40;
+  double score_ = -std::numeric_limits<double>::infinity(), error_ = 0, second_ = score_;
+};
 
 /// Running sums of a band relative to each row's largest score so far. Arrays: [rows padded to 4][d].
 class Accumulator {
@@ -211,6 +227,7 @@ class Accumulator {
         variance_(o_.size()),
         cross_(o_.size()),
         sum_(rows_),
+        leaders_(static_cast<size_t>(rows_)),
         ties_(roundings_ > 0 && shape.has_score() ? rows_ : 0),
         facts_(rows_) {
     for (RowFacts& f : facts_) f.max = -std::numeric_limits<double>::infinity();
@@ -248,6 +265,7 @@ class Accumulator {
       f.lse = sum_[r] == 0 ? f.max : f.max + std::log(sum_[r]);
       if (sum_[r] == 0) continue;
       const double square = sum_[r] * sum_[r];
+      f.decided = leaders_[static_cast<size_t>(r)].is_decided();
       f.p_sigma /= sum_[r];
       f.ps_squared /= square;
       f.roundings /= sum_[r];
@@ -260,7 +278,10 @@ class Accumulator {
         o_[i] /= sum_[r];
         // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
         variance_[i] /= square;
-        if (spreads_)
+        // Its terms cancel, however large the error of the one score.
+        if (f.decided)
+          variance_[i] = o_[i] * o_[i];
+        else if (spreads_)
           variance_[i] = std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
       }
     }
@@ -299,7 +320,7 @@ class Accumulator {
     for (int64_t j = 0; j < seen; ++j) {
       if (s[j] == -std::numeric_limits<double>::infinity()) continue;
       const double p = std::exp(s[j] - f.max);
-      double g_squared = 0;
+      double g_squared = 0, largest_error = roundings_ * u_ * std::fabs(s[j]);
       if (roundings_ > 0) {
         const double g = inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_);
         g_squared = roundings_ * square_of(p * g);
@@ -310,7 +331,10 @@ class Accumulator {
         // In units of one rounding's standard deviation, u / sqrt 3.
         g_squared += 3 * square_of(p * std::expm1(std::min(error, kMaxExponent)) / u_);
         f.p_sigma += p * error;
+        largest_error += kSigmas * error;
       }
+      f.largest_error = std::max(f.largest_error, largest_error);
+      leaders_[static_cast<size_t>(r)].add(s[j], largest_error);
       const int64_t i = r * kKeyBlock + j;
       p_[i] = p;
       spread_[i] = g_squared;
@@ -337,6 +361,7 @@ class Accumulator {
   std::vector<double> p_, weight_, spread_;   // p, the weights of v^2, (p g)^2
   std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
   std::vector<double> sum_;
+  std::vector<Leader> leaders_;  // by row
   /// By row, by rounded score and direction of the rounding: sum of p g. Empty: no score expression.
   std::vector<std::map<std::pair<double, bool>, double>> ties_;
   std::vector<RowFacts> facts_;

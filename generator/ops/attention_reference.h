@@ -32,6 +32,13 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
+/// A score with a larger error leaves no accuracy of probabilities: RowFacts do not count how much larger.
+inline constexpr double kMaxExponent = 50;
+/// Allowed standard deviations. The variance of one rounding, u^2 / 3, is that of a uniform error at the lower end of a
+/// binade, 1.36^2 times the average. With many keys per row 5 of these are 6.8 true standard deviations; with up to
+/// eight keys the error is at most sqrt(3 * 8) < 5.
+inline constexpr double kSigmas = 5;
+
 /// Data of one row without its elements. p: exact probabilities; s: exact scaled scores; g = (e^(u |s|) - 1) / u: the
 /// effect on p of rounding s, in units of the unit roundoff u. Errors of doubtful operands and of a score expression,
 /// of standard deviation sigma, add to g as independent errors in the same units.
@@ -42,9 +49,11 @@ struct RowFacts {
   /// The same with one term (sum p g)^2 for all keys whose scores round to one number from one side, as a softcap makes
   /// them: their errors have one sign.
   double ties_squared = 0;
-  double roundings = 0;  ///< sum of p g without sigma: the largest error of the log of the sum by rounded scores, in u
+  double roundings = 0;  ///< sum of p g without sigma: the largest relative error of the sum by rounded scores, in u
   double p_sigma = 0;    ///< sum of p sigma: the largest error of the log of the sum, if all errors have the same sign
-  int64_t keys = 0;      ///< visible keys
+  double largest_error = 0;  ///< of a visible score: all of its roundings and kSigmas deviations
+  bool decided = false;      ///< one key has all weight, whatever the errors of the scores
+  int64_t keys = 0;          ///< visible keys
 };
 
 struct BandReference {

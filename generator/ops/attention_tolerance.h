@@ -22,7 +22,7 @@ class Tolerance {
   double least_probability(double p) const;
   /// The part that all elements of an output row share; `row_rms`: RMS of the exact row.
   struct Row {
-    double absolute_variance, sums, equal_p;
+    double absolute_variance, sums, equal_p, widening;
   };
   Row output_row(const RowFacts& facts, double row_rms) const;
   /// An element of O with exact value o; `variance` from BandReference.
