@@ -215,9 +215,8 @@ class Attention final : public Op {
     // Pages in the middle, and one that two sequences share.
     if (s.paged())
       std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") <= 2 * s.cache->page(); });
-    // Every query has a key of its own in a cache, and a row in a table.
-    if (s.append() || (s.prologue && s.prologue->has_table()))
-      std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") < s.q_len; });
+    // Every query has a key of its own in a cache, and an element in a table over q.
+    std::erase_if(out, [&](const Thin& t) { return !complete(t.problem); });
     return out;
   }
   InputPattern pattern_of_grid(const Problem& problem) const override {
