@@ -25,7 +25,7 @@ constexpr int64_t kPagesPerUnused = 16;
 std::vector<int64_t> lengths_of(const Problem& p) {
   const auto text = p.texts.find("kv_lengths");
   if (text == p.texts.end()) return {};
-  return *parse_lengths("--kv-lengths", text->second);
+  return *parse_lengths("kv_lengths", text->second);
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -58,8 +58,9 @@ Result<void> complete_cache(Problem& p) {
     return usage(fmt::format("page is {}; 16, 32, 64, 128 or 256 was expected", page->second));
   const auto text = p.texts.find("kv_lengths");
   if (text == p.texts.end()) return {};
-  ROOFGEN_TRY(const std::vector<int64_t> lengths, parse_lengths("--kv-lengths", text->second));
+  ROOFGEN_TRY(const std::vector<int64_t> lengths, parse_lengths("kv_lengths", text->second));
   const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+  if (*longest == 0) return usage("all sequences of --kv-lengths have 0 keys; at least one key was expected");
   const auto count = static_cast<int64_t>(lengths.size());
   if (const int64_t batch = p.dims.emplace("batch", count).first->second; batch != count)
     return usage(fmt::format("batch is {}, but --kv-lengths has {} sequences; leave it out", batch, count));

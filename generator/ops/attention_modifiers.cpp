@@ -65,8 +65,10 @@ std::string offset_of(const TensorArg& t) {
 
 }  // namespace
 
-Result<std::vector<int64_t>> parse_lengths(const std::string& flag, const std::string& text) {
-  ROOFGEN_TRY(std::vector<int64_t> out, parse_numbers(flag, text, "length", 1, kMaxLength));
+Result<std::vector<int64_t>> parse_lengths(const std::string& name, const std::string& text) {
+  const bool packed = name == "lengths";
+  const std::string flag = packed ? "--lengths" : "--kv-lengths";
+  ROOFGEN_TRY(std::vector<int64_t> out, parse_numbers(flag, text, "length", packed ? 1 : 0, kMaxLength));
   if (static_cast<int64_t>(out.size()) > kMaxSequences)
     return usage(fmt::format("{} has {} sequences; at most {} were expected", flag, out.size(), kMaxSequences));
   return out;
@@ -96,7 +98,7 @@ std::shared_ptr<const Modifiers> Modifiers::of(const Problem& problem) {
 Result<void> Modifiers::read_lengths(const Problem& problem) {
   const std::string text = text_of(problem, "lengths");
   if (text.empty()) return {};
-  ROOFGEN_TRY(lengths_, parse_lengths("--lengths", text));
+  ROOFGEN_TRY(lengths_, parse_lengths("lengths", text));
   first_tokens_.assign(1, 0);
   for (int64_t length : lengths_) first_tokens_.push_back(first_tokens_.back() + length);
   if (first_tokens_.back() > std::numeric_limits<int32_t>::max())

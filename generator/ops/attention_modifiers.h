@@ -77,7 +77,8 @@ class Modifiers {
   mutable std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool>, double> counted_;
 };
 
-/// "512,1024,33", the value of `flag`; Exit::kUsage with a caret otherwise.
-Result<std::vector<int64_t>> parse_lengths(const std::string& flag, const std::string& text);
+/// "512,1024,33", the text `lengths` or `kv_lengths`; Exit::kUsage with a caret otherwise. A cache may hold no keys, a
+/// packed sequence has some.
+Result<std::vector<int64_t>> parse_lengths(const std::string& name, const std::string& text);
 
 }  // namespace roofgen::attention

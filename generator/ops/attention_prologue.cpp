@@ -82,7 +82,7 @@ Result<void> complete_append(const Problem& p) {
         fmt::format("L is {}, but every sequence has {} keys; with --append at most as many queries as keys "
                     "were expected",
                     length, shortest));
-  const std::vector<int64_t> lengths = *parse_lengths("--kv-lengths", p.texts.at("kv_lengths"));
+  const std::vector<int64_t> lengths = *parse_lengths("kv_lengths", p.texts.at("kv_lengths"));
   const auto at = std::find(lengths.begin(), lengths.end(), shortest);
   return usage(
       fmt::format("L is {}, but sequence {} of --kv-lengths has {} keys; with --append at most as many "
