@@ -39,7 +39,8 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
     for (int h = 0; h < 2; ++h) {
       float row_max = larger(state.s[i][0][2 * h], state.s[i][0][2 * h + 1]);
 #pragma unroll
-      for (int n = 1; n < WN / 8; ++n) row_max = larger(row_max, larger(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
+      for (int n = 1; n < WN / 8; ++n)
+        row_max = larger(row_max, larger(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
       row_max = quad_max(row_max);
       next[i][h] = larger(state.max[i][h], row_max);
     }

@@ -127,6 +127,10 @@ void stages(roofgen::Session& session) {
     CHECK(!pipeline->launch(nullptr, arguments, workspace + 16, *bytes) && std::strstr(roofgen_error(), "256 bytes"));
     CHECK(!pipeline->launch(nullptr, arguments, q.at - q.at % 256, *bytes) &&
           std::strstr(roofgen_error(), "shares memory with Q"));
+    std::vector<Argument> overlapping = arguments;
+    overlapping.push_back({"o_row_stride", 0});
+    CHECK(!pipeline->launch(nullptr, overlapping, workspace, *bytes) &&
+          std::strstr(roofgen_error(), "O overlaps itself"));
   }
   CHECK(served);
   const Tensor t(driver, 64 * kHeads * kD, 1);
