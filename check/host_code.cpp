@@ -72,11 +72,17 @@ std::string joined(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : (fs::path(directory) / name).lexically_normal().string();
 }
 
+/// Compilers ignore a byte order mark.
+std::string without_mark(std::string text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 /// A file, with a newline at its end.
 std::string text_of(const std::string& path) {
   std::ostringstream content;
   content << std::ifstream(path, std::ios::binary).rdbuf();
-  std::string text = std::move(content).str();
+  std::string text = without_mark(std::move(content).str());
   if (text.empty() || text.back() != '\n') text += '\n';
   return text;
 }
@@ -92,7 +98,7 @@ bool has_word(std::string_view text, std::string_view word) {
 }  // namespace
 
 Source::Source(std::string file, std::string text, std::vector<std::string> directories)
-    : directories_(std::move(directories)), text_(std::move(text)) {
+    : directories_(std::move(directories)), text_(without_mark(std::move(text))) {
   if (text_.empty() || text_.back() != '\n') text_ += '\n';
   int line = 0;
   for (size_t at = 0; at < text_.size(); at = text_.find('\n', at) + 1) {

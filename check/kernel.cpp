@@ -271,6 +271,28 @@ constexpr const char* kAskedFile = "--kernel";
 constexpr const char* kPreamble =
     "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <limits.h>\n";
 
+/// Definitions of device functions that nvcc has without an include, NVRTC only from cuda_device_runtime_api.h.
+const std::map<std::string, std::string>& device_functions() {
+  static const std::map<std::string, std::string> kAll = {
+      {"cudaGridDependencySynchronize", "griddepcontrol.wait"},
+      {"cudaTriggerProgrammaticLaunchCompletion", "griddepcontrol.launch_dependents"}};
+  return kAll;
+}
+
+/// Defines those of them that an error calls undefined: defined always, they would be so twice where a header does it.
+bool define_missing(const std::vector<Diagnostic>& errors, std::string& preamble) {
+  const size_t before = preamble.size();
+  for (const auto& [name, instruction] : device_functions())
+    if (std::ranges::any_of(errors,
+                            [&, &name = name](const Diagnostic& d) {
+                              return d.message == fmt::format("identifier \"{}\" is undefined", name);
+                            }) &&
+        preamble.find(name) == std::string::npos)
+      preamble +=
+          fmt::format("static __device__ void {}() {{ asm volatile(\"{};\" ::: \"memory\"); }}\n", name, instruction);
+  return preamble.size() > before;
+}
+
 /// Adds notes on removed host code to an error, since it may be the cause. Declarations that the error names come
 /// first.
 void tell_left_out(Error& e, std::vector<LeftOut> left_out) {
@@ -328,9 +350,10 @@ Result<Compiled> compile(const Request& r, bool headers_first) {
   out.own_name = [source](const std::string& file) { return source->own_name(file); };
   // --kernel 'scale<float>' instantiates the template.
   bool asks = r.kernel.find('<') != std::string::npos;
+  std::string preamble = kPreamble;
   for (int round = 0; round < kMaxRounds; ++round) {
     Program program;
-    program.source = kPreamble + (large.empty() ? "" : large + kPrecompiledEnd) + source->text();
+    program.source = preamble + (large.empty() ? "" : large + kPrecompiledEnd) + source->text();
     if (asks)
       program.source += fmt::format("#line 1 \"{}\"\n__device__ auto* {} = &{};\n", kAskedFile, kAsked, r.kernel);
     std::optional<CompileOutcome> outcome;
@@ -350,7 +373,7 @@ Result<Compiled> compile(const Request& r, bool headers_first) {
     std::vector<Diagnostic> of_source;  // without the line of --kernel
     std::copy_if(errors.begin(), errors.end(), std::back_inserter(of_source),
                  [](const Diagnostic& d) { return d.file != kAskedFile; });
-    if (source->leave_out(of_source)) continue;
+    if (define_missing(of_source, preamble) || source->leave_out(of_source)) continue;
     Error e = std::move(outcome->binary).error();
     if (e.where.file == kAskedFile) {
       // The source may contain the instance anyway; then find_kernel finds it by its name.

@@ -251,9 +251,11 @@ void print_results(const Session& session, const Emitted& emitted) {
 
 Result<Exit> run(const Session& session, const EmitFlags& flags) {
   if (!flags.name.empty() && !is_c_name(flags.name))
-    return Error{Exit::kUsage,
-                 fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit",
-                             flags.name)};
+    return Error{
+        Exit::kUsage,
+        fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit, "
+                    "and no keyword of C or C++",
+                    flags.name)};
   Emitted emitted;
   if (flags.manifest.empty()) {
     ROOFGEN_TRY(std::optional<Emitted> tuned, tuned_bundle(session, flags));

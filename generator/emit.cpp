@@ -717,7 +717,7 @@ Json recorded_kernel_json(const std::string& stage, const Program& program, cons
 }
 
 bool is_c_name(const std::string& name) {
-  return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+  return !name.empty() && !is_c_keyword(name) && !std::isdigit(static_cast<unsigned char>(name[0])) &&
          std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 

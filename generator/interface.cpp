@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <sstream>
 
 #include "generator/expr/c_code.h"
 #include "generator/json_reader.h"
@@ -11,22 +13,27 @@
 namespace roofgen {
 namespace {
 
-/// Names used by the C functions themselves, and keywords of C and C++.
-const std::set<std::string>& reserved() {
-  static const std::set<std::string> kWords = {
-      "handle",    "stream",  "arguments", "grid",      "workspace", "workspace_bytes",
-      "temporary", "status",  "maps",      "a",         "alignas",   "alignof",
-      "and",       "asm",     "auto",      "bool",      "break",     "case",
-      "catch",     "char",    "class",     "const",     "constexpr", "continue",
-      "default",   "delete",  "do",        "double",    "else",      "enum",
-      "explicit",  "export",  "extern",    "false",     "float",     "for",
-      "friend",    "goto",    "if",        "inline",    "int",       "int32_t",
-      "int64_t",   "long",    "mutable",   "namespace", "new",       "not",
-      "operator",  "or",      "private",   "protected", "public",    "register",
-      "restrict",  "return",  "short",     "signed",    "sizeof",    "static",
-      "struct",    "switch",  "template",  "this",      "throw",     "true",
-      "try",       "typedef", "typeid",    "typename",  "union",     "unsigned",
-      "using",     "virtual", "void",      "volatile",  "while"};
+/// Words of C23 and C++26, alternative spellings of operators included.
+constexpr const char* kKeywords =
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+    "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue contract_assert "
+    "decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto if "
+    "inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    "register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct "
+    "switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned "
+    "using "
+    "virtual void volatile wchar_t while xor xor_eq";
+/// Names used by the C functions themselves.
+constexpr const char* kOwnNames =
+    "handle stream arguments grid workspace workspace_bytes temporary status maps a int32_t int64_t";
+
+std::set<std::string> words_of(const char* list) {
+  std::istringstream in(list);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+const std::set<std::string>& keywords() {
+  static const std::set<std::string> kWords = words_of(kKeywords);
   return kWords;
 }
 
@@ -44,12 +51,15 @@ class Reader : public JsonReader {
 
 }  // namespace
 
+bool is_c_keyword(const std::string& name) { return keywords().count(name) > 0; }
+
 Result<Interface> Interface::load(const DataFiles& files, const Problem& problem, expr::Map scope,
                                   const std::set<std::string>& carried) {
   Interface out;
   out.problem_ = &problem;
   out.scope_ = std::move(scope);
-  out.taken_ = reserved();
+  out.taken_ = keywords();
+  out.taken_.merge(words_of(kOwnNames));
   ROOFGEN_CHECK(out.read(files));
   for (const std::string& name : carried) out.varying_.insert(out.key_of(name));
   for (const std::string& size : out.sizes_)

@@ -14,6 +14,8 @@
 
 namespace roofgen {
 
+bool is_c_keyword(const std::string& name);  ///< of C or C++
+
 struct Parameter {
   enum class Kind { kTensor, kReal, kSize, kStride };
   Kind kind;

@@ -1,6 +1,7 @@
 #include "library/pipeline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -65,6 +66,21 @@ Result<std::string> broken(const Stage& stage, const Legal& tuned, const Legal& 
     if (!holds) return e.text() + " must hold";
   }
   return std::string("a condition does not hold");
+}
+
+/// Whether two elements may share their place: along the dimensions, from the least stride up, one stride does not
+/// reach beyond all elements of those before.
+bool overlaps_itself(const Interface::Extent& extent) {
+  std::vector<std::pair<int64_t, int64_t>> sides;  // stride, elements
+  for (size_t i = 0; i < extent.shape.size(); ++i)
+    if (extent.shape[i] > 1) sides.emplace_back(extent.strides[i], extent.shape[i]);
+  std::ranges::sort(sides);
+  int64_t last = 0;
+  for (const auto& [stride, count] : sides) {
+    if (stride <= last) return true;
+    last += stride * (count - 1);
+  }
+  return false;
 }
 
 /// The first byte behind a tensor; 0: too far, or its size is unknown.
@@ -459,6 +475,9 @@ Result<void> Pipeline::check(const Prepared& prepared, const Call& call, uint64_
                                    t.extent.strides[d]));
     const uint64_t end = end_of(t.extent, at, size_of(t.dtype));
     if (!end) return refused(fmt::format("{} takes more bytes than a device has", name(t)));
+    if (t.writes && overlaps_itself(t.extent))
+      return refused(fmt::format("{} overlaps itself: elements of it share their place by strides of {}", name(t),
+                                 fmt::join(t.extent.strides, ", ")));
     ends.push_back(end);
     if (prepared.workspace > 0 && at < workspace + prepared.workspace && workspace < end)
       return refused(fmt::format("workspace shares memory with {}", name(t)));

@@ -122,6 +122,14 @@ expr::Map limits(const Device& device) {
   return out;
 }
 
+std::string limits_text(const Device& device) { return expr::Value(limits(device)).str(); }
+
+std::string cells_text(const Device& device) {
+  std::string out;
+  for (const auto& [name, cell] : device.cells) out += fmt::format("{}={} ", name, cell.value);
+  return out;
+}
+
 Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int threads) {
   const int64_t warps = (threads + 31) / 32;
   const int64_t regs_per_warp = round_up(int64_t{registers} * 32, device.integer("reg_alloc_unit"));

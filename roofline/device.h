@@ -55,6 +55,9 @@ Result<void> overlay(Device& device, std::string text, std::string file);
 
 /// The values of `device.*` in search-space constraints, without limits that the device lacks.
 expr::Map limits(const Device& device);
+/// The same as part of a key, and all cells: measured ones may replace those of the catalogue.
+std::string limits_text(const Device& device);
+std::string cells_text(const Device& device);
 
 /// Resident CTAs per SM and the resource that limits them.
 struct Occupancy {

@@ -241,6 +241,8 @@ Node Parser::primary() {
         ++pos_;
         node = expression();
         if (is(",")) fail(peek().span, "tuples do not exist here; a list is written [a, b]");
+        // Messages show an operation with the brackets around its operands.
+        node.span = {token.span.begin, peek().span.end};
         expect(")", "after the expression");
         return node;
       }

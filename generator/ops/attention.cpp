@@ -166,11 +166,15 @@ class Attention final : public Op {
     // Two sequences may share a page.
     if (s.cache) out.dims["batch"] = std::min<int64_t>(2, s.batch);
     if (s.ragged()) keep_extremes(out, "kv_lengths");
+    if (may_be_empty(s, out)) {
+      out.texts["kv_lengths"] += ",0";
+      ++out.dims["batch"];
+    }
     if (!s.modifiers) return out;
     // Two heads or sequences if a table or an expression depends on them.
     if (s.modifiers->depends_on("h") && s.group() == 1)
       out.dims["heads"] = out.dims["kv_heads"] = std::min<int64_t>(2, s.heads);
-    if (s.modifiers->depends_on("b")) out.dims["batch"] = std::min<int64_t>(2, s.batch);
+    if (s.modifiers->depends_on("b")) out.dims["batch"] = std::max(out.dims["batch"], std::min<int64_t>(2, s.batch));
     if (!s.varlen()) return out;
     keep_extremes(out, "lengths");
     out.dims["batch"] = std::min<int64_t>(2, s.batch);
@@ -215,9 +219,8 @@ class Attention final : public Op {
     // Pages in the middle, and one that two sequences share.
     if (s.paged())
       std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") <= 2 * s.cache->page(); });
-    // Every query has a key of its own in a cache, and a row in a table.
-    if (s.append() || (s.prologue && s.prologue->has_table()))
-      std::erase_if(out, [&](const Thin& t) { return t.problem.dims.at("kv_len") < s.q_len; });
+    // Every query has a key of its own in a cache, and an element in a table over q.
+    std::erase_if(out, [&](const Thin& t) { return !complete(t.problem); });
     return out;
   }
   InputPattern pattern_of_grid(const Problem& problem) const override {
@@ -240,6 +243,7 @@ class Attention final : public Op {
       reduced.dims["heads"] *= 2;
     }
     const Shape s(reduced);
+    if (s.ragged()) keep_extremes(reduced, "kv_lengths");
     if (!s.varlen()) reduced.dims["batch"] = 2;
     if (!s.varlen() && !s.ragged()) return reduced;
     std::string& lengths = reduced.texts[s.ragged() ? "kv_lengths" : "lengths"];
@@ -408,18 +412,26 @@ class Attention final : public Op {
     }
   }
 
-  /// Keeps the shortest sequence, so that the next one starts at an odd offset, and the longest.
+  /// Keeps the shortest sequence, so that the next one starts at an odd offset, and the longest; none without keys.
   static void keep_extremes(Problem& p, const std::string& name) {
-    const std::vector<int64_t> lengths = *attention::parse_lengths("--" + name, p.texts.at(name));
+    std::vector<int64_t> lengths = *attention::parse_lengths(name, p.texts.at(name));
+    std::erase(lengths, 0);
     const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
     p.texts[name] = lengths.size() == 1 ? fmt::format("{}", *longest) : fmt::format("{},{}", *shortest, *longest);
+  }
+
+  /// Whether a sequence without keys may be added: new keys have a place in every cache, and a query before the first
+  /// key has no element in a table.
+  static bool may_be_empty(const Shape& s, const Problem& p) {
+    if (!s.ragged() || s.append() || (s.prologue && s.prologue->has_table())) return false;
+    return std::ranges::none_of(p.args, [](const TensorArg& a) { return std::ranges::count(a.indices, "q") > 0; });
   }
 
   /// Sets L, kv_len and batch from the lengths.
   static Result<void> complete_lengths(Problem& p) {
     const auto text = p.texts.find("lengths");
     if (text == p.texts.end() || text->second.empty()) return {};
-    ROOFGEN_TRY(const std::vector<int64_t> lengths, attention::parse_lengths("--lengths", text->second));
+    ROOFGEN_TRY(const std::vector<int64_t> lengths, attention::parse_lengths("lengths", text->second));
     const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
     const std::pair<const char*, int64_t> implied[] = {
         {"L", longest}, {"kv_len", longest}, {"batch", static_cast<int64_t>(lengths.size())}};

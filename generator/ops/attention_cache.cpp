@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <numeric>
 
+#include "base/memo.h"
 #include "generator/ops/attention_modifiers.h"
 #include "generator/ops/attention_prologue.h"
 #include "generator/ops/counter_random.h"
 #include "generator/ops/limits.h"
+#include "generator/ops/problem_part.h"
 
 namespace roofgen::attention {
 namespace {
@@ -25,15 +25,10 @@ constexpr int64_t kPagesPerUnused = 16;
 std::vector<int64_t> lengths_of(const Problem& p) {
   const auto text = p.texts.find("kv_lengths");
   if (text == p.texts.end()) return {};
-  return *parse_lengths("--kv-lengths", text->second);
+  return *parse_lengths("kv_lengths", text->second);
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/// " append 4", a part of identities: the pages that are shared depend on it. Empty without appended keys.
-std::string appended_text(const Problem& p) {
-  return appends(p) ? fmt::format(" append {}", p.dims.at("L")) : std::string();
-}
 
 }  // namespace
 
@@ -63,8 +58,9 @@ Result<void> complete_cache(Problem& p) {
     return usage(fmt::format("page is {}; 16, 32, 64, 128 or 256 was expected", page->second));
   const auto text = p.texts.find("kv_lengths");
   if (text == p.texts.end()) return {};
-  ROOFGEN_TRY(const std::vector<int64_t> lengths, parse_lengths("--kv-lengths", text->second));
+  ROOFGEN_TRY(const std::vector<int64_t> lengths, parse_lengths("kv_lengths", text->second));
   const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+  if (*longest == 0) return usage("all sequences of --kv-lengths have 0 keys; at least one key was expected");
   const auto count = static_cast<int64_t>(lengths.size());
   if (const int64_t batch = p.dims.emplace("batch", count).first->second; batch != count)
     return usage(fmt::format("batch is {}, but --kv-lengths has {} sequences; leave it out", batch, count));
@@ -89,19 +85,9 @@ std::shared_ptr<const KvCache> KvCache::of(const Problem& p) {
   const auto text = p.texts.find("kv_lengths");
   const auto page = p.dims.find("page");
   if (text == p.texts.end() && page == p.dims.end()) return nullptr;
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const KvCache>> kept;
-  const std::string key =
-      fmt::format("{} {} {} {}", p.dims.at("batch"), p.dims.at("kv_len"), page == p.dims.end() ? 0 : page->second,
-                  text == p.texts.end() ? "" : text->second) +
-      appended_text(p);
-  const std::lock_guard lock(mutex);
-  auto& found = kept[key];
-  if (!found) {
-    if (kept.size() > 16) kept.clear();
-    return kept[key] = std::make_shared<const KvCache>(p);
-  }
-  return found;
+  static Memo<std::string, KvCache> memo(16);
+  const Problem part = part_of(p, {"L", "batch", "kv_len", "page", "append", "kv_lengths"});
+  return memo.get(to_string(part), [&] { return std::make_shared<const KvCache>(part); });
 }
 
 KvCache::KvCache(const Problem& p)
@@ -111,7 +97,6 @@ KvCache::KvCache(const Problem& p)
       lengths_(lengths_of(p)) {
   const int64_t batch = p.dims.at("batch"), kv_len = p.dims.at("kv_len");
   if (!ragged_) lengths_.assign(static_cast<size_t>(batch), kv_len);
-  identity_ = fmt::format("{} {} {}", batch, page_, ragged_ ? p.texts.at("kv_lengths") : "") + appended_text(p);
   if (page_ == 0) return;
   pages_per_sequence_ = ceil_div(kv_len, page_);
   first_.assign(1, 0);

@@ -21,7 +21,8 @@ int64_t shortest_cache(const Problem& problem);
 
 class KvCache {
  public:
-  /// For a problem that complete() accepted; nullptr without --kv-lengths and --page. Results are cached.
+  /// For a problem that complete() accepted; nullptr without --kv-lengths and --page. Equal
+  /// caches are one object, while it is remembered.
   static std::shared_ptr<const KvCache> of(const Problem& problem);
 
   explicit KvCache(const Problem& problem);
@@ -31,7 +32,6 @@ class KvCache {
   int64_t pages() const { return pages_; }  ///< of the pool, unused ones included
   int64_t pages_per_sequence() const { return pages_per_sequence_; }
   int64_t keys(int64_t b) const { return lengths_[static_cast<size_t>(b)]; }
-  const std::string& identity() const { return identity_; }  ///< equal for equal contents
 
   /// The sequence whose K and V a key has: the first page of an odd sequence is that of the sequence before it, if both
   /// fill a page with keys that are not appended.
@@ -57,7 +57,6 @@ class KvCache {
     return b % 2 == 1 && keys(b) - appended_ >= page_ && keys(b - 1) - appended_ >= page_;
   }
 
-  std::string identity_;
   bool ragged_;
   int64_t page_, pages_ = 0, pages_per_sequence_ = 0;
   int64_t appended_;  ///< keys at the end of each sequence that kernels write: their pages have one owner

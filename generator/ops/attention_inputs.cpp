@@ -38,7 +38,7 @@ const NormalTable& normal_table(DType dtype) {
 // code_bits) columns, and their scores by twice this number times the magnitudes and the scale. The magnitudes are
 // powers of two that make this difference at least kGap: one key has the probability 1 in every precision, and without
 // this key in the row's maximum e^kGap overflows.
-Inputs::Inputs(const Shape& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
+Inputs::Inputs(const Numbers& shape, InputPattern pattern) : shape_(shape), pattern_(pattern) {
   code_bits_ = 1;
   while ((int64_t{1} << code_bits_) < shape.kv_len) ++code_bits_;
   // With lengths, the code distinguishes the keys of the longest sequence.

@@ -17,7 +17,7 @@ enum class Value { kInputs, kProducts, kScores, kMasked, kProbabilities, kOutput
 
 class Inputs {
  public:
-  Inputs(const Shape& shape, InputPattern pattern);
+  Inputs(const Numbers& shape, InputPattern pattern);
 
   /// The d elements of one row of one head as they are in memory: bits of dtype_of(). The row of a key that is appended
   /// is in K_new or V_new.
@@ -78,7 +78,7 @@ class Inputs {
   void small_integers(int64_t batch, int64_t head, int64_t row, uint16_t* out) const;
   double large_value(int64_t key) const;
 
-  Shape shape_;
+  Numbers shape_;
   InputPattern pattern_;
   int code_bits_;                       ///< kOneHot: bits of the longest key number
   uint16_t q_magnitude_, k_magnitude_;  ///< kOneHot: |element| of Q and of K

@@ -7,12 +7,14 @@
 #include <limits>
 
 #include "base/diagnostics.h"
+#include "base/memo.h"
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/attention_prologue.h"
 #include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/limits.h"
+#include "generator/ops/problem_part.h"
 
 namespace roofgen::attention {
 namespace {
@@ -63,8 +65,10 @@ std::string offset_of(const TensorArg& t) {
 
 }  // namespace
 
-Result<std::vector<int64_t>> parse_lengths(const std::string& flag, const std::string& text) {
-  ROOFGEN_TRY(std::vector<int64_t> out, parse_numbers(flag, text, "length", 1, kMaxLength));
+Result<std::vector<int64_t>> parse_lengths(const std::string& name, const std::string& text) {
+  const bool packed = name == "lengths";
+  const std::string flag = packed ? "--lengths" : "--kv-lengths";
+  ROOFGEN_TRY(std::vector<int64_t> out, parse_numbers(flag, text, "length", packed ? 1 : 0, kMaxLength));
   if (static_cast<int64_t>(out.size()) > kMaxSequences)
     return usage(fmt::format("{} has {} sequences; at most {} were expected", flag, out.size(), kMaxSequences));
   return out;
@@ -77,33 +81,24 @@ Result<std::shared_ptr<const Modifiers>> Modifiers::parse(const Problem& problem
   out->causal_ = problem.flags.at("causal");
   ROOFGEN_CHECK(out->read_lengths(problem));
   ROOFGEN_CHECK(out->read_expressions(problem));
-  out->identity_ = fmt::format("{} {} {}|{}|{}|{}", d.at("batch"), d.at("heads"),
-                               problem.reals.count("softcap") ? problem.reals.at("softcap") : 0.0,
-                               text_of(problem, "score"), text_of(problem, "mask"), text_of(problem, "lengths"));
-  for (const TensorArg& arg : problem.args) out->identity_ += "|" + to_string(arg);
   return std::shared_ptr<const Modifiers>(std::move(out));
 }
 
 std::shared_ptr<const Modifiers> Modifiers::of(const Problem& problem) {
   if (!is_modified(problem)) return nullptr;
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const Modifiers>> kept;
-  const std::string key = to_string(problem);
-  const std::lock_guard lock(mutex);
-  auto& found = kept[key];
-  if (!found) {
-    if (kept.size() > 64) kept.clear();
-    auto made = parse(problem);
-    if (!made) return nullptr;  // complete() refuses such a problem
-    return kept[key] = *made;
-  }
-  return found;
+  static Memo<std::string, Modifiers> memo(64);
+  const Problem part = part_of(
+      problem, {"L", "batch", "heads", "kv_len", "causal", "softcap", "score", "mask", "lengths", "kv_lengths"});
+  return memo.get(to_string(part), [&] {
+    const auto made = parse(part);
+    return made ? *made : nullptr;  // complete() refuses such a problem
+  });
 }
 
 Result<void> Modifiers::read_lengths(const Problem& problem) {
   const std::string text = text_of(problem, "lengths");
   if (text.empty()) return {};
-  ROOFGEN_TRY(lengths_, parse_lengths("--lengths", text));
+  ROOFGEN_TRY(lengths_, parse_lengths("lengths", text));
   first_tokens_.assign(1, 0);
   for (int64_t length : lengths_) first_tokens_.push_back(first_tokens_.back() + length);
   if (first_tokens_.back() > std::numeric_limits<int32_t>::max())
@@ -135,7 +130,7 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
                               "kv_lengths", "block_table"})
       if (arg.name == taken)
         return usage(fmt::format("--arg {}: {} is a tensor of attention itself", to_string(arg), taken));
-    if (Prologue::of(problem))
+    if (has_prologue(problem))
       for (const char* taken :
            {"K_new", "V_new", "q_scale", "k_scale", "v_scale", "rotary_table", "Q_plain", "K_plain", "V_plain"})
         if (arg.name == taken)

@@ -23,12 +23,12 @@ class Modifiers {
  public:
   /// For a problem with all dims. Errors: Exit::kUsage with a caret.
   static Result<std::shared_ptr<const Modifiers>> parse(const Problem& problem);
-  /// For a problem that was accepted before; nullptr without modifiers. Results are cached.
+  /// For a problem that was accepted before; nullptr without modifiers. Equal modifiers
+  /// are one object, while it is remembered.
   static std::shared_ptr<const Modifiers> of(const Problem& problem);
 
   bool has_score() const { return has_score_; }  ///< a softcap is one too
   bool has_mask() const { return mask_.has_value(); }
-  const std::string& identity() const { return identity_; }  ///< equal for equal modifiers
   bool depends_on(const std::string& index) const;
 
   /// Lengths of packed sequences, and the first token of each, [batch + 1]; empty without --lengths.
@@ -66,7 +66,7 @@ class Modifiers {
   pointwise::TensorReader reader(InputPattern pattern) const;
   const TensorArg* tensor(const std::string& name) const;
 
-  std::string identity_, mask_text_;
+  std::string mask_text_;
   bool has_score_ = false, causal_ = false;
   Extent extent_;  ///< sizes of the indices b, h, q, k
   std::vector<int64_t> lengths_, first_tokens_;
@@ -77,7 +77,8 @@ class Modifiers {
   mutable std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool>, double> counted_;
 };
 
-/// "512,1024,33", the value of `flag`; Exit::kUsage with a caret otherwise.
-Result<std::vector<int64_t>> parse_lengths(const std::string& flag, const std::string& text);
+/// "512,1024,33", the text `lengths` or `kv_lengths`; Exit::kUsage with a caret otherwise. A cache may hold no keys, a
+/// packed sequence has some.
+Result<std::vector<int64_t>> parse_lengths(const std::string& name, const std::string& text);
 
 }  // namespace roofgen::attention

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/memo.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/counter_random.h"
 #include "generator/ops/elements.h"
@@ -41,18 +40,14 @@ double value_of_fp8(uint16_t bits) {
 /// The e4m3 of every number of a 16-bit format divided by a scale: caches are large, and divisions by a power of a
 /// table are not.
 using QuantisedBits = std::array<uint8_t, 1 << 16>;
-const QuantisedBits& quantised(DType dtype, double scale) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, double>, std::unique_ptr<const QuantisedBits>> kept;
-  const std::lock_guard lock(mutex);
-  auto& found = kept[{static_cast<int>(dtype), scale}];
-  if (!found) {
-    auto made = std::make_unique<QuantisedBits>();
+std::shared_ptr<const QuantisedBits> quantised(DType dtype, double scale) {
+  static Memo<std::pair<DType, double>, QuantisedBits> memo(256);
+  return memo.get({dtype, scale}, [&] {
+    auto made = std::make_shared<QuantisedBits>();
     for (uint32_t i = 0; i < made->size(); ++i)
       (*made)[i] = static_cast<uint8_t>(bits_of_fp8(decode16(static_cast<uint16_t>(i), dtype) / scale));
-    found = std::move(made);
-  }
-  return *found;
+    return made;
+  });
 }
 
 }  // namespace
@@ -125,8 +120,8 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
       }
     for (int64_t c = 0; c < shape_.d; ++c) out[c] = encode16(round_to(x[c], format_of(shape_.dtype)), shape_.dtype);
   } else if (fp8) {
-    const QuantisedBits& table = quantised(shape_.dtype, scale);
-    for (int64_t c = 0; c < shape_.d; ++c) out[c] = table[out[c]];
+    const auto table = quantised(shape_.dtype, scale);
+    for (int64_t c = 0; c < shape_.d; ++c) out[c] = (*table)[out[c]];
   } else if (shape_.fp8() && tensor != Tensor::kQ && pattern_ == InputPattern::kNormal) {
     const uint64_t column = mix(static_cast<uint64_t>(head) << 32 ^ static_cast<uint64_t>(row)) % 32;
     out[column] = encode16(kTooLarge * decode16(out[column], shape_.dtype), shape_.dtype);

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
-#include <mutex>
 #include <numbers>
 #include <tuple>
 
+#include "base/memo.h"
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/limits.h"
+#include "generator/ops/problem_part.h"
 
 namespace roofgen::attention {
 namespace {
@@ -82,7 +82,7 @@ Result<void> complete_append(const Problem& p) {
         fmt::format("L is {}, but every sequence has {} keys; with --append at most as many queries as keys "
                     "were expected",
                     length, shortest));
-  const std::vector<int64_t> lengths = *parse_lengths("--kv-lengths", p.texts.at("kv_lengths"));
+  const std::vector<int64_t> lengths = *parse_lengths("kv_lengths", p.texts.at("kv_lengths"));
   const auto at = std::find(lengths.begin(), lengths.end(), shortest);
   return usage(
       fmt::format("L is {}, but sequence {} of --kv-lengths has {} keys; with --append at most as many "
@@ -135,18 +135,16 @@ Result<void> complete_prologue(Problem& p) {
   return complete_fp8(p);
 }
 
+bool has_prologue(const Problem& p) {
+  return has_text(p, "rotary") || appends(p) || has_fp8_cache(p) || has_fp8_products(p);
+}
+
 std::shared_ptr<const Prologue> Prologue::of(const Problem& p) {
-  if (!has_text(p, "rotary") && !appends(p) && !has_fp8_cache(p) && !has_fp8_products(p)) return nullptr;
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const Prologue>> kept;
-  const std::string key = to_string(p);
-  const std::lock_guard lock(mutex);
-  auto& found = kept[key];
-  if (!found) {
-    if (kept.size() > 16) kept.clear();
-    return kept[key] = std::make_shared<const Prologue>(p);
-  }
-  return found;
+  if (!has_prologue(p)) return nullptr;
+  static Memo<std::string, Prologue> memo(16);
+  const Problem part = part_of(p, {"L", "kv_len", "kv_heads", "page", "rotary_dim", "rotary_base", "rotary", "lengths",
+                                   "kv_lengths", "append", "rotary_table", "kv_scale_per_head"});
+  return memo.get(to_string(part), [&] { return std::make_shared<const Prologue>(part); });
 }
 
 Prologue::Prologue(const Problem& p)
@@ -162,8 +160,6 @@ Prologue::Prologue(const Problem& p)
       scale_per_head_(has_flag(p, "kv_scale_per_head")) {
   if (!rotary_.empty()) pairs_ = p.dims.at("rotary_dim") / 2;
   rotates_keys_ = !rotary_.empty() && !is_cache(p);
-  identity_ = fmt::format("{} {} {} {} {} {} {} {} {}", rotary_, rotary_dim(), base_, table_, rotates_keys_, append_,
-                          kv_fp8_, q_fp8_, scale_per_head_);
   if (rotary_.empty()) return;
   const int64_t first = has_text(p, "lengths") ? 0 : std::min<int64_t>(0, shortest_cache(p) - p.dims.at("L"));
   first_block_ = first < 0 ? -((-first + kFine - 1) / kFine) : 0;

@@ -25,10 +25,13 @@ inline bool appends(const Problem& problem) {
   return at != problem.flags.end() && at->second;
 }
 
+/// Whether it has rotary positions, appended keys or e4m3.
+bool has_prologue(const Problem& problem);
+
 class Prologue {
  public:
-  /// For a problem that complete() accepted; nullptr without rotary positions, appended keys and e4m3. Results are
-  /// cached.
+  /// For a problem that complete() accepted; nullptr without has_prologue(). Equal ones are one object, while it is
+  /// remembered.
   static std::shared_ptr<const Prologue> of(const Problem& problem);
 
   explicit Prologue(const Problem& problem);
@@ -40,7 +43,6 @@ class Prologue {
   bool append() const { return append_; }                  ///< the last L keys of each sequence are in K_new and V_new
   bool kv_fp8() const { return kv_fp8_; }                  ///< K and V hold e4m3
   bool scale_per_head() const { return scale_per_head_; }  ///< of K/V heads; else one scale for each tensor
-  const std::string& identity() const { return identity_; }  ///< equal for equal contents
 
   /// rotary_table, q_scale, k_scale and v_scale.
   std::vector<Buffer> buffers() const;
@@ -63,7 +65,7 @@ class Prologue {
   /// base^(-2i / rotary_dim): radians per position.
   long double frequency(int64_t i) const;
 
-  std::string rotary_, identity_;
+  std::string rotary_;
   int64_t pairs_ = 0, kv_len_, kv_heads_;
   double base_;
   bool interleaved_, table_, rotates_keys_ = false, append_, kv_fp8_, q_fp8_, scale_per_head_;

@@ -1,15 +1,12 @@
 #include "generator/ops/attention_reference.h"
 
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <string>
-#include <tuple>
 
+#include "base/memo.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/float16.h"
 #include "generator/ops/small_gemm.h"
@@ -19,70 +16,14 @@ namespace {
 
 constexpr int64_t kKeyBlock = 256;  // K and V of one block stay in L2 as doubles
 
-/// An LRU cache of results, limited in bytes. Keys hold the (batch, head) pair, but not the numbers of batches and
-/// heads: inputs do not depend on them.
-template <class T>
-class Cache {
- public:
-  using Key = std::tuple<int, int, int64_t, int64_t, int64_t, bool, double, int, int64_t, int64_t, int64_t, int64_t,
-                         int64_t, std::string, std::string>;
-  explicit Cache(size_t max_bytes) : max_bytes_(max_bytes) {}
-
-  static Key key(const Shape& s, InputPattern pattern, const Path& path, Value value, const Region& b) {
-    const Rounding& r = path.rounding;
-    return {static_cast<int>(pattern),
-            ((static_cast<int>(path.from) * 8 + static_cast<int>(value)) * 2 + r.products) * 4 + r.scores * 2 +
-                r.probabilities,
-            s.q_len,
-            s.kv_len,
-            s.d,
-            s.causal,
-            s.scale,
-            static_cast<int>(s.dtype),
-            b.batch,
-            b.head,
-            b.head / s.group(),
-            b.row_begin,
-            b.row_end,
-            s.modifiers ? s.modifiers->identity() : "",
-            (s.cache ? s.cache->identity() : "") + (s.prologue ? "|" + s.prologue->identity() : "")};
-  }
-
-  /// Two threads that miss at the same time both compute; the second result is dropped.
-  template <class Make, class Bytes>
-  std::shared_ptr<const T> get(const Key& key, const Make& make, const Bytes& bytes) {
-    {
-      std::lock_guard lock(mutex_);
-      for (size_t i = 0; i < entries_.size(); ++i)
-        if (entries_[i].key == key) {
-          Entry hit = std::move(entries_[i]);
-          entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
-          entries_.push_front(hit);
-          return hit.value;
-        }
-    }
-    auto value = std::make_shared<const T>(make());
-    std::lock_guard lock(mutex_);
-    for (const Entry& entry : entries_)
-      if (entry.key == key) return entry.value;
-    entries_.push_front({key, value, bytes(*value)});
-    bytes_ += entries_.front().bytes;
-    while (bytes_ > max_bytes_ && entries_.size() > 1) {
-      bytes_ -= entries_.back().bytes;
-      entries_.pop_back();
-    }
-    return value;
-  }
-
- private:
-  struct Entry {
-    Key key;
-    std::shared_ptr<const T> value;
-    size_t bytes;
-  };
-  std::mutex mutex_;
-  std::deque<Entry> entries_;
-  size_t max_bytes_, bytes_ = 0;
+/// All that references are made from.
+struct Asked {
+  Numbers numbers;
+  InputPattern pattern;
+  Path path;
+  Value value;
+  Region band;
+  bool operator==(const Asked&) const = default;
 };
 
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
@@ -103,7 +44,7 @@ bool masks(const Path& path, Value value) { return path.from < Value::kMasked &&
 constexpr double kExponentError = 0x1p-23;
 
 /// Applies score expression and mask to a block. Hidden scores become -inf.
-void modify(const Shape& shape, InputPattern pattern, const Path& path, Value value, const Region& band,
+void modify(const Numbers& shape, InputPattern pattern, const Path& path, Value value, const Region& band,
             ScoreBlock& block) {
   const bool score = shape.has_score() && scales(path, value), mask = shape.has_mask() && masks(path, value);
   if (!score && !mask) return;
@@ -138,10 +79,10 @@ void modify(const Shape& shape, InputPattern pattern, const Path& path, Value va
 }
 
 /// The deviations of scores. With doubtful operands that of q k is sqrt(k^2 var q + q^2 var k), and few columns have an
-/// error; a sum in e4m3 adds a share of the sum of q^2 k^2 (Shape::cut_off). Sums of one-hot scores are exact.
+/// error; a sum in e4m3 adds a share of the sum of q^2 k^2 (Numbers::cut_off). Sums of one-hot scores are exact.
 class ProductErrors {
  public:
-  ProductErrors(const Shape& shape, const Inputs& inputs, const Region& band, InputPattern pattern)
+  ProductErrors(const Numbers& shape, const Inputs& inputs, const Region& band, InputPattern pattern)
       : d_(shape.d),
         cut_off_(pattern == InputPattern::kOneHot ? 0 : shape.cut_off(static_cast<double>(shape.d))),
         padded_(round_up(band.row_end - band.row_begin, kRowBlock)),
@@ -186,8 +127,8 @@ class ProductErrors {
 
 /// Calls use(block) for each block of keys with a visible key; before the mask step, for all keys.
 template <class Use>
-void for_each_score_block(const Shape& shape, const Inputs& inputs, InputPattern pattern, const Path& path, Value value,
-                          const Region& band, const Use& use) {
+void for_each_score_block(const Numbers& shape, const Inputs& inputs, InputPattern pattern, const Path& path,
+                          Value value, const Region& band, const Use& use) {
   const int64_t rows = band.row_end - band.row_begin, padded = round_up(rows, kRowBlock), d = shape.d;
   std::vector<double> q(padded * d, 0.0), k(d * kKeyBlock), row(d);
   ScoreBlock block;
@@ -244,13 +185,29 @@ double inflated(double x, double u) {
 
 double square_of(double x) { return x * x; }
 
-/// Larger errors of a logarithm leave no accuracy of a probability, and would overflow.
-constexpr double kMaxExponent = 50;
+/// The first key of a row, and how near another one may come.
+class Leader {
+ public:
+  void add(double score, double error) {
+    if (score > score_) {
+      second_ = std::max(second_, score_ + error_);
+      score_ = score, error_ = error;
+    } else {
+      second_ = std::max(second_, score + error);
+    }
+  }
+  bool is_decided() const { return score_ - error_ - second_ > kCertain; }
+
+ private:
+  /// 2^24 keys that are so much lower, together, are below half an ulp of fp32.
+  static constexpr double kCertain = 40;
+  double score_ = -std::numeric_limits<double>::infinity(), error_ = 0, second_ = score_;
+};
 
 /// Running sums of a band relative to each row's largest score so far. Arrays: [rows padded to 4][d].
 class Accumulator {
  public:
-  Accumulator(const Shape& shape, InputPattern pattern, const Path& path, const Region& band)
+  Accumulator(const Numbers& shape, InputPattern pattern, const Path& path, const Region& band)
       : shape_(shape),
         inputs_(shape, pattern),
         roundings_(score_roundings(shape, path)),
@@ -270,6 +227,7 @@ class Accumulator {
         variance_(o_.size()),
         cross_(o_.size()),
         sum_(rows_),
+        leaders_(static_cast<size_t>(rows_)),
         ties_(roundings_ > 0 && shape.has_score() ? rows_ : 0),
         facts_(rows_) {
     for (RowFacts& f : facts_) f.max = -std::numeric_limits<double>::infinity();
@@ -307,6 +265,7 @@ class Accumulator {
       f.lse = sum_[r] == 0 ? f.max : f.max + std::log(sum_[r]);
       if (sum_[r] == 0) continue;
       const double square = sum_[r] * sum_[r];
+      f.decided = leaders_[static_cast<size_t>(r)].is_decided();
       f.p_sigma /= sum_[r];
       f.ps_squared /= square;
       f.roundings /= sum_[r];
@@ -319,7 +278,10 @@ class Accumulator {
         o_[i] /= sum_[r];
         // sum b (v - o)^2 = sum b v^2 - 2 o sum b v + o^2 sum b; cancellation may leave it below zero.
         variance_[i] /= square;
-        if (spreads_)
+        // Its terms cancel, however large the error of the one score.
+        if (f.decided)
+          variance_[i] = o_[i] * o_[i];
+        else if (spreads_)
           variance_[i] = std::max(0.0, variance_[i] - 2 * o_[i] * cross_[i] / square + o_[i] * o_[i] * f.ps_squared);
       }
     }
@@ -358,7 +320,7 @@ class Accumulator {
     for (int64_t j = 0; j < seen; ++j) {
       if (s[j] == -std::numeric_limits<double>::infinity()) continue;
       const double p = std::exp(s[j] - f.max);
-      double g_squared = 0;
+      double g_squared = 0, largest_error = roundings_ * u_ * std::fabs(s[j]);
       if (roundings_ > 0) {
         const double g = inflated(std::min(std::fabs(s[j]), kMaxExponent / u_), u_);
         g_squared = roundings_ * square_of(p * g);
@@ -369,7 +331,10 @@ class Accumulator {
         // In units of one rounding's standard deviation, u / sqrt 3.
         g_squared += 3 * square_of(p * std::expm1(std::min(error, kMaxExponent)) / u_);
         f.p_sigma += p * error;
+        largest_error += kSigmas * error;
       }
+      f.largest_error = std::max(f.largest_error, largest_error);
+      leaders_[static_cast<size_t>(r)].add(s[j], largest_error);
       const int64_t i = r * kKeyBlock + j;
       p_[i] = p;
       spread_[i] = g_squared;
@@ -384,7 +349,7 @@ class Accumulator {
     }
   }
 
-  const Shape& shape_;
+  const Numbers& shape_;
   const Inputs inputs_;
   const int roundings_;
   const bool spreads_, finished_;  // spreads_: p has errors before its rounding
@@ -396,6 +361,7 @@ class Accumulator {
   std::vector<double> p_, weight_, spread_;   // p, the weights of v^2, (p g)^2
   std::vector<double> o_, variance_, cross_;  // cross: sum of (p g)^2 v
   std::vector<double> sum_;
+  std::vector<Leader> leaders_;  // by row
   /// By row, by rounded score and direction of the rounding: sum of p g. Empty: no score expression.
   std::vector<std::map<std::pair<double, bool>, double>> ties_;
   std::vector<RowFacts> facts_;
@@ -403,29 +369,28 @@ class Accumulator {
 
 }  // namespace
 
-int score_roundings(const Shape& shape, const Path& path) {
+int score_roundings(const Numbers& shape, const Path& path) {
   return path.rounding.scores + (path.rounding.products && !shape.has_score());
 }
 
-std::shared_ptr<const BandReference> reference_of(const Shape& shape, InputPattern pattern, const Path& path,
+std::shared_ptr<const BandReference> reference_of(const Numbers& shape, InputPattern pattern, const Path& path,
                                                   const Region& band) {
-  static Cache<BandReference> cache(size_t{64} << 20);
-  const auto make = [&] {
+  static Memo<Asked, BandReference> memo(size_t{64} << 20, [](const BandReference& r) {
+    return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
+  });
+  return memo.get({shape, pattern, path, Value::kOutput, band}, [&] {
     Accumulator sums(shape, pattern, path, band);
     for_each_score_block(shape, sums.inputs(), pattern, path, Value::kMasked, band,
                          [&](const ScoreBlock& block) { sums.add(block); });
-    return sums.finish();
-  };
-  return cache.get(Cache<BandReference>::key(shape, pattern, path, Value::kOutput, band), make,
-                   [](const BandReference& r) {
-                     return (r.o.size() + r.variance.size()) * sizeof(double) + r.facts.size() * sizeof(RowFacts);
-                   });
+    return std::make_shared<const BandReference>(sums.finish());
+  });
 }
 
-std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pattern, const Path& path, Value value,
+std::shared_ptr<const BandScores> scores_of(const Numbers& shape, InputPattern pattern, const Path& path, Value value,
                                             const Region& band) {
-  static Cache<BandScores> cache(size_t{160} << 20);
-  const auto make = [&] {
+  static Memo<Asked, BandScores> memo(
+      size_t{160} << 20, [](const BandScores& b) { return (b.s.size() + b.sigma.size()) * sizeof(float); });
+  return memo.get({shape, pattern, path, value, band}, [&] {
     const Inputs inputs(shape, pattern);
     const int64_t rows = band.row_end - band.row_begin, pitch = shape.kv_pitch();
     BandScores out;
@@ -439,10 +404,8 @@ std::shared_ptr<const BandScores> scores_of(const Shape& shape, InputPattern pat
           if (!block.sigma.empty()) out.sigma[to] = static_cast<float>(block.sigma[from]);
         }
     });
-    return out;
-  };
-  return cache.get(Cache<BandScores>::key(shape, pattern, path, value, band), make,
-                   [](const BandScores& b) { return (b.s.size() + b.sigma.size()) * sizeof(float); });
+    return std::make_shared<const BandScores>(std::move(out));
+  });
 }
 
 }  // namespace roofgen::attention

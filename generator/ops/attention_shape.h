@@ -33,19 +33,19 @@ struct Layout {
 /// Relative error of a sum of products in fp32: one rounding (truncation on tensor cores) of 2^-24 per step of 16.
 inline double fp32_sum_error(double terms) { return (terms / 16 + 2) * 0x1p-24; }
 
-struct Shape {
+/// What the numbers of attention follow from, wherever they lie in memory. Inputs and references read no more, so that
+/// equal ones have equal values.
+struct Numbers {
   int64_t q_len = 0, kv_len = 0, d = 0, batch = 0, heads = 0, kv_heads = 0;
-  bool causal = false, lse = false;
+  bool causal = false;
   double scale = 0;
   DType dtype = DType::kBf16;                  ///< of O, and of Q, K and V unless they are e4m3
   bool fp8_products = false;                   ///< Q is e4m3 too, and so is P
-  bool spread = false;                         ///< heads before rows, with gaps between rows, heads and batches
-  bool hnd = false;                            ///< K and V have heads before rows
   std::shared_ptr<const Modifiers> modifiers;  ///< nullptr without modifiers
   std::shared_ptr<const KvCache> cache;        ///< nullptr without lengths of caches and pages
   std::shared_ptr<const Prologue> prologue;    ///< nullptr without rotary positions, appended keys and fp8
 
-  explicit Shape(const Problem& p)
+  explicit Numbers(const Problem& p)
       : q_len(p.dims.at("L")),
         kv_len(p.dims.at("kv_len")),
         d(p.dims.at("d")),
@@ -53,15 +53,13 @@ struct Shape {
         heads(p.dims.at("heads")),
         kv_heads(p.dims.at("kv_heads")),
         causal(p.flags.at("causal")),
-        lse(p.flags.at("lse")),
         scale(p.reals.at("scale")),
         dtype(p.dtype == DType::kFp8 ? DType::kBf16 : p.dtype),
         fp8_products(p.dtype == DType::kFp8),
-        spread(p.dims.count(kSpread) > 0),
-        hnd(p.texts.count("kv_layout") > 0),
         modifiers(Modifiers::of(p)),
         cache(KvCache::of(p)),
         prologue(Prologue::of(p)) {}
+  bool operator==(const Numbers&) const = default;
 
   int64_t group() const { return heads / kv_heads; }
   /// Whether the query heads that share K and V may be rows of one tile in every kernel.
@@ -76,19 +74,6 @@ struct Shape {
   int64_t keys(int64_t b) const { return varlen() ? rows(b) : cache ? cache->keys(b) : kv_len; }
   bool ragged() const { return cache && cache->ragged(); }
   bool paged() const { return cache && cache->page() > 0; }
-  /// Rows of Q and O are [token, head]; with lengths, sequences are contiguous.
-  int64_t first_token(int64_t b) const {
-    return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
-  }
-  int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
-  /// And of O.
-  Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows, 16 / size_of(q_dtype())); }
-  Layout layout_of_kv() const {
-    const int64_t gap = 16 / size_of(kv_dtype());
-    return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage, gap)
-                   : layout(batch, kv_len, kv_heads, hnd, kSpreadRows, gap);
-  }
-  Layout layout_of_new() const { return layout(batch, q_len, kv_heads, false, kSpreadRows); }  ///< of K_new and V_new
   DType q_dtype() const { return fp8_products ? DType::kFp8 : dtype; }
   DType kv_dtype() const { return fp8() ? DType::kFp8 : dtype; }  ///< of K and V
   bool fp8() const { return prologue && prologue->kv_fp8(); }
@@ -102,13 +87,6 @@ struct Shape {
   /// Whether products may have errors far above those of fp32: of operands that kernels round first and near ties
   /// either way (rotated ones, new keys and values of a cache in fp8), or of sums in e4m3.
   bool has_product_errors() const { return rotary() || (append() && fp8()) || fp8_products; }
-  /// The element of K and V at which the row of a key begins.
-  int64_t place_of_key(int64_t b, int64_t head, int64_t key) const {
-    const Layout l = layout_of_kv();
-    if (varlen()) return head * l.head + (first_token(b) + key) * l.row;
-    if (!paged()) return b * l.block + head * l.head + key * l.row;
-    return cache->table(b, key / cache->page()) * l.block + head * l.head + key % cache->page() * l.row;
-  }
   /// The format to which kernels round P before its product with V, and the p of a row's maximum in it: e4m3 has few
   /// small numbers.
   Format16 p_format() const { return fp8_products ? Format16{4, -6} : format_of(dtype); }
@@ -119,28 +97,6 @@ struct Shape {
   /// Variance of what tensor cores of sm_90 cut off in a sum of products in e4m3, as a share of the sum of their
   /// squares (docs/verification.md, "Sums of products").
   double cut_off(double terms) const { return fp8_products ? 5.7 * 0x1p-26 * (terms / 32 + 1) : 0; }
-  /// LSE is [batch, head, row], with lengths [head, token].
-  int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
-    return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
-  }
-
-  /// `gap`: rows behind each head; `row_gap`: elements behind each row, 16 bytes. Both in spread layouts only.
-  Layout layout(int64_t blocks, int64_t rows, int64_t n_heads, bool head_major, int64_t gap,
-                int64_t row_gap = 8) const {
-    if (varlen()) blocks = 1, rows = q_tokens();
-    Layout out{rows * n_heads * d, d, n_heads * d, rows, n_heads, head_major || spread, 0};
-    if (out.head_major) out.head = rows * d, out.row = d;
-    // Gaps are multiples of 16 bytes, which kernels copy at a time. Behind a head lies a gap longer than a tile.
-    if (spread) {
-      out.row = d + row_gap;
-      out.head = (rows + gap) * out.row + 16;
-      out.block = n_heads * out.head + 32;
-    }
-    out.elements = blocks * out.block;
-    if (varlen()) out.block = 0;
-    return out;
-  }
-
   /// The position of a query among the keys: the last row is at the last key.
   int64_t position(int64_t b, int64_t row) const { return row + keys(b) - rows(b); }
   /// Keys from allowed(b, r) on are hidden from row r; with --causal that is after the row's own position. A mask may
@@ -175,6 +131,58 @@ struct Shape {
     for (int64_t b = 0; b < (by_batch ? batch : 1); ++b)
       for (int64_t h = 0; h < (by_head ? heads : 1); ++h) sum += pairs(b, h, 0, q_len);
     return sum * static_cast<double>(by_batch ? 1 : batch) * static_cast<double>(by_head ? 1 : heads);
+  }
+};
+
+/// An attention problem: its numbers, and their places in memory.
+struct Shape : Numbers {
+  bool lse = false;
+  bool spread = false;  ///< heads before rows, with gaps between rows, heads and batches
+  bool hnd = false;     ///< K and V have heads before rows
+
+  explicit Shape(const Problem& p)
+      : Numbers(p), lse(p.flags.at("lse")), spread(p.dims.count(kSpread) > 0), hnd(p.texts.count("kv_layout") > 0) {}
+
+  /// Rows of Q and O are [token, head]; with lengths, sequences are contiguous.
+  int64_t first_token(int64_t b) const {
+    return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
+  }
+  int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
+  /// And of O.
+  Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows, 16 / size_of(q_dtype())); }
+  Layout layout_of_kv() const {
+    const int64_t gap = 16 / size_of(kv_dtype());
+    return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage, gap)
+                   : layout(batch, kv_len, kv_heads, hnd, kSpreadRows, gap);
+  }
+  Layout layout_of_new() const { return layout(batch, q_len, kv_heads, false, kSpreadRows); }  ///< of K_new and V_new
+  /// The element of K and V at which the row of a key begins.
+  int64_t place_of_key(int64_t b, int64_t head, int64_t key) const {
+    const Layout l = layout_of_kv();
+    if (varlen()) return head * l.head + (first_token(b) + key) * l.row;
+    if (!paged()) return b * l.block + head * l.head + key * l.row;
+    return cache->table(b, key / cache->page()) * l.block + head * l.head + key % cache->page() * l.row;
+  }
+  /// LSE is [batch, head, row], with lengths [head, token].
+  int64_t lse_index(int64_t b, int64_t head, int64_t row) const {
+    return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
+  }
+
+  /// `gap`: rows behind each head; `row_gap`: elements behind each row, 16 bytes. Both in spread layouts only.
+  Layout layout(int64_t blocks, int64_t rows, int64_t n_heads, bool head_major, int64_t gap,
+                int64_t row_gap = 8) const {
+    if (varlen()) blocks = 1, rows = q_tokens();
+    Layout out{rows * n_heads * d, d, n_heads * d, rows, n_heads, head_major || spread, 0};
+    if (out.head_major) out.head = rows * d, out.row = d;
+    // Gaps are multiples of 16 bytes, which kernels copy at a time. Behind a head lies a gap longer than a tile.
+    if (spread) {
+      out.row = d + row_gap;
+      out.head = (rows + gap) * out.row + 16;
+      out.block = n_heads * out.head + 32;
+    }
+    out.elements = blocks * out.block;
+    if (varlen()) out.block = 0;
+    return out;
   }
 };
 

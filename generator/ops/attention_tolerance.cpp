@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/float16.h"
@@ -9,17 +10,12 @@
 namespace roofgen::attention {
 namespace {
 
-/// Allowed standard deviations. The variance of one rounding, u^2 / 3, is that of a uniform error at the lower end of a
-/// binade, 1.36^2 times the average. With many keys per row 5 of these are 6.8 true standard deviations; with up to
-/// eight keys the error is at most sqrt(3 * 8) < 5.
-constexpr double kSigmas = 5;
-
 /// Largest standard deviation of the relative error of one rounding.
 double rounding_sigma(Format16 f) { return unit_roundoff(f) / std::sqrt(3.0); }
 
 }  // namespace
 
-Tolerance::Tolerance(const Shape& shape, InputPattern pattern, const Path& path)
+Tolerance::Tolerance(const Numbers& shape, InputPattern pattern, const Path& path)
     : shape_(shape), pattern_(pattern), path_(path) {}
 
 double Tolerance::products(bool hidden) const {
@@ -57,11 +53,12 @@ double Tolerance::probability(double p, double s, double sigma, const RowFacts& 
   if (exact()) return one_rounding(p) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = score_roundings(shape_, path_) * unit_roundoff(format) * std::fabs(s);
   const double modified = kSigmas * (sigma + facts.p_sigma);
-  const double change = own + normaliser(facts) + modified + products();
+  const double change = facts.decided ? 0 : own + normaliser(facts) + modified + products();
   // ex2.approx.ftz flushes subnormal results to 0, before the division by the row's sum.
   const double flushed = 0x1p-126 * std::exp(facts.max - facts.lse);
-  // e^x - 1 < x + x^2 for x up to 1.79.
-  return spacing(p, format) + flushed + p * (change < 1.5 ? change + change * change : std::expm1(change));
+  // e^x - 1 < x + x^2 for x up to 1.79. No probability is above 1.
+  return spacing(p, format) + flushed +
+         (change < 1.5 ? p * (change + change * change) : std::exp(std::min(0.0, s - facts.lse + change)));
 }
 
 double Tolerance::least_score(double s) const {
@@ -76,7 +73,7 @@ double Tolerance::least_probability(double p) const {
 Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) const {
   const double n = static_cast<double>(facts.keys);
   // Structured inputs have exact sums in e4m3 too: of one product, or of small integers.
-  Row row{0, (exact() ? fp32_sum_error(n) : shape_.sum_error(n)) * row_rms, 0};
+  Row row{0, (exact() ? fp32_sum_error(n) : shape_.sum_error(n)) * row_rms, 0, 1};
   const Format16 format = shape_.p_format();
   if (exact()) {
     // Zero query: every p is 1 / keys, rounded the same way unless it is exactly 1.
@@ -94,6 +91,11 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
                           (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
   const double largest = pattern_ == InputPattern::kGrowing ? kGrowingValue : 1;
   row.absolute_variance = n * absolute * absolute * largest * largest;
+  if (facts.decided) return row;
+  // The sum of p e^error (v - o) has this variance; the sum of p e^error, by which it is divided, may be below 1.
+  row.widening = std::exp(normaliser(facts) + kSigmas * facts.p_sigma);
+  // Any mean of the values is as right as another.
+  if (facts.largest_error > kMaxExponent) row.sums = std::numeric_limits<double>::max();
   return row;
 }
 
@@ -102,7 +104,7 @@ double Tolerance::output(double o, double variance, const Row& row) const {
   if (exact()) return one_rounding(o) + row.sums + std::fabs(o) * row.equal_p;
   const double bound = spacing(o, format) + row.sums;
   const double sigma = rounding_sigma(shape_.p_format());
-  return bound + kSigmas * std::sqrt(sigma * sigma * variance + row.absolute_variance);
+  return bound + row.widening * kSigmas * std::sqrt(sigma * sigma * variance + row.absolute_variance);
 }
 
 double Tolerance::lse(const RowFacts& facts) const {
@@ -118,8 +120,12 @@ double Tolerance::lse(const RowFacts& facts) const {
 
 double Tolerance::normaliser(const RowFacts& facts) const {
   const Format16 format = format_of(shape_.dtype);
-  return std::min(kSigmas * rounding_sigma(format) * std::sqrt(facts.ties_squared),
-                  unit_roundoff(format) * facts.roundings);
+  // 1 + x and 1 - x: the sum of p e^error, with five deviations and at worst. By the inequality of the arithmetic and
+  // the harmonic mean the logarithm of the worst sum has the same bound below 0 as above.
+  const double deviations = kSigmas * rounding_sigma(format) * std::sqrt(facts.ties_squared),
+               worst = std::log1p(unit_roundoff(format) * facts.roundings);
+  const double likely = deviations < 1 ? -std::log1p(-deviations) : worst;
+  return facts.largest_error > kMaxExponent ? facts.largest_error : std::min(likely, worst);
 }
 
 }  // namespace roofgen::attention

@@ -10,7 +10,7 @@ namespace roofgen::attention {
 
 class Tolerance {
  public:
-  Tolerance(const Shape& shape, InputPattern pattern, const Path& path);
+  Tolerance(const Numbers& shape, InputPattern pattern, const Path& path);
 
   /// An element of S (products, scores or masked scores) with exact value s; `sigma`: standard deviation of the errors
   /// of doubtful operands and of the score expression.
@@ -22,7 +22,7 @@ class Tolerance {
   double least_probability(double p) const;
   /// The part that all elements of an output row share; `row_rms`: RMS of the exact row.
   struct Row {
-    double absolute_variance, sums, equal_p;
+    double absolute_variance, sums, equal_p, widening;
   };
   Row output_row(const RowFacts& facts, double row_rms) const;
   /// An element of O with exact value o; `variance` from BandReference.
@@ -39,7 +39,7 @@ class Tolerance {
   /// Bound of a result of structured inputs. Zero query: sums are exact, their quotient and its rounding are not.
   /// One-hot: p is exact only relative to the same p in the sum.
   double one_rounding(double x) const;
-  Shape shape_;
+  Numbers shape_;
   InputPattern pattern_;
   /// Error of the scaled sums of products; `hidden`: also for hidden keys.
   double products(bool hidden = false) const;

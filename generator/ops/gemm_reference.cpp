@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <mutex>
 #include <numbers>
 #include <optional>
 
+#include "base/memo.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/gemm_groups.h"
 #include "generator/ops/gemm_inputs.h"
@@ -92,39 +91,20 @@ Products multiply(const Shape& shape, InputPattern pattern, const Rectangle& at)
   return out;
 }
 
-struct Entry {
+/// All that multiply() is told.
+struct Asked {
   Shape shape;
   InputPattern pattern;
   Rectangle where;
-  std::shared_ptr<const Products> value;
+  bool operator==(const Asked&) const = default;
 };
 
 }  // namespace
 
 std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where) {
-  static std::mutex mutex;
-  static std::deque<Entry> entries;  // most recent first
-  static size_t bytes = 0;
-  {
-    const std::lock_guard lock(mutex);
-    const auto hit = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) {
-      return e.shape == shape && e.pattern == pattern && e.where == where;
-    });
-    if (hit != entries.end()) {
-      std::rotate(entries.begin(), hit, hit + 1);
-      return entries.front().value;
-    }
-  }
-  // Two threads that miss at the same time both compute.
-  auto value = std::make_shared<const Products>(multiply(shape, pattern, where));
-  const std::lock_guard lock(mutex);
-  entries.push_front({shape, pattern, where, value});
-  bytes += 16 * value->sum.size();
-  while (bytes > kCacheBytes && entries.size() > 1) {
-    bytes -= 16 * entries.back().value->sum.size();
-    entries.pop_back();
-  }
-  return value;
+  static Memo<Asked, Products> memo(kCacheBytes, [](const Products& p) { return 16 * p.sum.size(); });
+  return memo.get({shape, pattern, where},
+                  [&] { return std::make_shared<const Products>(multiply(shape, pattern, where)); });
 }
 
 namespace {

@@ -47,6 +47,7 @@ struct Region {
   int64_t batch = 0, head = 0;
   int64_t row_begin = 0, row_end = 0;
   int64_t col_begin = 0, col_end = -1;  ///< -1: to the last column
+  bool operator==(const Region&) const = default;
 };
 
 /// The extent of the output: rows and columns of each (batch, head) pair, in the units of the kernels' "row" and "col"

@@ -89,6 +89,12 @@ FN T ffma(T a, T b, T c) {
 FN float fadd_ftz(float a, float b) { return flush(fadd(flush(a), flush(b))); }
 FN float fsub_ftz(float a, float b) { return flush(fsub(flush(a), flush(b))); }
 FN float fmul_ftz(float a, float b) { return flush(fmul(flush(a), flush(b))); }
+/// a * (1 / b): of a divisor above 2^126 the reciprocal is flushed (PTX ISA, div).
+FN float div_approx(float a, float b) {
+  const float size = __builtin_fabsf(b);
+  return fdiv(a, size > 0x1p126f && size < __builtin_inff() ? __builtin_copysignf(__builtin_inff(), b) : b);
+}
+FN float div_approx_ftz(float a, float b) { return flush(div_approx(flush(a), flush(b))); }
 FN float fdiv_ftz(float a, float b) { return flush(fdiv(flush(a), flush(b))); }
 FN float ffma_ftz(float a, float b, float c) { return flush(ffma(flush(a), flush(b), flush(c))); }
 template <float (*F)(float, float)>

@@ -37,18 +37,19 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
   for (int i = 0; i < MT; ++i)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float row_max = fmaxf(state.s[i][0][2 * h], state.s[i][0][2 * h + 1]);
+      float row_max = larger(state.s[i][0][2 * h], state.s[i][0][2 * h + 1]);
 #pragma unroll
-      for (int n = 1; n < WN / 8; ++n) row_max = fmaxf(row_max, fmaxf(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
+      for (int n = 1; n < WN / 8; ++n)
+        row_max = larger(row_max, larger(state.s[i][n][2 * h], state.s[i][n][2 * h + 1]));
       row_max = quad_max(row_max);
-      next[i][h] = fmaxf(state.max[i][h], row_max);
+      next[i][h] = larger(state.max[i][h], row_max);
     }
   bool rescale = !kLazyRescale;
   if constexpr (kLazyRescale) {
 #pragma unroll
     for (int i = 0; i < MT; ++i)
 #pragma unroll
-      for (int h = 0; h < 2; ++h) rescale |= (next[i][h] - state.max[i][h]) * c > kMaxLag;
+      for (int h = 0; h < 2; ++h) rescale |= exceeds((next[i][h] - state.max[i][h]) * c, kMaxLag);
     rescale = __any_sync(kAllLanes, rescale);
   }
   if (rescale) {
@@ -71,7 +72,7 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
   for (int i = 0; i < MT; ++i)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float shift = kMasked && state.max[i][h] == neg_inf() ? 0.0f : -state.max[i][h] * c;
+      const float shift = kMasked && state.max[i][h] == neg_inf() ? 0.0f : relative_to(state.max[i][h], c);
 #pragma unroll
       for (int n = 0; n < WN / 8; ++n)
 #pragma unroll

@@ -100,6 +100,12 @@ TEST_F(HostCode, IsLeftOutOfAllCopiesOfAHeader) {
   for (const LeftOut& l : report->left_out) EXPECT_EQ(l.where.file, (directory_ / "z.h").string());
 }
 
+TEST_F(HostCode, AByteOrderMarkIsNoPartOfAFile) {
+  const std::string mark = "\xEF\xBB\xBF";
+  add({{"marked.h", mark + "#define SCALE 3\n" + kHostCode}});
+  expect(3, mark + "#include \"marked.h\"\n" + kScale);
+}
+
 TEST_F(HostCode, ManyHeadersThatIncludeEachOther) {
   std::string all;
   for (int i = 0; i < 12; ++i) all += "#include \"h" + std::to_string(i) + ".h\"\n";

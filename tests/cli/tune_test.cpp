@@ -85,6 +85,18 @@ TEST_F(TuneCli, TheWidestGemmIsVerifiedOnSlices) {
 
 // Pages beyond 2^32 elements; the slices are of the middle and the last sequences.
 // The whole grid has few keys of each sequence, unless lengths are given.
+// Shorter rows have fewer segments, and a table over q has no element without a key.
+TEST_F(TuneCli, TheWholeGridRunsWhereAShorterSumIsAnotherGrid) {
+  for (const char* problem :
+       {"softmax --rows 2 --cols 70000 --variant split",
+        "attention --L 96 --d 32 --batch 1 --heads 1 --variant fused --score 's + t[q]' --arg 't:fp32[q]'"}) {
+    const Json result = parse(home.run(std::string("tune --json --evals 1 --executor sim ") + problem));
+    const Json& v = result["variants"][0];
+    EXPECT_TRUE(v["verified"]) << v["verification"];
+    EXPECT_GT(v["verification"]["grid_ctas"], 0);
+  }
+}
+
 TEST_F(TuneCli, ACacheOf40GiBIsVerifiedOnSlices) {
   const auto tuned = [&](const std::string& keys) {
     const Json result =

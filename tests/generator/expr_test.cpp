@@ -164,6 +164,7 @@ TEST(Expr, CheckNamesTheFailingComparison) {
   EXPECT_EQ(why_not("bytes <= device.smem"), "bytes <= device.smem (262144 > 232448)");
   EXPECT_EQ(why_not("BM == 128 and (bytes <= device.smem and causal)"), "bytes <= device.smem (262144 > 232448)");
   EXPECT_EQ(why_not("0 < BM < d"), "BM < d (128 >= 64)");
+  EXPECT_EQ(why_not("(BM - 2) * d < BM"), "(BM - 2) * d < BM (8064 >= 128)");
   EXPECT_EQ(why_not("BM % 3 == 0"), "BM % 3 == 0 (2 != 0)");
   EXPECT_EQ(why_not("BM in sizes"), "BM in sizes (128 not in [16, 32, 64])");
   EXPECT_EQ(why_not("dtype == 'fp16' or d > 64"), "dtype == 'fp16' ('bf16' != 'fp16') and d > 64 (64 <= 64)");

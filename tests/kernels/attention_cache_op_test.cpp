@@ -59,10 +59,10 @@ TEST(AttentionCacheOp, RefusesInvalidCaches) {
   EXPECT_EQ(refusal({{"L", 4}, {"page", 0}}, {}), "page is 0; 16, 32, 64, 128 or 256 was expected");
   EXPECT_EQ(refusal({{"L", 4}}, {{"kv_layout", "dhn"}}), "kv_layout is 'dhn'; nhd or hnd was expected");
   EXPECT_EQ(refusal({{"L", 4}}, {{"kv_lengths", "5,-5"}}),
-            "--kv-lengths:1:3: error: a length of 1 to 16777216 was expected\n"
+            "--kv-lengths:1:3: error: a length of 0 to 16777216 was expected\n"
             "    1 | 5,-5\n"
             "      |   ^~");
-  EXPECT_NE(refusal({{"L", 4}}, {{"kv_lengths", "0"}}).find("a length of 1 to"), std::string::npos);
+  EXPECT_NE(refusal({{"L", 4}}, {{"kv_lengths", "0,0"}}).find("at least one key was expected"), std::string::npos);
   EXPECT_NE(refusal({{"L", 4}}, {{"kv_lengths", "5,x"}}).find("--kv-lengths:1:3: error: a length was expected"),
             std::string::npos);
   EXPECT_EQ(refusal({{"L", 4}, {"batch", 3}}, {{"kv_lengths", "5,6"}}),
@@ -93,7 +93,7 @@ TEST(AttentionCacheOp, LengthsImplyBatchAndCapacity) {
   EXPECT_EQ(op().extent(p).batch_rows, (std::vector<int64_t>{4, 4, 4}));
   EXPECT_EQ(op().weight(p, {0, 0, 0, 4}), 4 * 33);
   EXPECT_EQ(op().weight(p, {1, 0, 0, 4}), 4 * 150);
-  EXPECT_EQ(op().reduced(p).texts.at("kv_lengths"), "1,150");
+  EXPECT_EQ(op().reduced(p).texts.at("kv_lengths"), "1,150,0");
   EXPECT_EQ(op().reduced(p).dims.at("kv_len"), 150);
   EXPECT_EQ(op().reduced(complete({{"L", 4}, {"d", 64}, {"page", 16}}, {})).dims.at("batch"), 2);
   // The choice that is the default leaves no trace: the same problem has one text.

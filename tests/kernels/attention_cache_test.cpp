@@ -1,5 +1,6 @@
 // Attention with caches of different lengths, in pages and in both layouts: whole grids at small and odd sizes in the
 // simulator, compared with the reference, and mutants that must be caught.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "generator/ops/attention_parts.h"
@@ -16,6 +17,15 @@ const Texts kScoreMask{
 
 const Case kCases[] = {
     {"ragged", {{"L", 1}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kLse, {{"kv_lengths", "100,333,33,1"}}},
+    {"ragged_empty", {{"L", 3}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kLse, {{"kv_lengths", "0,100,0,0,33,0"}}},
+    {"paged_empty",
+     {{"L", 1}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 16}},
+     kLse,
+     {{"kv_lengths", "64,0,100,0"}},
+     {},
+     0,
+     DType::kBf16,
+     InputPattern::kGrowing},
     {"ragged_causal", {{"L", 5}, {"d", 64}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "130,5,77"}}},
     {"ragged_capacity", {{"L", 3}, {"kv_len", 400}, {"d", 64}, {"heads", 1}}, {}, {{"kv_lengths", "256,200"}}},
     {"ragged_more_queries_than_keys", {{"L", 70}, {"d", 64}, {"heads", 1}}, kLse, {{"kv_lengths", "20,150"}}},
@@ -119,6 +129,32 @@ TEST_P(AttentionCache, IsRightInOtherParts) {
 
 INSTANTIATE_TEST_SUITE_P(Problems, AttentionCache, testing::ValuesIn(kCases),
                          [](const auto& test) { return test.param.name; });
+
+// A cache may have lost all keys since the kernels were made, also one whose queries then begin before position 0.
+class EmptyCaches : public testing::TestWithParam<std::string> {};
+
+TEST_P(EmptyCaches, GiveZerosAndNoLogOfTheirSum) {
+  for (const int64_t page : {0, 16})
+    for (const bool causal : {false, true})
+      for (const DType dtype : {DType::kBf16, DType::kFp8}) {
+        if (dtype == DType::kFp8 && GetParam().find("warpgroup") != 0) continue;
+        Case c{"", {{"L", 3}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, causal ? kCausalLse : kLse};
+        c.dtype = dtype;
+        c.texts["kv_lengths"] = "70,3,133,3";
+        if (page > 0) c.dims["page"] = page;
+        Request request;
+        request.problem = problem_of(c);
+        request.problem.texts["kv_lengths"] = "0,70,0,2";
+        request.variant = GetParam();
+        SCOPED_TRACE(fmt::format("page {}, causal {}, {}", page, causal, to_string(dtype)));
+        expect_right(request);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(AttentionCache, EmptyCaches,
+                         testing::Values("fused", "unfused", "split2", "merged3", "warpgroup", "warpgroup_split2",
+                                         "warpgroup_merged3", "warpgroup_even3"),
+                         [](const auto& test) { return test.param; });
 
 ParamValue n(int64_t x) { return x; }
 

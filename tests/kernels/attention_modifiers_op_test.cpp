@@ -8,6 +8,7 @@
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_reference.h"
 #include "generator/ops/elements.h"
+#include "generator/ops/float16.h"
 #include "generator/ops/op.h"
 
 namespace roofgen::attention_modifiers_op_test {
@@ -187,6 +188,54 @@ TEST(AttentionModifiersOp, TheReferenceAgreesWithThePlainFormula) {
       for (int c = 0; c < 64; ++c) EXPECT_NEAR(band->o[r * 64 + c], o[c] / sum, 1e-6);
     }
   }
+}
+
+/// O as kernels of their own compute it: scores and probabilities are rounded in between. `shift`: of the rows of V.
+Result<Comparison> compare_unfused(const Problem& p, InputPattern pattern, int64_t shift = 0) {
+  const Shape shape(p);
+  const Format16 format = format_of(p.dtype);
+  const Region band{0, 0, 0, shape.q_len};
+  const auto scores =
+      attention::scores_of(shape, pattern, attention::Rounding::kUnfused, attention::Value::kMasked, band);
+  const Inputs inputs(shape, pattern);
+  std::vector<double> out(static_cast<size_t>(shape.q_len * shape.d)), value(static_cast<size_t>(shape.d));
+  for (int64_t r = 0; r < shape.q_len; ++r) {
+    std::vector<double> s;
+    for (int64_t j = 0; j < shape.kv_len; ++j)
+      s.push_back(j < shape.allowed(0, r) ? round_to(scores->s[r * shape.kv_pitch() + j], format) : -INFINITY);
+    const double max = *std::ranges::max_element(s);
+    double sum = 0;
+    for (double& x : s) sum += x = x == -INFINITY ? 0 : std::exp(x - max);
+    for (int64_t j = 0; j < shape.kv_len; ++j) {
+      const double probability = round_to(s[j] / sum, format);
+      if (probability == 0) continue;
+      inputs.operand(Tensor::kV, 0, 0, (j + shift) % shape.kv_len, value.data(), nullptr);
+      for (int64_t c = 0; c < shape.d; ++c) out[r * shape.d + c] += probability * value[c];
+    }
+  }
+  const ElementReader read = [&](const std::string&, uint64_t first, std::span<double> to,
+                                 std::vector<bool>* valid) -> Result<void> {
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] = round_to(out[first + i], format);
+      (*valid)[i] = true;
+    }
+    return {};
+  };
+  return op().compare(p, pattern, "unfused", "pv", band, read);
+}
+
+// bf16 rounds scores of hundreds by more than the distance of the best keys, and those of 's - 100000' beyond measure.
+TEST(AttentionCompare, LargeScoresAreAsInexactAsTheirFormat) {
+  for (const char* score : {"s + 0.31 * (k - q)", "s - 300", "20 * s", "s - 100000"})
+    for (const InputPattern pattern : {InputPattern::kNormal, InputPattern::kOneHot, InputPattern::kGrowing}) {
+      SCOPED_TRACE(std::string(score) + ", " + to_string(pattern));
+      const Problem p = complete(given({{"L", 640}, {"d", 32}, {"heads", 1}, {"batch", 1}},
+                                       {{"score", score}, {"mask", "q >= k and q - k < 500"}}));
+      const auto right = compare_unfused(p, pattern), wrong = compare_unfused(p, pattern, 1);
+      ASSERT_TRUE(right && wrong);
+      EXPECT_EQ(right->failure, "");
+      if (std::string(score) != "s - 100000") EXPECT_GT(wrong->worst, 10);
+    }
 }
 
 }  // namespace

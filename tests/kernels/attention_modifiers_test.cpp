@@ -145,6 +145,20 @@ TEST_P(AttentionModifiers, AreRight) {
   expect_right(request);
 }
 
+// A polynomial of fma_exps would make numbers of these, and of an infinite maximum's exponential; keys 2 and 41 are at
+// places of its eight.
+TEST(AttentionScores, ScoresThatAreNoNumbersStayOnes) {
+  for (const char* score : {"s if k != 41 else log(-1.0)", "s if k != 2 else log(-1.0)", "s if k != 41 else -log(0.0)"})
+    for (const char* rescale : {"lazy", "always"})
+      for (const char* variant : {"fused", "warpgroup"}) {
+        SCOPED_TRACE(std::string(score) + ", " + rescale);
+        expect_right(
+            {{"", {{"L", 64}, {"kv_len", 130}, {"d", 32}, {"batch", 1}, {"heads", 1}}, kCausalLse, {{"score", score}}},
+             variant,
+             {{"attention", {{"fma_exps", int64_t{2}}, {"rescale", std::string(rescale)}}}}});
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers,
                          testing::Combine(testing::Values("fused", "unfused", "warpgroup"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });

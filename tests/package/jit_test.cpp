@@ -127,6 +127,10 @@ void stages(roofgen::Session& session) {
     CHECK(!pipeline->launch(nullptr, arguments, workspace + 16, *bytes) && std::strstr(roofgen_error(), "256 bytes"));
     CHECK(!pipeline->launch(nullptr, arguments, q.at - q.at % 256, *bytes) &&
           std::strstr(roofgen_error(), "shares memory with Q"));
+    std::vector<Argument> overlapping = arguments;
+    overlapping.push_back({"o_row_stride", 0});
+    CHECK(!pipeline->launch(nullptr, overlapping, workspace, *bytes) &&
+          std::strstr(roofgen_error(), "O overlaps itself"));
   }
   CHECK(served);
   const Tensor t(driver, 64 * kHeads * kD, 1);
@@ -207,6 +211,35 @@ void lengths(roofgen::Session& session) {
     }
   }
   CHECK(served >= 2 && refused >= 1);
+}
+
+/// K of keys that a mask hides is not seen, whatever it holds; V behind the last key of a cache neither.
+void hidden(roofgen::Session& session) {
+  constexpr size_t kL = 64, kKeys = 96, kSeen = 40, kHeads = 2, kD = 64;
+  for (const char* variant : {"fused", "unfused", "warpgroup"})
+    for (const bool cache : {false, true}) {
+      Request request = Request("attention").set("L", kL).set("kv-len", kKeys).set("d", kD).set("heads", kHeads);
+      request.set("variant", variant).set("executor", "sim").set("evals", 2);
+      cache ? request.set("kv-lengths", "96") : request.set("mask", "k < 40").set("batch", 1);
+      const auto pipeline = roofgen::jit(session, request);
+      CHECK(pipeline);
+      if (!pipeline) continue;
+      const Tensor q(driver, kL * kHeads * kD, 1), k(driver, kKeys * kHeads * kD, 2), v(driver, kKeys * kHeads * kD, 3);
+      Tensor o(driver, kL * kHeads * kD, 4);
+      const std::vector<uint16_t> nan((kKeys - kSeen) * kHeads * kD, 0x7fc0);
+      driver.write(k.at + 2 * kSeen * kHeads * kD, nan.data(), 2 * nan.size());
+      const int32_t length = kSeen;
+      const unsigned long long lengths = driver.allocate(sizeof length);
+      driver.write(lengths, &length, sizeof length);
+      std::vector<Argument> arguments = {tensor("Q", q), tensor("K", k), tensor("V", v), tensor("O", o)};
+      if (cache) {
+        driver.write(v.at + 2 * kSeen * kHeads * kD, nan.data(), 2 * nan.size());
+        arguments.push_back(Argument::at("kv_lengths", lengths));
+      }
+      const auto bytes = pipeline->workspace_bytes(arguments);
+      CHECK(bytes && pipeline->launch(nullptr, arguments, *bytes ? driver.allocate(*bytes) : 0, *bytes));
+      CHECK(o.fetch(driver) && error_of(o.values, attention(q, k, v, kL, kSeen, kHeads, kD, kHeads * kD, 0.125)) < 4);
+    }
 }
 
 void misuses(roofgen::Session& session) {
@@ -373,6 +406,7 @@ int main(int argc, char** argv) {
   rows(*session);
   stages(*session);
   lengths(*session);
+  hidden(*session);
   maps(*session);
   misuses(*session);
   threads(*session);

@@ -293,6 +293,10 @@ TEST(LaneOps, Fp32) {
   check("add.ftz.f32", "rrr", two, [&](V v) { return canonical(flushed(flushed(f(v[0])) + flushed(f(v[1])))); });
   check("fma.rn.f32", "rrrr", three, [&](V v) { return canonical(std::fma(f(v[0]), f(v[1]), f(v[2]))); });
   check("div.rn.f32", "rrr", two, [&](V v) { return canonical(f(v[0]) / f(v[1])); });
+  check("div.approx.f32", "rrr", two, [&](V v) {
+    const float b = f(v[1]), flushed = std::fabs(b) > 0x1p126f ? std::copysign(INFINITY, b) : b;
+    return canonical(f(v[0]) / flushed);
+  });
   check("sqrt.rn.f32", "rr", one, [&](V v) { return canonical(std::sqrt(f(v[0]))); });
   check("rcp.rn.f32", "rr", one, [&](V v) { return canonical(1.0f / f(v[0])); });
   check("neg.f32", "rr", one, [&](V v) { return static_cast<u32>(v[0] ^ 0x80000000u); });

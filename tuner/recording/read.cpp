@@ -14,6 +14,9 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{256} << 20;  // of the text; the largest public file has 44 MB
 constexpr double kMilli = 1e-3, kMicro = 1e-6;
+/// The time of a failed point in cachefiles of Kernel Tuner that are older than its names of failures: no kernel takes
+/// as long in any unit.
+constexpr double kFailureMark = 1e20;
 constexpr const char* kExpected =
     "expected a Kernel Tuner cachefile (\"cache\"), a T4 file (\"results\"), the output of KTT (\"Results\") or wisdom "
     "of Kernel Launcher (\"tunable_parameters\")";
@@ -151,6 +154,8 @@ class ObjectReader {
       point.failure = point.reason == "CompilationFailedConfig" ? "compile"
                       : point.reason == "InvalidConfig"         ? "constraints"
                                                                 : "runtime";
+    } else if (time.is_number() && time.get<double>() >= kFailureMark) {
+      point.reason = point.failure = "runtime";
     } else if (time.is_number()) {
       point.seconds = check.time(time);
     } else {

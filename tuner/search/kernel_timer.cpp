@@ -35,7 +35,8 @@ timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const 
   };
 }
 
-KernelTimer::KernelTimer(const Device& device, Evaluations* store) : device_(device), store_(store) {
+KernelTimer::KernelTimer(const Device& device, Evaluations* store)
+    : device_(device), store_(store), device_key_(cells_text(device)) {
   Result<timing::Machine> machine = timing::machine_of(device);
   if (!machine)
     unavailable_ = machine.error().message;
@@ -43,7 +44,6 @@ KernelTimer::KernelTimer(const Device& device, Evaluations* store) : device_(dev
     unavailable_ = sass::kNoNvdisasm;
   else
     machine_ = std::move(*machine);
-  for (const auto& [name, cell] : device.cells) device_key_ += fmt::format("{}={} ", name, cell.value);
 }
 
 StoreKey KernelTimer::key_of(const KernelLaunch& k, TimeModel model) const {

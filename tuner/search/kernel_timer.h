@@ -16,7 +16,7 @@
 
 namespace roofgen {
 
-/// A launch as part of a key of the store.
+/// A launch as part of a key of the store, all of it.
 std::string launch_text(const Launch& launch);
 
 /// A kernel and one launch of it.

@@ -30,22 +30,21 @@ std::vector<Candidate> candidates_of(const std::vector<const Task*>& chain) {
 
 }  // namespace
 
+// Each struct is taken apart whole: with one more member the line does not compile.
 std::string launch_text(const Launch& launch) {
-  std::string out = fmt::format(" grid={}x{}x{} block={} smem={}", launch.grid.x, launch.grid.y, launch.grid.z,
-                                launch.block.count(), launch.smem_bytes);
-  for (const GridAxis& a : launch.axes)
-    out +=
-        fmt::format(" {}.{}={}/{}{}{}", a.name, a.dim, a.extent, a.step, a.reverse ? "r" : "", a.by_group ? "g" : "");
-  if (launch.cluster.count() > 1)
-    out += fmt::format(" cluster={}x{}x{}", launch.cluster.x, launch.cluster.y, launch.cluster.z);
-  if (launch.overlap) out += " overlap";
-  for (const Arg& a : launch.args) {
-    out += fmt::format(" {}:{}", a.name, a.bits);
-    for (const std::byte b : a.data) out += fmt::format("{:02x}", static_cast<int>(b));
-    if (a.map)
-      out += fmt::format("map({} {} {} {} {} {} {})", to_string(a.map->dtype), fmt::join(a.map->dims, ","),
-                         fmt::join(a.map->stride_bytes, ","), fmt::join(a.map->box, ","), a.map->swizzle_bytes,
-                         a.map->nan_fill, a.map->l2_promotion_bytes);
+  const auto size = [](const Dim3& d) { return fmt::format("{}x{}x{}", d.x, d.y, d.z); };
+  const auto& [grid, block, smem, args, axes, cluster, overlap] = launch;
+  std::string out = fmt::format(" grid={} block={} cluster={} smem={} overlap={}", size(grid), size(block),
+                                size(cluster), smem, overlap);
+  for (const auto& [name, dim, extent, step, reverse, by_group, tile] : axes)
+    out += fmt::format(" {}.{}={}/{}/{}{}{}", name, dim, extent, step, tile, reverse ? "r" : "", by_group ? "g" : "");
+  for (const auto& [name, is_buffer, bits, bytes, map, data] : args) {
+    out += fmt::format(" {}{}:{}.{}", is_buffer ? "*" : "", name, bits, bytes);
+    for (const std::byte b : data) out += fmt::format("{:02x}", static_cast<int>(b));
+    if (!map) continue;
+    const auto& [dtype, dims, stride_bytes, box, swizzle_bytes, nan_fill, l2_promotion_bytes] = *map;
+    out += fmt::format("map({} {} {} {} {} {} {})", to_string(dtype), fmt::join(dims, ","),
+                       fmt::join(stride_bytes, ","), fmt::join(box, ","), swizzle_bytes, nan_fill, l2_promotion_bytes);
   }
   return out;
 }
@@ -128,8 +127,8 @@ std::string executor_text(const SearchRun& run, Place where) {
   return out;
 }
 
-/// An evaluation depends on the binary, on what is run and checked and where, and on the few numbers of the device that
-/// shape the L2 model; not on its bandwidths or clocks.
+/// An evaluation depends on the binary, on what is run and checked and where, and on the numbers of the device that
+/// search spaces and the L2 model read; not on its bandwidths or clocks.
 StoreKey Runner::key_of(const Task& task, Place where) const {
   const Device& d = run_.context.device;
   const Candidate& c = task.candidate;
@@ -138,9 +137,10 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
   std::string slice = fmt::format("{} {} {} {}", to_string(run_.problem), c.variant->name, c.stage().name,
                                   verifier(*c.variant, executor, nullptr)->plan().key());
   slice += launch_text(task.launch) + " output=" + c.stage().output;
-  for (const Buffer& b : plan_.temporaries.at(c.variant)) slice += fmt::format(" {}={}", b.name, b.bytes);
+  for (const auto& [name, dtype, bytes, role, zeroed] : plan_.temporaries.at(c.variant))
+    slice += fmt::format(" {}={}{}{}", name, bytes, to_string(dtype), zeroed ? "z" : "");
   return {c.binary.digest, slice, executor_text(run_, where),
-          fmt::format("sms={} l2={} wave={}", d.integer("sms"), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
+          fmt::format("{} l2={} wave={}", limits_text(d), d.integer("l2_bytes"), task.occupancy.ctas_per_sm)};
 }
 
 std::optional<Evaluation> Runner::recall(const StoreKey& key) const { return roofgen::recall(run_.context.store, key); }

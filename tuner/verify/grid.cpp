@@ -36,7 +36,27 @@ uint64_t Verifier::written_bytes(const Site& site, const std::vector<Candidate>&
   return bytes;
 }
 
-/// The shortest problem that all kernels of a chain may be launched for.
+/// Why a grid is too large to be run whole; empty: it is not.
+std::string Verifier::too_large(const Site& site, const std::vector<Candidate>& chain) const {
+  if (const uint64_t bytes = written_bytes(site, chain); bytes > kGridBytes)
+    return fmt::format("outputs and intermediates take {}", bytes_text(static_cast<double>(bytes)));
+  if (const auto required = op_.required(site.problem); required && required->mma_flops > kFullLimitFlops)
+    return fmt::format("it takes {}FLOPs", count_text(required->mma_flops));
+  return "";
+}
+
+/// Whether every kernel has as many CTAs as in the real launch: rows that are cut into segments have fewer when they
+/// are shorter.
+Result<bool> Verifier::has_all_ctas(const Site& site, const std::vector<Candidate>& chain) const {
+  for (const Candidate& c : chain) {
+    ROOFGEN_TRY(const Launch launch, launch_of(site, c));
+    if (launch.grid.count() < real_ctas(c)) return false;
+  }
+  return true;
+}
+
+/// The shortest problem that all kernels of a chain may be launched for, of those with the whole grid if one can be
+/// run.
 Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole,
                                                             const std::vector<Candidate>& chain) const {
   std::vector<Legal> tuned;
@@ -48,6 +68,7 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole
   const bool small = whole.dims != problem_.dims && bytes <= kUnthinnedBytes;
   std::vector<Op::Thin> problems = small ? std::vector<Op::Thin>() : op_.thinner(whole);
   problems.push_back({whole, ""});
+  std::unique_ptr<Site> shortest;
   for (Op::Thin& thin : problems) {
     ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
     bool all = true;
@@ -67,9 +88,13 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole
     site->problem = std::move(thin.problem);
     site->pattern = op_.pattern_of_grid(whole);
     site->whole = true;
+    site->fed = whole.dims != problem_.dims;
     site->inputs = std::make_shared<SharedInputs>(executor_);
-    return site;
+    ROOFGEN_TRY(const bool complete, has_all_ctas(*site, chain));
+    if (site->fed || (complete && too_large(*site, chain).empty())) return site;
+    if (!shortest) shortest = std::move(site);
   }
+  if (shortest) return shortest;
   return Error{Exit::kFailed, "the kernels serve no problem with this grid"};
 }
 
@@ -177,16 +202,13 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
 Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::vector<Candidate>& chain,
                                              const GoOn& go_on) {
   ROOFGEN_TRY(const std::unique_ptr<Site> site, thin_site(whole, chain));
-  site->fed = whole.dims != problem_.dims;
   const uint64_t bytes = written_bytes(*site, chain);
   std::vector<Region> sample;
   if (site->fed && bytes > kFedBytes) {
     ROOFGEN_TRY(const Launch launch, launch_of(*site, chain.back()));
     sample = sample_of(op_.extent(site->problem), bytes, finest_step(launch, "row"));
-  } else if (bytes > kGridBytes) {
-    return Grid{{}, 0, fmt::format("outputs and intermediates take {}", bytes_text(static_cast<double>(bytes)))};
-  } else if (const auto required = op_.required(site->problem); required && required->mma_flops > kFullLimitFlops) {
-    return Grid{{}, 0, fmt::format("it takes {}FLOPs", count_text(required->mma_flops))};
+  } else if (std::string why = too_large(*site, chain); !why.empty()) {
+    return Grid{{}, 0, std::move(why)};
   }
   ROOFGEN_TRY(Grid grid, verify_regions(*site, chain, sample, go_on));
   grid.verification.grid = site->label;

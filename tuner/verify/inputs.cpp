@@ -12,13 +12,13 @@ SharedInputs::~SharedInputs() {
   for (const auto& [name, buffer] : buffers_) release_allocation(executor_, buffer);
 }
 
-Result<DevicePtr> SharedInputs::get(const std::string& site, const std::string& buffer,
+Result<DevicePtr> SharedInputs::get(const std::string& contents, const std::string& buffer,
                                     const std::function<Result<DevicePtr>()>& make) {
   const std::lock_guard lock(mutex_);
-  const auto known = buffers_.find({site, buffer});
+  const auto known = buffers_.find({contents, buffer});
   if (known != buffers_.end()) return known->second;
   ROOFGEN_TRY(const DevicePtr made, make());
-  buffers_[{site, buffer}] = made;
+  buffers_[{contents, buffer}] = made;
   return made;
 }
 

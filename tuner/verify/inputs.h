@@ -19,8 +19,8 @@ class SharedInputs {
   SharedInputs(const SharedInputs&) = delete;
   SharedInputs& operator=(const SharedInputs&) = delete;
 
-  /// The buffer of a site. `make` makes it the first time.
-  Result<DevicePtr> get(const std::string& site, const std::string& buffer,
+  /// The buffer of these contents: the text of all that they are made from. `make` makes it the first time.
+  Result<DevicePtr> get(const std::string& contents, const std::string& buffer,
                         const std::function<Result<DevicePtr>()>& make);
 
  private:

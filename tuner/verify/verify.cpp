@@ -153,7 +153,8 @@ Result<DevicePtr> Verifier::allocate(const Site& site, const Buffer& buffer, Fil
 }
 
 Result<DevicePtr> Verifier::input(const Site& site, const Buffer& buffer) {
-  return site.inputs->get(site.name, buffer.name,
+  const std::string contents = fmt::format("{} {} {}", to_string(site.problem), to_string(site.pattern), site.skip);
+  return site.inputs->get(contents, buffer.name,
                           [&] { return allocate(site, buffer, op_.filler(site.problem, site.pattern, buffer.name)); });
 }
 

@@ -126,6 +126,8 @@ class Verifier {
                               const GoOn& go_on);
   Result<Grid> verify_thin(const Problem& whole, const std::vector<Candidate>& chain, const GoOn& go_on);
   uint64_t written_bytes(const Site& site, const std::vector<Candidate>& chain) const;
+  std::string too_large(const Site& site, const std::vector<Candidate>& chain) const;
+  Result<bool> has_all_ctas(const Site& site, const std::vector<Candidate>& chain) const;
   Result<std::unique_ptr<Site>> thin_site(const Problem& whole, const std::vector<Candidate>& chain) const;
   static std::vector<Region> sample_of(const Extent& extent, uint64_t bytes, int64_t step);
   template <class Body>

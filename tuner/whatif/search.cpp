@@ -255,8 +255,9 @@ class Search {
   }
 
   /// The kernel of a part as the partition launches it: with the wait of a dependent launch, and the trigger of the
-  /// next.
-  Result<Candidate> in_partition(const Variant& variant, size_t i, const TunedKernel& alone, const expr::Map& scope) {
+  /// next. Adds the launch to the text of all.
+  Result<Candidate> in_partition(const Variant& variant, size_t i, const TunedKernel& alone, const expr::Map& scope,
+                                 std::string& launches) {
     Candidate out{&variant, i, alone.program.schedule, alone.binary};
     out.schedule.variant = variant.name;
     out.schedule.stage = variant.stages[i].name;
@@ -266,6 +267,8 @@ class Search {
     if (auto rejected = std::get_if<Rejected>(&checked))
       return Error{Exit::kFailed, fmt::format("{}: {}", to_string(out.schedule), rejected->reason)};
     ROOFGEN_TRY(const Program program, generate(context_.files, out.stage(), std::get<Legal>(checked)));
+    ROOFGEN_TRY(const Launch launch, make_launch(out.stage(), std::get<Legal>(checked)));
+    launches += to_string(out.schedule) + launch_text(launch) + ";";
     if (program.source == alone.program.source) return out;
     std::optional<Result<Binary>> binary;
     context_.compiler.compile_all({&program}, [&](CompileOutcome outcome) {
@@ -282,16 +285,16 @@ class Search {
     const auto& [op, problem, scope, variant] = plan;
     const double flops = op->required(op->reduced(problem))->mma_flops;
     std::vector<Candidate> chain;
-    std::string binaries, schedules;
+    std::string binaries, launches;
     for (size_t i = 0; i < partition.parts.size(); ++i) {
-      ROOFGEN_TRY(chain.emplace_back(), in_partition(variant, i, winner_of(partition.parts[i]), scope));
+      ROOFGEN_TRY(chain.emplace_back(), in_partition(variant, i, winner_of(partition.parts[i]), scope, launches));
       binaries += (i ? "+" : "") + chain.back().binary.digest;
-      schedules += to_string(chain.back().schedule) + ";";
     }
     Verifier verifier(*op, problem, flops, context_.device, variant, context_.executor,
                       std::make_shared<SharedInputs>(context_.executor));
-    const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), schedules, verifier.plan().key()),
-                       fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion), ""};
+    const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), launches, verifier.plan().key()),
+                       fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion),
+                       limits_text(context_.device)};
     if (const auto stored = recall(context_.store, key)) return stored->verification;
     Evaluation e;
     Verification& v = e.verification;
