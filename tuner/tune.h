@@ -40,9 +40,9 @@ struct TuneOptions {
   double until = 0;     ///< no new round once the best variant's score is at least this; 0: no limit
   double launches = 0;  ///< of the tuned kernel: the search ends when the rest would take longer than it can save
   std::vector<Schedule> first;  ///< tried after the defaults, of those that are points of a space
-  bool cold = false;    ///< no candidates from the store's trials of other problems
-  /// For a caller that chooses among kernels and checks its choice (docs/dispatch.md, docs/whatif.md): a variant that is clearly slower
-  /// than another gets no more work, and winners are checked neither in a row nor on the whole grid.
+  bool cold = false;            ///< no candidates from the store's trials of other problems
+  /// For a caller that chooses among kernels and checks its choice (docs/dispatch.md, docs/whatif.md): a variant that
+  /// is clearly slower than another gets no more work, and winners are checked neither in a row nor on the whole grid.
   bool best_only = false;
   bool settles = false;  ///< no more candidates of a kernel after some in a row that were no faster
   std::set<std::string> siblings =
