@@ -83,9 +83,9 @@ std::string pins(const Json& params) {
 }
 
 /// The kernel of all steps of a chain is that of `tune`: no slower than the fastest of its kernels of one launch, and
-/// of the same time at the same schedule.
+/// of the same time at the same schedule. `apart`: where the definitions of a formula stand in another order.
 void expect_the_kernel_of_tune(const Home& home, const std::string& chain, const std::string& op,
-                               const std::string& sizes, const std::string& evals = "") {
+                               const std::string& sizes, const std::string& evals = "", double apart = 1e-3) {
   SCOPED_TRACE(chain);
   const Outcome whatif = home.run("whatif --executor sim --json --chain '" + chain + "' " + sizes + evals);
   ASSERT_EQ(whatif.exit, 0) << whatif.err;

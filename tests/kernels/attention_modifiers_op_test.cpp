@@ -234,7 +234,9 @@ TEST(AttentionCompare, LargeScoresAreAsInexactAsTheirFormat) {
       const auto right = compare_unfused(p, pattern), wrong = compare_unfused(p, pattern, 1);
       ASSERT_TRUE(right && wrong);
       EXPECT_EQ(right->failure, "");
-      if (std::string(score) != "s - 100000") EXPECT_GT(wrong->worst, 10);
+      if (std::string(score) != "s - 100000") {
+        EXPECT_GT(wrong->worst, 10);
+      }
     }
 }
 
