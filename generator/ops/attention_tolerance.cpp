@@ -53,7 +53,9 @@ double Tolerance::probability(double p, double s, double sigma, const RowFacts& 
   if (exact()) return one_rounding(p) + (pattern_ == InputPattern::kOneHot ? 0x1p-57 : 0);
   const double own = score_roundings(shape_, path_) * unit_roundoff(format) * std::fabs(s);
   const double modified = kSigmas * (sigma + facts.p_sigma);
-  const double change = facts.decided ? 0 : own + normaliser(facts) + modified + products();
+  // The key that leads a decided row has 1, whatever the errors; they change the others, which are below e^-40.
+  const bool leads = facts.decided && p > 0.5;
+  const double change = leads ? 0 : own + normaliser(facts) + modified + products();
   // ex2.approx.ftz flushes subnormal results to 0, before the division by the row's sum.
   const double flushed = 0x1p-126 * std::exp(facts.max - facts.lse);
   // e^x - 1 < x + x^2 for x up to 1.79. No probability is above 1.

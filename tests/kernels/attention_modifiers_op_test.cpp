@@ -190,14 +190,17 @@ TEST(AttentionModifiersOp, TheReferenceAgreesWithThePlainFormula) {
   }
 }
 
-/// O as kernels of their own compute it: scores and probabilities are rounded in between. `shift`: of the rows of V.
-Result<Comparison> compare_unfused(const Problem& p, InputPattern pattern, int64_t shift = 0) {
+/// P or O (stages softmax and pv) as kernels of their own compute them: scores and probabilities are rounded in
+/// between. `shift`: of the rows of V.
+Result<Comparison> compare_unfused(const Problem& p, InputPattern pattern, const std::string& stage,
+                                   int64_t shift = 0) {
   const Shape shape(p);
   const Format16 format = format_of(p.dtype);
   const Region band{0, 0, 0, shape.q_len};
   const auto scores =
       attention::scores_of(shape, pattern, attention::Rounding::kUnfused, attention::Value::kMasked, band);
   const Inputs inputs(shape, pattern);
+  std::vector<double> probabilities(static_cast<size_t>(shape.q_len * shape.kv_pitch()));
   std::vector<double> out(static_cast<size_t>(shape.q_len * shape.d)), value(static_cast<size_t>(shape.d));
   for (int64_t r = 0; r < shape.q_len; ++r) {
     std::vector<double> s;
@@ -209,19 +212,20 @@ Result<Comparison> compare_unfused(const Problem& p, InputPattern pattern, int64
     for (int64_t j = 0; j < shape.kv_len; ++j) {
       const double probability = round_to(s[j] / sum, format);
       if (probability == 0) continue;
+      probabilities[static_cast<size_t>(r * shape.kv_pitch() + j)] = probability;
       inputs.operand(Tensor::kV, 0, 0, (j + shift) % shape.kv_len, value.data(), nullptr);
       for (int64_t c = 0; c < shape.d; ++c) out[r * shape.d + c] += probability * value[c];
     }
   }
-  const ElementReader read = [&](const std::string&, uint64_t first, std::span<double> to,
+  const ElementReader read = [&](const std::string& buffer, uint64_t first, std::span<double> to,
                                  std::vector<bool>* valid) -> Result<void> {
     for (size_t i = 0; i < to.size(); ++i) {
-      to[i] = round_to(out[first + i], format);
+      to[i] = round_to((buffer == "P" ? probabilities : out)[first + i], format);
       (*valid)[i] = true;
     }
     return {};
   };
-  return op().compare(p, pattern, "unfused", "pv", band, read);
+  return op().compare(p, pattern, "unfused", stage, band, read);
 }
 
 // bf16 rounds scores of hundreds by more than the distance of the best keys, and those of 's - 100000' beyond measure.
@@ -231,8 +235,10 @@ TEST(AttentionCompare, LargeScoresAreAsInexactAsTheirFormat) {
       SCOPED_TRACE(std::string(score) + ", " + to_string(pattern));
       const Problem p = complete(given({{"L", 640}, {"d", 32}, {"heads", 1}, {"batch", 1}},
                                        {{"score", score}, {"mask", "q >= k and q - k < 500"}}));
-      const auto right = compare_unfused(p, pattern), wrong = compare_unfused(p, pattern, 1);
-      ASSERT_TRUE(right && wrong);
+      const auto softmax = compare_unfused(p, pattern, "softmax"), right = compare_unfused(p, pattern, "pv"),
+                 wrong = compare_unfused(p, pattern, "pv", 1);
+      ASSERT_TRUE(softmax && right && wrong);
+      EXPECT_EQ(softmax->failure, "");
       EXPECT_EQ(right->failure, "");
       if (std::string(score) != "s - 100000") {
         EXPECT_GT(wrong->worst, 10);

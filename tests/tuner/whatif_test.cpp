@@ -570,7 +570,7 @@ TEST(WhatIfViews, TheTextHasLadderEdgesAndVerdict) {
   conclude(r);
   const std::string text = whatif_text(r, false);
   EXPECT_THAT(text, HasSubstr("gemm > bias: FUSE: "));
-  EXPECT_THAT(text, HasSubstr("verdict   gemm+bias: 302.0 us"));
+  EXPECT_THAT(text, HasSubstr("winner    gemm+bias, 302.0 us: "));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 

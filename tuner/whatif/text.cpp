@@ -54,7 +54,7 @@ std::string without_time(const WhatIfReport& r) {
     const std::string& why = p.illegal.empty() ? p.failed : p.illegal;
     if (why.empty() || std::find(told.begin(), told.end(), why) != told.end()) continue;
     told.push_back(why);
-    out += fmt::format("{}   {}\n", p.illegal.empty() ? "failed " : "illegal", why);
+    out += wrapped(fmt::format("{}   {}\n", p.illegal.empty() ? "failed " : "illegal", why), 10);
     size_t more = 0;
     for (const PartitionReport& q : r.partitions) {
       if ((q.illegal.empty() ? q.failed : q.illegal) != why) continue;
@@ -69,7 +69,7 @@ std::string without_time(const WhatIfReport& r) {
 std::string verdict_text(const std::string& subject, const std::string& decision, const std::string& reason,
                          const std::vector<std::pair<std::string, std::optional<EdgeSide>>>& rows, bool color) {
   const std::string bold = color ? "\x1b[1m" + upper(decision) + "\x1b[0m" : upper(decision);
-  std::string out = fmt::format("{}: {}: {}\n", subject, bold, reason);
+  std::string out = wrapped(fmt::format("{}: {}: {}\n", subject, bold, reason), 2);
   TextTable sides(
       {"", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"});
   sides.left(0).left(12);
@@ -90,9 +90,10 @@ std::string kernels_text(const char* heading, const PartitionReport& p) {
   std::string out;
   for (const KernelReport& k : p.kernels) {
     const std::string& variant = k.schedule.variant;  // the name of the part and its kernel, "gemm+bias warpgroup"
-    out += fmt::format("{:<10}{}: {}, {}, {} registers, bound by {}: {}\n", heading,
-                       variant.starts_with(k.stage) ? variant : k.stage, time_text(k.seconds),
-                       bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule));
+    out += wrapped(fmt::format("{:<10}{}: {}, {}, {} registers, bound by {}: {}\n", heading,
+                               variant.starts_with(k.stage) ? variant : k.stage, time_text(k.seconds),
+                               bytes_text(k.work.dram_bytes), k.registers, k.time.bound_by, params_text(k.schedule)),
+                   10);
   }
   return out;
 }
@@ -113,15 +114,19 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
   std::string out = fmt::format("chain     {}\n", r.title);
   out += fmt::format("problem   {}\n", dims_text(r.problem));
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
+  const PartitionReport* best_plan = r.best();
+  out += best_plan ? fmt::format("winner    {}, {}: {:.2f} of the sustained roofline ({}, {})\n", bold(best_plan->name),
+                                 time_text(best_plan->seconds), r.floor.seconds / best_plan->seconds,
+                                 time_text(r.floor.seconds), r.floor.bound_by)
+                   : fmt::format("winner    {}: no partition has a time\n", bold("none"));
   size_t legal = 0;
   for (const PartitionReport& p : r.partitions) legal += p.illegal.empty();
   out += fmt::format(
       "searched  {} partitions, {} legal, made of {} distinct kernels; {} points, {} compiled ({} now), {} run now\n\n",
       r.partitions.size(), legal, r.parts, r.considered, r.compiled, r.compiled_now, r.evaluated_now);
-  out += ladder(r);
+  out = wrapped(out, 10) + ladder(r);  // one line for each partition, however wide
   out += "\n" + without_time(r);
-  const PartitionReport* shown = r.forced ? r.find(*r.forced) : r.best();
-  const PartitionReport* best_plan = r.best();
+  const PartitionReport* shown = r.forced ? r.find(*r.forced) : best_plan;
   if (best_plan && shown != best_plan && shown && shown->timed()) out += kernels_text("best", *best_plan);
   if (shown && shown->timed()) out += kernels_text(shown == best_plan ? "best" : "plan", *shown);
   const PartitionReport* split = r.split && r.split->split ? r.find(r.split->split->partition) : nullptr;
@@ -134,31 +139,25 @@ std::string whatif_text(const WhatIfReport& r, bool color) {
     out += verdict_text("split keys", r.split->decision, r.split->reason,
                         {{"whole", r.split->whole}, {r.split->variant, r.split->split}}, color);
   out += "\n";
-  if (const PartitionReport* best = r.best())
-    out += fmt::format("verdict   {}: {}, score {:.2f} of the sustained roofline ({}, {})\n", bold(best->name),
-                       time_text(best->seconds), r.floor.seconds / best->seconds, time_text(r.floor.seconds),
-                       r.floor.bound_by);
-  else
-    out += fmt::format("verdict   {}: no partition has a time\n", bold("NONE"));
-  if (r.forced) out += fmt::format("plan      {}: {}\n", *r.forced, r.forced_verdict);
-  if (best_plan && best_plan->together) out += fmt::format("verified  {}\n", verified_text(*best_plan->together));
-  for (const std::string& n : r.notes) out += fmt::format("note      {}\n", n);
+  std::string notes;
+  if (r.forced) notes += fmt::format("plan      {}: {}\n", *r.forced, r.forced_verdict);
+  if (best_plan && best_plan->together) notes += fmt::format("verified  {}\n", verified_text(*best_plan->together));
+  for (const std::string& n : r.notes) notes += fmt::format("note      {}\n", n);
   if (r.times == Origin::kModel)
-    out += fmt::format(
+    notes += fmt::format(
         "origins   time: {} of what two partitions do not share; DRAM: model; L2, FLOPs: simulated; registers, spills: "
         "compiled; nothing was measured\n",
         models_text(kernels_of(r.partitions)));
   else
-    out += fmt::format(
+    notes += fmt::format(
         "origins   time: {}, each kernel timed alone; DRAM: model; L2, FLOPs: simulated; registers, spills: compiled\n",
         to_string(r.times));
-  out += fmt::format(
+  notes += fmt::format(
       "          * fastest, ~ within the error of the fastest; DRAM*: a value between two kernels stays in L2, neither "
-      "its "
-      "reading nor a later write-back is counted; AI counts {}\n",
+      "its reading nor a later write-back is counted; AI counts {}\n",
       r.matrix_flops ? "MMA FLOPs" : "operations of the FP32 pipe");
-  if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
-  return out;
+  if (r.interrupted) notes += "          interrupted: what was finished is kept, the next run goes on from there\n";
+  return out + wrapped(notes, 10);
 }
 
 std::string sweep_text(const Sweep& sweep, bool color) {
