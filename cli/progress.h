@@ -20,7 +20,7 @@ struct Phase {
   uint64_t done = 0, total = 0;  ///< total 0: nobody counts
   double seconds = 0;            ///< since the phase began
   uint64_t done_first = 0;       ///< when it began: found in a store, not done here
-  double later_seconds = 0;      ///< of the phases behind it
+  double later_seconds = 0;      ///< of the phases after it
 };
 
 /// "verifying: 12 of 80, 9 s left". The time left follows from the rate of this phase, and from what the later ones

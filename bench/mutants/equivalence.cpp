@@ -235,7 +235,7 @@ static const std::vector<Argument>& arguments() {
       {"(branch|guard) dropped", "attention/online_softmax.cuh", "if \\(rescale\\)",
        "rescaling is right where none is needed"},
       {"float constant doubled|comparison off by one|add for multiply|operation dropped",
-       "attention/online_softmax.cuh", "> kMaxLag", "lazy rescaling may begin at any lag that p can represent"},
+       "attention/online_softmax.cuh", "exceeds.*kMaxLag", "lazy rescaling may begin at any lag that p can represent"},
       {"branch dropped|comparison off by one", "attention/.*", R"(< (tiles|steps)\)? load|steps > 0\)? load)",
        "a tile is loaded that no step reads"},
       {"branch dropped", "attention/pointwise.cu.jinja", R"(if \(here\[i\]\) piece)",

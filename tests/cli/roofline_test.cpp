@@ -159,7 +159,7 @@ TEST_F(RooflineCli, ReportRefusesModifiedFiles) {
 }
 
 TEST_F(RooflineCli, OutputGoesWhereALinkPoints) {
-  home.write("target.html", "old");
+  home.write("target.html", "");
   fs::create_symlink("target.html", home.dir() / "link.html");
   ASSERT_EQ(home.run("roofline --html link.html").exit, 0);
   EXPECT_TRUE(fs::is_symlink(home.dir() / "link.html"));

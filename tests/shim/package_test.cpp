@@ -46,7 +46,7 @@ void expect_made_again(const Home& home, const std::string& arguments) {
   const Outcome o = other.run("emit " + arguments + " --manifest manifest.json -o B");
   ASSERT_EQ(o.exit, 0) << o.err;
   EXPECT_EQ(o.err, "");
-  EXPECT_FALSE(fs::exists(other.dir() / "data")) << "neither store nor search";
+  EXPECT_FALSE(fs::exists(other.dir() / "data/evaluations.sqlite")) << "neither store nor search";
   int files = 0;
   for (const auto& entry : fs::directory_iterator(home.dir() / "B")) {
     const std::string name = "B/" + entry.path().filename().string();
