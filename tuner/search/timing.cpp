@@ -64,20 +64,13 @@ Verification verify_winners(const SearchRun& run, const VariantTimes& variant, b
 
 /// Verifies the winners on the whole grid. The stage whose winner is wrong there and rejected, if any.
 std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantTimes& times, Tally& tally) {
-  Verification& all = times.verification;
   const Verifier::Grid grid = run.trials_over()
                                   ? Verifier::Grid{{}, 0, run.interrupted() ? "interrupted" : "the time was over"}
                                   : runner.verify_grid(times.winners());
-  const Verification& v = grid.verification;
-  all.add_checks(v);
-  if (grid.not_run.empty()) {
-    all.grid_ctas = v.grid_ctas;
-    all.grid = v.grid;
-  } else {
-    all.not_run.push_back("whole grid not run: " + grid.not_run);
-  }
+  grid.add_to(times.verification);
   if (!grid.failed()) return std::nullopt;
-  tally.rejections.push_back({times.stages[grid.wrong].best().task->candidate.schedule, "verify", v.failure});
+  tally.rejections.push_back(
+      {times.stages[grid.wrong].best().task->candidate.schedule, "verify", grid.verification.failure});
   return grid.wrong;
 }
 

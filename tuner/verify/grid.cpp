@@ -215,6 +215,16 @@ Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::ve
   return grid;
 }
 
+void Verifier::Grid::add_to(Verification& all) const {
+  all.add_checks(verification);
+  if (not_run.empty()) {
+    all.grid_ctas = verification.grid_ctas;
+    all.grid = verification.grid;
+  } else {
+    all.not_run.push_back("whole grid not run: " + not_run);
+  }
+}
+
 Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
   // The largest run of a search: what the heap keeps of the runs before goes back to the system.
   malloc_trim(0);

@@ -99,6 +99,7 @@ class Verifier {
     size_t wrong = 0;           ///< the first kernel that failed
     std::string not_run;        ///< why the grid did not run, or not all of it; empty: it ran
     bool failed() const { return !verification.failure.empty(); }
+    void add_to(Verification& all) const;  ///< its comparisons, and its CTAs or why they did not run
   };
   using GoOn = std::function<bool(uint64_t done, uint64_t total)>;
   Result<Grid> verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on = {});

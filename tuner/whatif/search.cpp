@@ -12,8 +12,8 @@
 namespace roofgen {
 namespace {
 
-/// Schedules of its leader that a part tries first, and the times of the leader's best kernel above which a kernel is
-/// none for the part.
+/// Schedules of its leader that a part tries first. A part leaves out the leader's kernels that took more than this
+/// many times as long as the leader's best one.
 constexpr size_t kLed = 5;
 constexpr double kHopelessKernel = 1.15;
 
@@ -309,15 +309,9 @@ class Search {
     v.not_run.clear();
     // Too little memory, for example, is no fault of the kernels.
     if (!grid) grid = Verifier::Grid{{}, 0, grid.error().message};
-    v.add_checks(grid->verification);
+    grid->add_to(v);
     v.passed = !grid->failed();
     v.failure = grid->verification.failure;
-    if (grid->not_run.empty()) {
-      v.grid_ctas = grid->verification.grid_ctas;
-      v.grid = grid->verification.grid;
-    } else {
-      v.not_run.push_back("whole grid not run: " + grid->not_run);
-    }
     if (!stopped()) remember(context_.store, key, e);
     return v;
   }
