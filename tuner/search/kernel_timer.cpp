@@ -67,32 +67,20 @@ std::unique_ptr<EvaluationClaim> KernelTimer::claim(const KernelLaunch& kernel, 
   return store_ ? store_->claim(key_of(kernel, model)) : std::make_unique<EvaluationClaim>();
 }
 
-void KernelTimer::read(const std::vector<const Binary*>& binaries, int threads) {
+void KernelTimer::read(const std::vector<const Binary*>& binaries) {
   if (!unavailable_.empty()) return;
   std::vector<sass::CodeRequest> requests;
   std::vector<const Binary*> asked;
   const std::lock_guard lock(mutex_);
   for (const Binary* b : binaries) {
-    if (codes_.count(b->digest) ||
-        std::any_of(asked.begin(), asked.end(), [&](const Binary* a) { return a->digest == b->digest; }))
-      continue;
+    if (codes_.count(b->digest) || std::ranges::count(asked, b->digest, &Binary::digest)) continue;
     requests.push_back({b->cubin, b->entry, b->arch});
     asked.push_back(b);
   }
-  std::vector<Code> codes(asked.size());
-  // Each part is one run of nvdisasm, which has one thread, and takes as long for no kernel as for some.
-  constexpr size_t kWorthARun = 8;
-  const size_t parts =
-      std::min((asked.size() + kWorthARun - 1) / kWorthARun, static_cast<size_t>(std::max(threads, 1)));
-  (void)for_each_index(threads, parts, [&](size_t part) -> Result<void> {
-    const size_t begin = part * asked.size() / parts, end = (part + 1) * asked.size() / parts;
-    std::vector<Result<sass::Code>> some = sass::read_code(
-        {requests.begin() + static_cast<ptrdiff_t>(begin), requests.begin() + static_cast<ptrdiff_t>(end)});
-    for (size_t i = begin; i < end; ++i)
-      codes[i] = std::make_shared<const Result<sass::Code>>(std::move(some[i - begin]));
-    return {};
-  });
-  for (size_t i = 0; i < asked.size(); ++i) codes_[asked[i]->digest] = std::move(codes[i]);
+  // One run of nvdisasm, which takes as long for no kernel as for a dozen.
+  std::vector<Result<sass::Code>> codes = sass::read_code(requests);
+  for (size_t i = 0; i < asked.size(); ++i)
+    codes_[asked[i]->digest] = std::make_shared<const Result<sass::Code>>(std::move(codes[i]));
 }
 
 void KernelTimer::forget() {
@@ -101,7 +89,7 @@ void KernelTimer::forget() {
 }
 
 KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
-  read({&binary}, 1);
+  read({&binary});
   const std::lock_guard lock(mutex_);
   return codes_.at(binary.digest);
 }

@@ -46,7 +46,7 @@ class KernelTimer {
   /// nullptr: another process computes it now.
   std::unique_ptr<EvaluationClaim> claim(const KernelLaunch& kernel, TimeModel model);
   /// Disassembles kernels, all in one process. Later calls of time() are then fast.
-  void read(const std::vector<const Binary*>& binaries, int threads);
+  void read(const std::vector<const Binary*>& binaries);
   /// Forgets the machine code that it has read.
   void forget();
   /// Errors: of this kernel, which has unknown instructions, does not end, or needs what the models lack.

@@ -37,6 +37,11 @@ struct SearchRun {
   bool over(double share = 1) const {
     return interrupted() || (options.time_limit_s > 0 && elapsed_s() > share * options.time_limit_s);
   }
+  /// Whether the candidates of a kernel end after some in a row that were no faster, and a variant's where it is far
+  /// slower than another. A number that the caller names is tried, and on a GPU a candidate costs little.
+  bool settles() const {
+    return options.settles || (!context.gpu && options.evals == 0 && options.effort == Effort::kQuick);
+  }
   /// With a GPU, the second half of --time is for timing.
   bool trials_over() const { return over(context.gpu ? 0.5 : 1); }
 };

@@ -167,8 +167,8 @@ void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vecto
   }
 }
 
-/// The fastest by the best model; among ties fewer registers, then less shared memory, then the order of the schedule
-/// text.
+/// The fastest by the best model; among ties fewer registers, then less shared memory, then the first tried, which is
+/// the default schedule where that is among them.
 std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
   std::vector<KernelReport> all;
   TimeModel model = TimeModel::kClosedForm;
@@ -181,8 +181,7 @@ std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& p
     if (k.time.model == model) least = std::min(least, k.time.seconds);
   const auto cheaper = [](const KernelReport& a, const KernelReport& b) {
     if (a.registers != b.registers) return a.registers < b.registers;
-    if (a.smem_bytes != b.smem_bytes) return a.smem_bytes < b.smem_bytes;
-    return to_string(a.schedule) < to_string(b.schedule);
+    return a.smem_bytes < b.smem_bytes;
   };
   std::optional<size_t> best;
   for (size_t i = 0; i < all.size(); ++i)
@@ -192,19 +191,40 @@ std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& p
   return best;
 }
 
-/// Verifies the winners in a row, and on the whole grid. Winners that fail there make room for the next fastest.
-void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner,
-                     VariantTimes& times, Tally& tally) {
+double modelled_seconds(const SearchRun& run, const SearchPlan& plan, const VariantTimes& variant) {
+  double sum = 0;
+  for (const StageTimes& s : variant.stages)
+    sum += kernel_report(run, plan, *s.best().task, s.best().evaluation, std::nullopt, s.best().code).seconds;
+  return sum;
+}
+
+/// Verifies the winners of each variant in a row, and the fastest variant on the whole grid. Winners that fail there
+/// make room for the next fastest, and their variant may then lose to another. A wrong kernel of a variant that loses
+/// would only be slower still if it were right.
+void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner, Timings& out) {
+  const auto in_a_row = [&](VariantTimes& v) {
+    if (v.complete) v.verification = verify_winners(run, v, !trials.tally.simulated_now.empty(), runner, out.tally);
+  };
+  for (VariantTimes& v : out.variants) in_a_row(v);
   for (;;) {
-    times.verification = verify_winners(run, times, !trials.tally.simulated_now.empty(), runner, tally);
-    if (!times.verification.passed) return;
-    const auto wrong = verify_grid(run, runner, times, tally);
-    if (!wrong) return;
-    StageTimes& stage = times.stages[*wrong];
+    VariantTimes* fastest = nullptr;
+    double least = HUGE_VAL;
+    for (VariantTimes& v : out.variants)
+      if (v.complete && v.verification.passed && modelled_seconds(run, plan, v) < least)
+        fastest = &v, least = modelled_seconds(run, plan, v);
+    if (!fastest) return;
+    const auto wrong = verify_grid(run, runner, *fastest, out.tally);
+    if (!wrong) {
+      for (VariantTimes& v : out.variants)
+        if (v.complete && v.verification.passed && &v != fastest)
+          v.verification.not_run.push_back("whole grid not run: " + fastest->variant + " is faster");
+      return;
+    }
+    StageTimes& stage = fastest->stages[*wrong];
     stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
     stage.winner = fastest_by_model(run, plan, stage);
-    times.complete = stage.winner.has_value();
-    if (!times.complete) return;
+    fastest->complete = stage.winner.has_value();
+    in_a_row(*fastest);
   }
 }
 
@@ -586,7 +606,7 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
     binaries.push_back(&t->task->candidate.binary);
   }
   if (!open.empty() && run.trials_over()) return run.interrupted() ? "interrupted" : "the time was over";
-  if (!open.empty()) timer.read(binaries, run.threads());
+  if (!open.empty()) timer.read(binaries);
   std::vector<std::string> failures(open.size());
   Pool pool(run.threads());
   std::atomic<size_t> done{0};
@@ -644,11 +664,9 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
       s.winner = fastest_by_model(run, plan, s);
       v.complete &= s.winner.has_value();
     }
-    if (v.complete && run.options.best_only)
-      v.verification = verified_alone(v);
-    else if (v.complete)
-      verify_by_model(run, plan, trials, runner, v, out.tally);
+    if (v.complete && run.options.best_only) v.verification = verified_alone(v);
   }
+  if (!run.options.best_only) verify_by_model(run, plan, trials, runner, out);
   return out;
 }
 

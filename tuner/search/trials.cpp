@@ -18,9 +18,12 @@ namespace {
 
 /// Candidates of a stage in one round where a search may end early: it ends between rounds.
 constexpr size_t kShortRound = 4;
-/// Where a search settles: a kernel's candidates end when one in so many of its share, and at least kShortRound, were
-/// no faster in a row. Assumption.
-constexpr size_t kPatience = 4;
+/// Where a search settles: a kernel's candidates end when one in so many of its share, and at least kLeastPatience,
+/// were no faster in a row; after the best schedules of neighbours, at least kShortRound. On measured spaces twelve
+/// candidates reach 98 % of the optimum (docs/search.md, "The end").
+constexpr size_t kPatience = 4, kLeastPatience = 6;
+/// Candidates of each kernel of a variant that is far slower than another.
+constexpr size_t kOfTheHopeless = 5;
 
 class TrialRun {
  public:
@@ -65,7 +68,7 @@ class TrialRun {
         break;
       }
       ROOFGEN_CHECK(run_round(round, held, pool));
-      if (!run_.context.gpu && run_.context.timer && run_.context.timer->unavailable().empty()) time(round);
+      if (times_by_code()) time(round);
       tell();
     }
     for (Task* t : held) reject_unfed(*t);
@@ -88,22 +91,23 @@ class TrialRun {
   }
   /// Verified candidates that a stage still lacks.
   size_t missing_of(size_t stage) const {
-    if (has_settled(stage) || is_hopeless(*plan_.stages[stage].variant)) return 0;
-    return plan_.stages[stage].share - std::min(plan_.stages[stage].share, verified(stage));
+    if (has_settled(stage)) return 0;
+    size_t share = plan_.stages[stage].share;
+    if (is_hopeless(*plan_.stages[stage].variant)) share = std::min(share, kOfTheHopeless);
+    return share - std::min(share, verified(stage));
   }
-  size_t patience(size_t stage) const { return std::max(kShortRound, plan_.stages[stage].share / kPatience); }
+  size_t patience(size_t stage) const {
+    return std::max(run_.options.settles ? kShortRound : kLeastPatience, plan_.stages[stage].share / kPatience);
+  }
   bool has_settled(size_t stage) const {
-    return run_.options.settles && !plan_.strategy->exhaustive && progress_[stage].slower_since >= patience(stage);
+    return run_.settles() && !plan_.strategy->exhaustive && progress_[stage].slower_since >= patience(stage);
   }
-  /// Each of the variant's kernels had some candidates, and their best ones take far longer than another variant.
+  /// Each of the variant's kernels has a time, and their best ones take far longer than another variant.
   bool is_hopeless(const Variant& variant) const {
-    if (!run_.options.best_only || plan_.strategy->exhaustive) return false;
+    if (!(run_.options.best_only || run_.settles()) || plan_.strategy->exhaustive) return false;
     double sum = 0;
-    for (const size_t s : plan_.stages_of(variant.name)) {
-      if (progress_[s].told < std::min(plan_.stages[s].share, 1 + patience(s))) return false;
-      sum += progress_[s].fastest;
-    }
-    return sum > kHopelessRatio * fastest_variant();
+    for (const size_t s : plan_.stages_of(variant.name)) sum += progress_[s].fastest;
+    return std::isfinite(sum) && sum > kHopelessRatio * fastest_variant();
   }
   size_t missing() const {
     size_t out = 0;
@@ -125,7 +129,7 @@ class TrialRun {
     return !trials_.ended.empty();
   }
 
-  bool ends_early() const { return run_.options.until > 0 || run_.options.launches > 0 || run_.options.settles; }
+  bool ends_early() const { return run_.options.until > 0 || run_.options.launches > 0 || run_.settles(); }
 
   bool is_good_enough() const {
     return run_.options.until > 0 && plan_.score.floor.seconds >= run_.options.until * fastest_variant();
@@ -156,11 +160,15 @@ class TrialRun {
     return out;
   }
 
+  bool times_by_code() const {
+    return !run_.context.gpu && run_.context.timer && run_.context.timer->unavailable().empty();
+  }
+
   // ---- Asking and telling ----------------------------------------------------------------------
 
   Result<void> ask(size_t stage, size_t wanted, std::vector<Task*>& round) {
     wanted = std::min(wanted, plan_.stages[stage].most - trials_.stages[stage].size());
-    if (run_.options.settles) wanted = std::min(wanted, patience(stage));
+    if (run_.settles()) wanted = std::min(wanted, patience(stage));
     std::deque<size_t>& next = next_[stage];
     if (next.empty()) std::ranges::copy(strategies_[stage]->ask(wanted), std::back_inserter(next));
     wanted = std::min({wanted, next.size(), ends_early() ? kShortRound : next.size()});
@@ -224,11 +232,13 @@ class TrialRun {
 
   Result<void> run_round(const std::vector<Task*>& tasks, std::vector<Task*>& held, Pool& pool) {
     std::vector<const Program*> programs;
+    std::vector<const Binary*> fresh;
     for (Task* t : tasks) programs.push_back(&t->program);
     std::optional<Error> failed;
     run_.context.compiler.compile_all(programs, [&](CompileOutcome outcome) {
       Task& task = *tasks[outcome.index];
       if (accept(task, std::move(outcome)) && !has_twin(task) && !recall(task)) {
+        fresh.push_back(&task.candidate.binary);
         const auto fed = runner_.is_fed(*task.candidate.variant, task.candidate.stage_index);
         if (!fed)
           failed = fed.error();
@@ -240,6 +250,8 @@ class TrialRun {
       tick();
       return !run_.trials_over() && !failed;
     });
+    // Beside the verification: nvdisasm has one thread, and its start takes longer than its work.
+    if (times_by_code() && !fresh.empty()) pool.push([&] { run_.context.timer->read(fresh); });
     pool.drain([&] { tick(); });
     if (failed) return *failed;
     // Later stages wait for a feeder: the first verified candidate of the stage before, default first.
@@ -410,12 +422,11 @@ class TrialRun {
   /// Of the verified candidates of a stage.
   struct Progress {
     double fastest = HUGE_VAL;  ///< seconds
-    size_t told = 0, slower_since = 0;
+    size_t slower_since = 0;
 
     void tell(double seconds) {
       slower_since = seconds < (1 - kTie) * fastest ? 0 : slower_since + 1;
       fastest = std::min(fastest, seconds);
-      ++told;
     }
   };
 

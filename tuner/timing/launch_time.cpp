@@ -34,9 +34,9 @@ constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
 /// difference.
 constexpr double kEven = 0.1;
-/// Where CTAs have many warp instructions, gaps between positions are not halved below this part of the axis.
-constexpr uint64_t kManySteps = 100'000;
-constexpr uint32_t kLeastGap = 128;
+/// Where CTAs have many warp instructions, this share of the work of an axis may stay open: the models err by far more.
+constexpr double kManySteps = 1e5;
+constexpr double kOpenShare = 0.002;
 /// To learn which data the CTAs of a one-dimensional grid share: CTAs of a wave, and the part of each warp's
 /// instructions that is interpreted, at least and at most.
 constexpr size_t kSampled = 48;
@@ -251,6 +251,15 @@ class LaunchModel::Estimate {
     return &at->second;
   }
 
+  /// Long streams of CTAs that are only counted are not kept: a dozen would take hundreds of megabytes.
+  Result<StreamCounts> counts_of(uint64_t cta) {
+    if (const auto known = counted_.find(cta); known != counted_.end()) return known->second;
+    ROOFGEN_TRY(const CtaStream* one, stream(cta));
+    const StreamCounts out = counted_[cta] = count(*one);
+    if (cta != typical_ && out.warp_instructions > kManySteps) streams_.erase(cta);
+    return out;
+  }
+
   StreamCounts count(const CtaStream& cta) const {
     StreamCounts c;
     // More executions of an instruction than of the one before it in the code.
@@ -376,31 +385,33 @@ class LaunchModel::Estimate {
     const uint32_t extent = axis.extent;
     std::map<uint32_t, StreamCounts> at;
     const auto probe = [&](uint32_t position) -> Result<void> {
-      ROOFGEN_TRY(const CtaStream* one, stream(axis.moved(typical_, position)));
-      at[position] = count(*one);
+      ROOFGEN_TRY(at[position], counts_of(axis.moved(typical_, position)));
       return {};
     };
     for (const uint32_t position : {0u, extent / 2, extent - 1}) ROOFGEN_CHECK(probe(position));
     // Often only the CTAs at the ends differ.
     if (extent > 4 && !same(at[0], at[extent / 2])) ROOFGEN_CHECK(probe(1));
     if (extent > 4 && !same(at[extent - 1], at[extent / 2])) ROOFGEN_CHECK(probe(extent - 2));
-    // A gap between CTAs that differ is halved, unless the work grows evenly across it.
+    // The gap whose ends leave most of the work open is halved, unless the work grows evenly across it.
     std::set<uint32_t> even;  // gaps by their first position
-    uint64_t steps = 0;
-    for (const auto& [cta, interpreted] : streams_) steps = std::max(steps, interpreted.instructions());
-    const uint32_t least = std::max(1u, steps > kManySteps ? extent / kLeastGap : 0);
+    const bool long_ctas =
+        std::ranges::any_of(at, [](const auto& one) { return one.second.warp_instructions > kManySteps; });
+    const double enough = long_ctas ? kOpenShare : 0;
     while (at.size() < kMostPositions) {
-      uint32_t widest = least, from = 0;
+      double most = 0, sum = 0;
+      uint32_t from = 0, width = 0;
       for (auto i = at.begin(); std::next(i) != at.end(); ++i) {
         const auto next = std::next(i);
-        if (even.count(i->first) || same(i->second, next->second) || next->first - i->first <= widest) continue;
-        widest = next->first - i->first, from = i->first;
+        if (next->first - i->first == 1 || even.count(i->first)) continue;
+        const double open = open_share(i->second, next->second) * (next->first - i->first - 1) / extent;
+        sum += open;
+        if (open > most) most = open, from = i->first, width = next->first - i->first;
       }
-      if (widest == least) break;
-      const uint32_t middle = from + widest / 2;
+      if (sum <= enough) break;
+      const uint32_t middle = from + width / 2;
       ROOFGEN_CHECK(probe(middle));
       const auto grows_evenly = [&](double StreamCounts::*member) {
-        const double begin = at[from].*member, end = at[from + widest].*member;
+        const double begin = at[from].*member, end = at[from + width].*member;
         return std::abs(at[middle].*member - (begin + end) / 2) <= kEven * std::abs(end - begin);
       };
       if (grows_evenly(&StreamCounts::warp_instructions) && grows_evenly(&StreamCounts::thread_instructions))
@@ -432,6 +443,13 @@ class LaunchModel::Estimate {
 
   static bool same(const StreamCounts& a, const StreamCounts& b) {
     return a.warp_instructions == b.warp_instructions && a.thread_instructions == b.thread_instructions;
+  }
+  /// The share of the work of a CTA between two others that they do not tell.
+  static double open_share(const StreamCounts& a, const StreamCounts& b) {
+    double out = 0;
+    for (const auto member : {&StreamCounts::warp_instructions, &StreamCounts::thread_instructions})
+      if (const double sum = a.*member + b.*member; sum > 0) out = std::max(out, std::abs(a.*member - b.*member) / sum);
+    return out;
   }
 
   /// The number of SMs that operate atomically on the same addresses: all, if distant CTAs do.
@@ -485,20 +503,19 @@ class LaunchModel::Estimate {
         }
         ROOFGEN_TRY(shares[k], shares_of_axis(axis, works_[k]));
       }
-    ROOFGEN_TRY(const CtaStream* one, stream(typical_));
-    const StreamCounts typical = count(*one);
+    ROOFGEN_TRY(const StreamCounts typical, counts_of(typical_));
     std::vector<std::pair<uint64_t, double>> corners{{typical_, 1}};
-    for (size_t k = 0; k < axes_.size() && corners.size() * one->instructions() <= kMostSteps; ++k) {
+    for (size_t k = 0;
+         k < axes_.size() && static_cast<double>(corners.size()) * typical.warp_instructions <= kMostSteps; ++k) {
       std::vector<std::pair<uint64_t, double>> more;
       for (const auto& [cta, weight] : corners)
         for (const auto& [position, share] : shares[k])
           more.emplace_back(axes_[k].moved(cta, position), weight * share);
       corners = std::move(more);
     }
-    if (corners.size() * one->instructions() <= kMostSteps) {
+    if (static_cast<double>(corners.size()) * typical.warp_instructions <= kMostSteps) {
       for (const auto& [number, weight] : corners) {
-        ROOFGEN_TRY(const CtaStream* cta, stream(number));
-        const StreamCounts c = count(*cta);
+        ROOFGEN_TRY(const StreamCounts c, counts_of(number));
         for_each_count([&, w = weight](double& sum, double of_cta) { sum += of_cta * w; }, out_.counts, c);
       }
       return {};
@@ -508,8 +525,7 @@ class LaunchModel::Estimate {
     for (size_t k = 0; k < axes_.size(); ++k) {
       StreamCounts sum;
       for (const auto& [position, weight] : shares[k]) {
-        ROOFGEN_TRY(const CtaStream* cta, stream(axes_[k].moved(typical_, position)));
-        const StreamCounts c = count(*cta);
+        ROOFGEN_TRY(const StreamCounts c, counts_of(axes_[k].moved(typical_, position)));
         for_each_count([&, w = weight](double& all, double one_cta) { all += one_cta * w; }, sum, c);
       }
       const double extent = axes_[k].extent;
@@ -758,6 +774,7 @@ class LaunchModel::Estimate {
   std::array<Axis, 3> dims_;  ///< of the grid
   std::vector<Axis> axes_;    ///< of more than one position, fastest first
   std::map<uint64_t, CtaStream> streams_;
+  std::map<uint64_t, StreamCounts> counted_;  ///< by CTA
   SmLoad load_;
   std::optional<LaunchTime> interpreted_;  ///< the time, as far as interpret() knows it
   uint64_t busiest_ = 0;                   ///< CTAs of the SM with the most
