@@ -19,7 +19,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADLINE = ["tune", "attention", "--L", "2048", "--d", "64", "--json"]
+sys.path.insert(0, str(HERE.parent / "recorded"))
+import recorded  # noqa: E402
 
 
 def total(path):
@@ -31,14 +32,19 @@ def total(path):
 
 
 def headline(program):
+    """Its output is one of those that are recorded."""
+    arguments = next(arguments for name, _, arguments in recorded.commands() if name == "tune-headline")
+    os.environ.pop("ROOFGEN_TEST_CACHE", None)
     with tempfile.TemporaryDirectory() as home:
-        costs = pathlib.Path(home) / "costs"
-        environment = {"PATH": os.environ["PATH"], "HOME": home, "ROOFGEN_COSTS": str(costs)}
-        subprocess.run([program, *HEADLINE], env=environment, stdout=subprocess.DEVNULL, check=True)
-        cold = total(costs)
-        costs.unlink()
-        subprocess.run([program, *HEADLINE], env=environment, stdout=subprocess.DEVNULL, check=True)
-        return {**cold, **{f"again.{name}": count for name, count in total(costs).items()}}
+        compared = not recorded.why_not_compared(program, home)
+        counts = []
+        for name in "cold", "again":
+            costs = os.environ["ROOFGEN_COSTS"] = os.path.join(home, name)
+            got = recorded.run(program, arguments, home)
+            if compared and (diff := recorded.difference("tune-headline", arguments, got)):
+                sys.exit(diff)
+            counts.append(total(costs))
+        return {**counts[0], **{f"again.{name}": count for name, count in counts[1].items()}}
 
 
 def lines(build):

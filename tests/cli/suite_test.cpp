@@ -114,12 +114,12 @@ TEST_F(SuiteCli, EveryProblemIsCheckedBeforeOneRuns) {
 TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
   if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
   const Home one(Kernels::kOwn);
-  one.write("suite.json", suite_of(6));
+  one.write("suite.json", suite_of(4));
   const Outcome alone = one.run("tune --suite suite.json --json");
   ASSERT_EQ(alone.exit, 0) << alone.err;
   for (const int ranks : {2, 4}) {
     const Home other(Kernels::kOwn);
-    other.write("suite.json", suite_of(6));
+    other.write("suite.json", suite_of(4));
     const Outcome shared = other.run("tune --suite suite.json --json", mpirun(ranks));
     ASSERT_EQ(shared.exit, 0) << shared.err;
     EXPECT_EQ(without_fresh(shared.out), without_fresh(alone.out));

@@ -247,7 +247,7 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
 
 // The schedules of the nearest problem come first; other settings, and trials of other tools, do not count.
 TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
-  const std::string of = "tune softmax --executor sim --evals 8 --json --cols 1024 --rows ";
+  const std::string of = "tune softmax --executor sim --evals 4 --json --cols 1024 --rows ";
   EXPECT_FALSE(parse(home.run(of + "8")).contains("warm_starts")) << "the store is empty";
   EXPECT_TRUE(parse(home.run(of + "64")).contains("warm_starts"));
   EXPECT_FALSE(parse(home.run(of + "128 --dtype fp16")).contains("warm_starts"));
@@ -292,7 +292,7 @@ TEST_F(TuneCli, AnEffortSetsTheNumberOfCandidates) {
 }
 
 TEST_F(TuneCli, ASearchEndsWhenItIsGoodEnoughOrCannotPay) {
-  const std::string of = "tune softmax --rows 64 --cols 1024 --executor sim --evals 24 --json ";
+  const std::string of = "tune softmax --rows 64 --cols 1024 --executor sim --evals 8 --json ";
   const Json all = parse(home.run(of)), good = parse(home.run(of + "--until 0.5")),
              never = parse(home.run(of + "--until 2"));
   EXPECT_EQ(all["ended"], "all evaluations done");

@@ -88,10 +88,13 @@ TEST(FuzzSmoke, Corpus) {
   for (const std::string& s : all) run(s);
 }
 
-TEST(FuzzSmoke, Mutations) {
+void run_mutations(int count) {
   const std::vector<std::string> all = corpus();
   std::mt19937_64 bits(7);
-  for (int i = 0; i < 20000; ++i) run(mutate(all[bits() % all.size()], all, bits));
+  for (int i = 0; i < count; ++i) run(mutate(all[bits() % all.size()], all, bits));
 }
+
+TEST(FuzzSmoke, Mutations) { run_mutations(4000); }
+TEST(SlowFuzzSmoke, Mutations) { run_mutations(40000); }
 
 }  // namespace

@@ -189,12 +189,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- Mutants ---------------------------------------------------------------------------------------
 
-const std::string kScores = "attention/scores.cu.jinja", kSoftmax = "attention/softmax.cu.jinja",
-                  kPv = "attention/pv.cu.jinja", kPages = "attention/pages.cuh", kGather = "lib/gather.cuh",
-                  kShared = "attention/modifiers.jinja";
+constexpr const char *kScores = "attention/scores.cu.jinja", *kSoftmax = "attention/softmax.cu.jinja",
+                     *kPv = "attention/pv.cu.jinja", *kPages = "attention/pages.cuh", *kGather = "lib/gather.cuh",
+                     *kShared = "attention/modifiers.jinja";
 
 struct Mutant {
-  std::string name;
+  const char* name;
   int64_t page;
   Edit edit;
 };

@@ -5,6 +5,7 @@
 #include "tests/generator/random_condition.h"
 #include "tests/kernels/attention_case.h"
 #include "tests/kernels/expect_caught.h"
+#include "tests/support/cases.h"
 
 namespace roofgen::test::attention_fp8_test {
 namespace {
@@ -45,48 +46,37 @@ const AttentionCase kGrouped{"grouped",
                              kCausalLse,
                              kPerHead};
 
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, Fp8,
-    testing::Values(of({"one_row_one_key", {{"L", 1}, {"d", 64}, {"batch", 2}, {"heads", 1}}, kLse}),
-                    of({"d32", {{"L", 131}, {"d", 32}, {"batch", 1}, {"heads", 2}}, kCausalLse}),
-                    of({"d96", {{"L", 127}, {"kv_len", 203}, {"d", 96}, {"batch", 1}, {"heads", 2}}, kLse}),
-                    of({"d128", {{"L", 161}, {"kv_len", 290}, {"d", 128}, {"batch", 1}, {"heads", 2}}, kCausal}),
-                    of({"d160", {{"L", 70}, {"d", 160}, {"batch", 1}, {"heads", 1}}, kCausalLse}),
-                    of({"d192", {{"L", 130}, {"kv_len", 350}, {"d", 192}, {"batch", 1}, {"heads", 1}}}),
-                    of({"d224", {{"L", 66}, {"d", 224}, {"batch", 1}, {"heads", 1}}, kLse}),
-                    of({"d256", {{"L", 130}, {"kv_len", 200}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kCausal}),
-                    of({"fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse}),
-                    of(kGrouped)),
-    [](const auto& test) { return test.param.problem.name; });
+TEST_EACH(Sizes, Fp8, of({"one_row_one_key", {{"L", 1}, {"d", 64}, {"batch", 2}, {"heads", 1}}, kLse}),
+          of({"d32", {{"L", 131}, {"d", 32}, {"batch", 1}, {"heads", 2}}, kCausalLse}),
+          of({"d96", {{"L", 127}, {"kv_len", 203}, {"d", 96}, {"batch", 1}, {"heads", 2}}, kLse}),
+          of({"d128", {{"L", 161}, {"kv_len", 290}, {"d", 128}, {"batch", 1}, {"heads", 2}}, kCausal}),
+          of({"d160", {{"L", 70}, {"d", 160}, {"batch", 1}, {"heads", 1}}, kCausalLse}),
+          of({"d192", {{"L", 130}, {"kv_len", 350}, {"d", 192}, {"batch", 1}, {"heads", 1}}}),
+          of({"d224", {{"L", 66}, {"d", 224}, {"batch", 1}, {"heads", 1}}, kLse}),
+          of({"d256", {{"L", 130}, {"kv_len", 200}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kCausal}),
+          of({"fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse}),
+          of(kGrouped));
 
-INSTANTIATE_TEST_SUITE_P(
-    Patterns, Fp8,
-    testing::Values(
-        of(with_pattern(kGrouped, InputPattern::kZeroQuery, "_zero_query")),
-        of(with_pattern(kGrouped, InputPattern::kOneHot, "_one_hot")),
-        of(with_pattern(kGrouped, InputPattern::kGrowing, "_growing")),
-        of(with_pattern({"d128", {{"L", 300}, {"kv_len", 1055}, {"d", 128}, {"batch", 1}, {"heads", 1}}, kLse},
-                        InputPattern::kGrowing, "_growing")),
-        of(with_pattern({"d256", {{"L", 70}, {"kv_len", 555}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kLse},
-                        InputPattern::kZeroQuery, "_zero_query"))),
-    [](const auto& test) { return test.param.problem.name; });
+TEST_EACH(Patterns, Fp8, of(with_pattern(kGrouped, InputPattern::kZeroQuery, "_zero_query")),
+          of(with_pattern(kGrouped, InputPattern::kOneHot, "_one_hot")),
+          of(with_pattern(kGrouped, InputPattern::kGrowing, "_growing")),
+          of(with_pattern({"d128", {{"L", 300}, {"kv_len", 1055}, {"d", 128}, {"batch", 1}, {"heads", 1}}, kLse},
+                          InputPattern::kGrowing, "_growing")),
+          of(with_pattern({"d256", {{"L", 70}, {"kv_len", 555}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kLse},
+                          InputPattern::kZeroQuery, "_zero_query")));
 
 // In packed sequences and caches NaN lie behind the last key of a sequence.
-INSTANTIATE_TEST_SUITE_P(
-    Options, Fp8,
-    testing::Values(
-        of({"packed", {{"d", 64}, {"heads", 2}}, kCausalLse, {{"lengths", "100,257,33"}}}),
-        of({"packed_d256", {{"d", 256}, {"heads", 1}}, {}, {{"lengths", "130,33"}}}),
-        of({"ragged", {{"L", 9}, {"d", 128}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "77,290,33"}}}),
-        of({"head_major", {{"L", 90}, {"kv_len", 140}, {"d", 64}, {"heads", 2}}, {}, {{"kv_layout", "hnd"}}}),
-        of({"window", {{"L", 300}, {"d", 64}, {"heads", 2}, {"batch", 1}}, kCausal, {{"mask", "q - k < 70"}}}),
-        of({"alibi",
-            {{"L", 190}, {"d", 64}, {"heads", 2}, {"batch", 1}},
-            kCausalLse,
-            {{"score", "s + slope[h] * (k - q)"}, {"kv_scales", "head"}},
-            {kSlope}}),
-        of(capped({"softcap", {{"L", 190}, {"d", 128}, {"heads", 1}, {"batch", 1}}, kLse}))),
-    [](const auto& test) { return test.param.problem.name; });
+TEST_EACH(Options, Fp8, of({"packed", {{"d", 64}, {"heads", 2}}, kCausalLse, {{"lengths", "100,257,33"}}}),
+          of({"packed_d256", {{"d", 256}, {"heads", 1}}, {}, {{"lengths", "130,33"}}}),
+          of({"ragged", {{"L", 9}, {"d", 128}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "77,290,33"}}}),
+          of({"head_major", {{"L", 90}, {"kv_len", 140}, {"d", 64}, {"heads", 2}}, {}, {{"kv_layout", "hnd"}}}),
+          of({"window", {{"L", 300}, {"d", 64}, {"heads", 2}, {"batch", 1}}, kCausal, {{"mask", "q - k < 70"}}}),
+          of({"alibi",
+              {{"L", 190}, {"d", 64}, {"heads", 2}, {"batch", 1}},
+              kCausalLse,
+              {{"score", "s + slope[h] * (k - q)"}, {"kv_scales", "head"}},
+              {kSlope}}),
+          of(capped({"softcap", {{"L", 190}, {"d", 128}, {"heads", 1}, {"batch", 1}}, kLse})));
 
 const AttentionCase kSchedules{
     "", {{"L", 390}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 4}, {"kv_heads", 2}}, kCausalLse, kPerHead};
@@ -122,10 +112,10 @@ INSTANTIATE_TEST_SUITE_P(
               "warpgroup_merged3")));
 
 /// A problem and a legal schedule of it at random.
-TEST(Fp8Random, ProblemsAreRight) {
+void expect_random_problems_right(int problems) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   RandomCondition random(20240711);
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < problems; ++i) {
     AttentionCase c;
     c.dtype = DType::kFp8;
     const int64_t kv_heads = random.between(1, 2), length = random.between(1, 260);
@@ -155,11 +145,14 @@ TEST(Fp8Random, ProblemsAreRight) {
   }
 }
 
-const std::string kKernel = "attention/warpgroup.cu.jinja", kTurn = "attention/warpgroup_fp8.cuh",
-                  kSoften = "attention/warpgroup_softmax.cuh.jinja";
+TEST(Fp8Random, ProblemsAreRight) { expect_random_problems_right(4); }
+TEST(SlowFp8Random, ProblemsAreRight) { expect_random_problems_right(12); }
+
+constexpr const char *kKernel = "attention/warpgroup.cu.jinja", *kTurn = "attention/warpgroup_fp8.cuh",
+                     *kSoften = "attention/warpgroup_softmax.cuh.jinja";
 
 struct Mutant {
-  std::string name;
+  const char* name;
   std::vector<Edit> edits;
   CaughtBy by;
   /// In the simulator's own order of warps, three early arrivals of three warps end the right phase: another order

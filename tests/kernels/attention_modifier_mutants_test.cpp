@@ -6,9 +6,9 @@
 namespace roofgen::test::attention_modifier_mutants_test {
 namespace {
 
-const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja",
-                  kSoftmax = "attention/softmax.cu.jinja", kPv = "attention/pv.cu.jinja",
-                  kShared = "attention/modifiers.cuh.jinja";
+constexpr const char *kFused = "attention/fused.cu.jinja", *kScores = "attention/scores.cu.jinja",
+                     *kSoftmax = "attention/softmax.cu.jinja", *kPv = "attention/pv.cu.jinja",
+                     *kShared = "attention/modifiers.cuh.jinja";
 
 Problem complete(Problem p) {
   auto done = (*find_op("attention"))->complete(std::move(p));
@@ -54,7 +54,7 @@ Problem lengths() {
 }
 
 struct Mutant {
-  std::string name, variant;
+  const char *name, *variant;
   Problem (*problem)();
   Edit edit;
 };

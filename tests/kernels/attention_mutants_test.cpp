@@ -7,16 +7,16 @@
 namespace roofgen::test::attention_mutants_test {
 namespace {
 
-const std::string kFused = "attention/fused.cu.jinja", kScores = "attention/scores.cu.jinja",
-                  kSoftmax = "attention/softmax.cu.jinja", kPv = "attention/pv.cu.jinja",
-                  kOnline = "attention/online_softmax.cuh", kWarpgroup = "attention/warpgroup.cu.jinja",
-                  kSoften = "attention/warpgroup_softmax.cuh.jinja",
-                  kProducts = "attention/warpgroup_products.cuh.jinja", kBarrier = "lib/barrier.cuh",
-                  kSlab = "lib/swizzled_slab.cuh";
+constexpr const char *kFused = "attention/fused.cu.jinja", *kScores = "attention/scores.cu.jinja",
+                     *kSoftmax = "attention/softmax.cu.jinja", *kPv = "attention/pv.cu.jinja",
+                     *kOnline = "attention/online_softmax.cuh", *kWarpgroup = "attention/warpgroup.cu.jinja",
+                     *kSoften = "attention/warpgroup_softmax.cuh.jinja",
+                     *kProducts = "attention/warpgroup_products.cuh.jinja", *kBarrier = "lib/barrier.cuh",
+                     *kSlab = "lib/swizzled_slab.cuh";
 
 struct Mutant {
-  std::string name;
-  std::string variant;
+  const char* name;
+  const char* variant;
   std::vector<Edit> edits;
   bool finding;  ///< the simulator must report a finding; otherwise the comparison must fail
   Pins pins = {};

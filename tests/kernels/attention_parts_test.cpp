@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Mutants with one changed line: each must be caught (docs/mutants.md).
 struct Mutant {
-  std::string name;
+  const char* name;
   Part part;
   Edit edit;
   Pins pins = {};
@@ -260,8 +260,8 @@ TEST_P(PartMutants, IsCaught) {
   RecordProperty("caught by", what_is_wrong(*runs));
 }
 
-const std::string kScores = "attention/scores.cu.jinja", kPointwise = "attention/pointwise.cu.jinja",
-                  kSoftmax = "attention/softmax.cu.jinja", kSoftmaxPv = "attention/softmax_pv.cu.jinja";
+constexpr const char *kScores = "attention/scores.cu.jinja", *kPointwise = "attention/pointwise.cu.jinja",
+                     *kSoftmax = "attention/softmax.cu.jinja", *kSoftmaxPv = "attention/softmax_pv.cu.jinja";
 
 const Mutant kMutants[] = {
     {"scale_of_products_that_are_not_scaled",

@@ -7,12 +7,13 @@
 
 #include "tests/kernels/attention_case.h"
 #include "tests/kernels/expect_caught.h"
+#include "tests/support/cases.h"
 
 namespace roofgen::test::attention_warpgroup_decode_test {
 namespace {
 
 ParamValue n(int64_t x) { return x; }
-const std::string kKernel = "attention/warpgroup.cu.jinja";
+constexpr const char* kKernel = "attention/warpgroup.cu.jinja";
 /// Q, K and V in e4m3, with a scale for each K/V head.
 AttentionCase fp8(AttentionCase c) {
   c.dtype = DType::kFp8;
@@ -122,39 +123,35 @@ class EvenSplit : public testing::TestWithParam<Even> {};
 
 TEST_P(EvenSplit, IsRight) { expect_right(request_of(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(
-    AttentionWarpgroup, EvenSplit,
-    testing::Values(
-        Even{"two_parts", kSixty}, Even{"many_parts", kEqual, "warpgroup_even9"},
-        Even{"several_pairs", kEqual, "warpgroup_even3", 2}, Even{"one_cta", kEqual, "warpgroup_even3", 1},
-        Even{"a_run_for_each_tile", kSixty, "warpgroup_even30"}, Even{"uneven", kUneven, "warpgroup_even5"},
-        Even{"uneven_pairs", kUneven, "warpgroup_even3", 3}, Even{"uneven_many_parts", kUneven, "warpgroup_even20"},
-        Even{"forty_sequences",
-             {"",
-              {{"L", 1}, {"d", 64}, {"heads", 2}, {"kv_heads", 1}},
-              kLse,
-              {{"kv_lengths",
-                [] {
-                  std::string lengths = "300";
-                  for (int i = 1; i < 40; ++i) lengths += fmt::format(",{}", 1 + i * 53 % 200);
-                  return lengths;
-                }()}}},
-             "warpgroup_even12"},
-        Even{"pages", in_pages(kUneven, 64), "warpgroup_even5"},
-        Even{"small_pages", in_pages(kEqual, 16), "warpgroup_even3", 4},
-        Even{"mask", in_windows(kUneven), "warpgroup_even5", 5},
-        Even{"two_ctas_on_an_sm", kEqual, "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
-        Even{"heads_apart", kUneven, "warpgroup_even5", 3, {{"pack_gqa", false}}},
-        Even{"no_overlap", kUneven, "warpgroup_even3", 3, {{"overlap", false}, {"rescale", std::string("lazy")}}},
-        Even{"fp8", fp8(kSixty)}, Even{"fp8_many_parts", fp8(kEqual), "warpgroup_even9"},
-        Even{"fp8_one_cta", fp8(kEqual), "warpgroup_even3", 1},
-        Even{"fp8_uneven_many_parts", fp8(kUneven), "warpgroup_even20"},
-        Even{"fp8_pages", fp8(in_pages(kUneven, 64)), "warpgroup_even5"},
-        Even{"fp8_small_pages", fp8(in_pages(kEqual, 16)), "warpgroup_even3", 4},
-        Even{"fp8_mask", fp8(in_windows(kUneven)), "warpgroup_even5", 5},
-        Even{"fp8_two_ctas_on_an_sm", fp8(kEqual), "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
-        Even{"fp8_heads_apart", fp8(kUneven), "warpgroup_even5", 3, {{"pack_gqa", false}}}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(AttentionWarpgroup, EvenSplit, Even{"two_parts", kSixty}, Even{"many_parts", kEqual, "warpgroup_even9"},
+          Even{"several_pairs", kEqual, "warpgroup_even3", 2}, Even{"one_cta", kEqual, "warpgroup_even3", 1},
+          Even{"a_run_for_each_tile", kSixty, "warpgroup_even30"}, Even{"uneven", kUneven, "warpgroup_even5"},
+          Even{"uneven_pairs", kUneven, "warpgroup_even3", 3}, Even{"uneven_many_parts", kUneven, "warpgroup_even20"},
+          Even{"forty_sequences",
+               {"",
+                {{"L", 1}, {"d", 64}, {"heads", 2}, {"kv_heads", 1}},
+                kLse,
+                {{"kv_lengths",
+                  [] {
+                    std::string lengths = "300";
+                    for (int i = 1; i < 40; ++i) lengths += fmt::format(",{}", 1 + i * 53 % 200);
+                    return lengths;
+                  }()}}},
+               "warpgroup_even12"},
+          Even{"pages", in_pages(kUneven, 64), "warpgroup_even5"},
+          Even{"small_pages", in_pages(kEqual, 16), "warpgroup_even3", 4},
+          Even{"mask", in_windows(kUneven), "warpgroup_even5", 5},
+          Even{"two_ctas_on_an_sm", kEqual, "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
+          Even{"heads_apart", kUneven, "warpgroup_even5", 3, {{"pack_gqa", false}}},
+          Even{"no_overlap", kUneven, "warpgroup_even3", 3, {{"overlap", false}, {"rescale", std::string("lazy")}}},
+          Even{"fp8", fp8(kSixty)}, Even{"fp8_many_parts", fp8(kEqual), "warpgroup_even9"},
+          Even{"fp8_one_cta", fp8(kEqual), "warpgroup_even3", 1},
+          Even{"fp8_uneven_many_parts", fp8(kUneven), "warpgroup_even20"},
+          Even{"fp8_pages", fp8(in_pages(kUneven, 64)), "warpgroup_even5"},
+          Even{"fp8_small_pages", fp8(in_pages(kEqual, 16)), "warpgroup_even3", 4},
+          Even{"fp8_mask", fp8(in_windows(kUneven)), "warpgroup_even5", 5},
+          Even{"fp8_two_ctas_on_an_sm", fp8(kEqual), "warpgroup_even3", 2, {{"ctas_per_sm", n(2)}}},
+          Even{"fp8_heads_apart", fp8(kUneven), "warpgroup_even5", 3, {{"pack_gqa", false}}});
 
 // ---- Persistent CTAs -------------------------------------------------------------------------------
 
@@ -187,36 +184,32 @@ class Persistent : public testing::TestWithParam<Even> {};
 
 TEST_P(Persistent, IsRight) { expect_right(of_few_ctas(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(
-    AttentionWarpgroup, Persistent,
-    testing::Values(Even{"causal", kTriangles, "", 5}, Even{"one_cta", kTriangles, "", 1},
-                    Even{"whole_rounds", kTriangles, "", 9}, Even{"a_cta_for_each_tile", kTriangles, "", 132},
-                    Even{"all_keys", kSquares, "", 3}, Even{"rows_without_keys", kFewKeys, "", 4},
-                    Even{"no_overlap", kTriangles, "", 4, {{"overlap", false}}},
-                    Even{"three_groups", kTriangles, "", 5, {{"groups", n(3)}}},
-                    Even{"one_group", kTriangles, "", 7, {{"groups", n(1)}, {"pingpong", false}}},
-                    Even{"no_turns", kSquares, "", 3, {{"pingpong", false}, {"rescale", std::string("lazy")}}},
-                    Even{"one_place_for_queries", kSquares, "", 3, {{"BN", n(176)}}},
-                    Even{"one_stage", kSquares, "", 3, {{"k_stages", n(1)}, {"v_stages", n(1)}}},
-                    Even{"packed_lengths", kPackedLengths, "", 5}, Even{"caches", kCaches, "", 5},
-                    Even{"pages", in_pages(kCaches, 64), "", 5}, Even{"mask", in_windows(kCaches), "", 5},
-                    Even{"heads_as_rows", kThreeHeads, "", 3, {{"pack_gqa", true}}},
-                    Even{"fp8_causal", fp8(kTriangles), "", 5}, Even{"fp8_one_cta", fp8(kTriangles), "", 1},
-                    Even{"fp8_all_keys", fp8(kSquares), "", 3}, Even{"fp8_rows_without_keys", fp8(kFewKeys), "", 4},
-                    Even{"fp8_one_group", fp8(kTriangles), "", 7, {{"groups", n(1)}, {"pingpong", false}}},
-                    Even{"fp8_three_groups", fp8(kTriangles), "", 5, {{"groups", n(3)}}},
-                    Even{"fp8_one_place_for_queries", fp8(kSquares), "", 3, {{"BN", n(192)}, {"v_stages", n(3)}}},
-                    Even{"fp8_packed_lengths", fp8(kPackedLengths), "", 5},
-                    Even{"fp8_pages", fp8(in_pages(kCaches, 64)), "", 5},
-                    Even{"fp8_mask", fp8(in_windows(kCaches)), "", 5},
-                    Even{"two_ctas_on_an_sm",
-                         kEqual,
-                         "",
-                         1,
-                         {{"groups", n(1)}, {"pingpong", false}, {"pack_gqa", true}, {"ctas_per_sm", n(2)}}}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(AttentionWarpgroup, Persistent, Even{"causal", kTriangles, "", 5}, Even{"one_cta", kTriangles, "", 1},
+          Even{"whole_rounds", kTriangles, "", 9}, Even{"a_cta_for_each_tile", kTriangles, "", 132},
+          Even{"all_keys", kSquares, "", 3}, Even{"rows_without_keys", kFewKeys, "", 4},
+          Even{"no_overlap", kTriangles, "", 4, {{"overlap", false}}},
+          Even{"three_groups", kTriangles, "", 5, {{"groups", n(3)}}},
+          Even{"one_group", kTriangles, "", 7, {{"groups", n(1)}, {"pingpong", false}}},
+          Even{"no_turns", kSquares, "", 3, {{"pingpong", false}, {"rescale", std::string("lazy")}}},
+          Even{"one_place_for_queries", kSquares, "", 3, {{"BN", n(176)}}},
+          Even{"one_stage", kSquares, "", 3, {{"k_stages", n(1)}, {"v_stages", n(1)}}},
+          Even{"packed_lengths", kPackedLengths, "", 5}, Even{"caches", kCaches, "", 5},
+          Even{"pages", in_pages(kCaches, 64), "", 5}, Even{"mask", in_windows(kCaches), "", 5},
+          Even{"heads_as_rows", kThreeHeads, "", 3, {{"pack_gqa", true}}}, Even{"fp8_causal", fp8(kTriangles), "", 5},
+          Even{"fp8_one_cta", fp8(kTriangles), "", 1}, Even{"fp8_all_keys", fp8(kSquares), "", 3},
+          Even{"fp8_rows_without_keys", fp8(kFewKeys), "", 4},
+          Even{"fp8_one_group", fp8(kTriangles), "", 7, {{"groups", n(1)}, {"pingpong", false}}},
+          Even{"fp8_three_groups", fp8(kTriangles), "", 5, {{"groups", n(3)}}},
+          Even{"fp8_one_place_for_queries", fp8(kSquares), "", 3, {{"BN", n(192)}, {"v_stages", n(3)}}},
+          Even{"fp8_packed_lengths", fp8(kPackedLengths), "", 5}, Even{"fp8_pages", fp8(in_pages(kCaches, 64)), "", 5},
+          Even{"fp8_mask", fp8(in_windows(kCaches)), "", 5},
+          Even{"two_ctas_on_an_sm",
+               kEqual,
+               "",
+               1,
+               {{"groups", n(1)}, {"pingpong", false}, {"pack_gqa", true}, {"ctas_per_sm", n(2)}}});
 
-const std::string kAdd = "attention/add_parts.cuh.jinja", kEvenSplit = "attention/even_split.cuh.jinja";
+constexpr const char *kAdd = "attention/add_parts.cuh.jinja", *kEvenSplit = "attention/even_split.cuh.jinja";
 
 struct EvenMutant {
   std::string name;
@@ -235,83 +228,80 @@ TEST_P(EvenMutants, IsCaught) {
   expect_caught(run(request), GetParam().by, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AttentionWarpgroup, EvenMutants,
-    testing::Values(
-        EvenMutant{"last_tile_of_a_run_left_out",
-                   {"", kSixty},
-                   {{kEvenSplit, "last = at - pair_begin - 1;", "last = max(first, at - pair_begin - 2);"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"tile_in_two_runs",
-                   {"", kSixty},
-                   {{kEvenSplit, "first = at - pair_begin;", "first = max(0, at - pair_begin - 1);"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"lengths_of_the_sequence_before",
-                   {"", kUneven, "warpgroup_even5"},
-                   {{kEvenSplit, "behind += heads * of(++batch);", "behind += heads * of(batch), ++batch;"}}},
-        EvenMutant{"one_part_too_few",
-                   {"", kEqual, "warpgroup_even9"},
-                   {{kAdd, "for (int s = 1; s < parts; ++s)", "for (int s = 2; s < parts; ++s)"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"parts_not_waited_for",
-                   {"", kSixty},
-                   {{kAdd, "    if (thread == 128) collect(arrivals + walk.pair(), parts - 1);\n", ""}}},
-        EvenMutant{"parts_waited_for_by_one_warp",
-                   {"", kSixty},
-                   {{kAdd, "    named_barrier(1 + 2 * kGroups, 128 * kGroups);\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{"arrival_before_the_part",
-                   {"", kSixty},
-                   {{kKernel, "    named_barrier(1 + 2 * kGroups, 128 * kGroups);\n    if (thread == 128) arrive",
-                     "    if (thread == 128) arrive"}},
-                   CaughtBy::kFinding},
-        EvenMutant{"one_counter_for_all",
-                   {"", kSixty},
-                   {{kKernel, "arrive(arrivals + walk.pair(), kNeverLast)", "arrive(arrivals, kNeverLast)"}}},
-        EvenMutant{"weight_counted_by_each_lane",
-                   {"", kSixty},
-                   {{kAdd, "(lane % 4 == 0 ? weight : 0.0f)", "weight"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"own_part_not_rescaled",
-                   {"", kSixty},
-                   {{kAdd, "o[n][2 * h] * own + x.x * weight;\n          o[n][2",
-                     "o[n][2 * h] + x.x * weight;\n          o[n][2"}},
-                   CaughtBy::kComparison},
-        EvenMutant{
-            "queries_overwritten",
-            {"", kTiny, "warpgroup_even3", 1},
-            {{kKernel, "      if (lane == 0) barrier_wait(q_empty + 8 * q_place.stage, q_place.parity ^ 1);\n", ""}},
-            CaughtBy::kFinding},
-        EvenMutant{"queries_of_the_tile_before",
-                   {"", kEqual, "warpgroup_even3", 1},
-                   {{kKernel, "  barrier_wait(q_full + 8 * q_place.stage, q_place.parity);\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{"last_values_not_released",
-                   {"", kEqual, "warpgroup_even3", 1},
-                   {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{"fp8_parts_times_the_scale_of_v",
-                   {"", fp8(kSixty)},
-                   {{kKernel, "(split > 0 ? 1.0f : v_scale[kv_scale])", "v_scale[kv_scale]"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"fp8_parts_with_lse_of_the_true_p",
-                   {"", fp8(kSixty)},
-                   {{kKernel, "if fp8 and not even else", "if fp8 else"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"fp8_columns_of_parts_in_the_order_of_registers",
-                   {"", fp8(kSixty)},
-                   {{kAdd, "o[n + 1][2 * h] * own + x.y", "o[n + 1][2 * h] * own + x.z"}},
-                   CaughtBy::kComparison},
-        EvenMutant{"fp8_turned_ring_begun_again",
-                   {"", fp8(kEqual), "warpgroup_even3", 1},
-                   {{kKernel, "      RingPlace<kVStages> v_place;\n{% if several %}\n      {{ walk }}",
-                     "      RingPlace<kVStages> v_place, start;\n{% if several %}\n      {{ walk }}"},
-                    {kKernel, "      Tiles tiles{{ tiles }};\n#pragma unroll 1\n",
-                     "      v_place = start;\n      Tiles tiles{{ tiles }};\n#pragma unroll 1\n"}},
-                   CaughtBy::kFinding}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(AttentionWarpgroup, EvenMutants,
+          EvenMutant{"last_tile_of_a_run_left_out",
+                     {"", kSixty},
+                     {{kEvenSplit, "last = at - pair_begin - 1;", "last = max(first, at - pair_begin - 2);"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"tile_in_two_runs",
+                     {"", kSixty},
+                     {{kEvenSplit, "first = at - pair_begin;", "first = max(0, at - pair_begin - 1);"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"lengths_of_the_sequence_before",
+                     {"", kUneven, "warpgroup_even5"},
+                     {{kEvenSplit, "behind += heads * of(++batch);", "behind += heads * of(batch), ++batch;"}}},
+          EvenMutant{"one_part_too_few",
+                     {"", kEqual, "warpgroup_even9"},
+                     {{kAdd, "for (int s = 1; s < parts; ++s)", "for (int s = 2; s < parts; ++s)"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"parts_not_waited_for",
+                     {"", kSixty},
+                     {{kAdd, "    if (thread == 128) collect(arrivals + walk.pair(), parts - 1);\n", ""}}},
+          EvenMutant{"parts_waited_for_by_one_warp",
+                     {"", kSixty},
+                     {{kAdd, "    named_barrier(1 + 2 * kGroups, 128 * kGroups);\n", ""}},
+                     CaughtBy::kFinding},
+          EvenMutant{"arrival_before_the_part",
+                     {"", kSixty},
+                     {{kKernel, "    named_barrier(1 + 2 * kGroups, 128 * kGroups);\n    if (thread == 128) arrive",
+                       "    if (thread == 128) arrive"}},
+                     CaughtBy::kFinding},
+          EvenMutant{"one_counter_for_all",
+                     {"", kSixty},
+                     {{kKernel, "arrive(arrivals + walk.pair(), kNeverLast)", "arrive(arrivals, kNeverLast)"}}},
+          EvenMutant{"weight_counted_by_each_lane",
+                     {"", kSixty},
+                     {{kAdd, "(lane % 4 == 0 ? weight : 0.0f)", "weight"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"own_part_not_rescaled",
+                     {"", kSixty},
+                     {{kAdd, "o[n][2 * h] * own + x.x * weight;\n          o[n][2",
+                       "o[n][2 * h] + x.x * weight;\n          o[n][2"}},
+                     CaughtBy::kComparison},
+          EvenMutant{
+              "queries_overwritten",
+              {"", kTiny, "warpgroup_even3", 1},
+              {{kKernel, "      if (lane == 0) barrier_wait(q_empty + 8 * q_place.stage, q_place.parity ^ 1);\n", ""}},
+              CaughtBy::kFinding},
+          EvenMutant{"queries_of_the_tile_before",
+                     {"", kEqual, "warpgroup_even3", 1},
+                     {{kKernel, "  barrier_wait(q_full + 8 * q_place.stage, q_place.parity);\n", ""}},
+                     CaughtBy::kFinding},
+          EvenMutant{"last_values_not_released",
+                     {"", kEqual, "warpgroup_even3", 1},
+                     {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
+                     CaughtBy::kFinding},
+          EvenMutant{"fp8_parts_times_the_scale_of_v",
+                     {"", fp8(kSixty)},
+                     {{kKernel, "(split > 0 ? 1.0f : v_scale[kv_scale])", "v_scale[kv_scale]"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"fp8_parts_with_lse_of_the_true_p",
+                     {"", fp8(kSixty)},
+                     {{kKernel, "if fp8 and not even else", "if fp8 else"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"fp8_columns_of_parts_in_the_order_of_registers",
+                     {"", fp8(kSixty)},
+                     {{kAdd, "o[n + 1][2 * h] * own + x.y", "o[n + 1][2 * h] * own + x.z"}},
+                     CaughtBy::kComparison},
+          EvenMutant{"fp8_turned_ring_begun_again",
+                     {"", fp8(kEqual), "warpgroup_even3", 1},
+                     {{kKernel, "      RingPlace<kVStages> v_place;\n{% if several %}\n      {{ walk }}",
+                       "      RingPlace<kVStages> v_place, start;\n{% if several %}\n      {{ walk }}"},
+                      {kKernel, "      Tiles tiles{{ tiles }};\n#pragma unroll 1\n",
+                       "      v_place = start;\n      Tiles tiles{{ tiles }};\n#pragma unroll 1\n"}},
+                     CaughtBy::kFinding});
 
-const std::string kWalk = "attention/row_walk.cuh.jinja";
+constexpr const char* kWalk = "attention/row_walk.cuh.jinja";
 
 class PersistentMutants : public testing::TestWithParam<EvenMutant> {};
 
@@ -322,67 +312,63 @@ TEST_P(PersistentMutants, IsCaught) {
   expect_caught(run(request), GetParam().by, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(
+TEST_EACH(
     AttentionWarpgroup, PersistentMutants,
-    testing::Values(
-        EvenMutant{"last_round_left_out",
-                   {"", kTriangles, "", 5},
-                   {{kWalk, "if (tile >= row_tiles * columns) return false;",
-                     "if (begin + static_cast<int>(gridDim.x) > row_tiles * columns) return false;"}}},
-        EvenMutant{"tiles_behind_the_last",
-                   {"", kTriangles, "", 5},
-                   {{kWalk, "if (tile >= row_tiles", "if (begin >= row_tiles"}}},
-        EvenMutant{"round_begins_a_tile_late",
-                   {"", kTriangles, "", 5},
-                   {{kWalk, "begin += gridDim.x;", "begin += gridDim.x + 1;"}}},
-        EvenMutant{"rounds_turned_by_one",
-                   {"", kTriangles, "", 5},
-                   {{kWalk, "turn = gridDim.x - 1 - turn;", "turn = gridDim.x - turn;"}}},
-        EvenMutant{"head_of_the_first_sequence_only",
-                   {"", kTriangles, "", 5},
-                   {{kWalk, "    batch = __shfl_sync(kAllLanes, column / heads, 0);", "    batch = 0;"}}},
-        EvenMutant{"rows_and_heads_exchanged",
-                   {"", kTriangles, "", 5},
-                   {{kWalk, "tile / columns, 0), column = tile - behind * columns",
-                     "tile / row_tiles, 0), column = tile - behind * row_tiles"}}},
-        EvenMutant{
-            "queries_overwritten",
-            {"", kSquares, "", 3, {{"BN", n(176)}}},
-            {{kKernel, "      if (lane == 0) barrier_wait(q_empty + 8 * q_place.stage, q_place.parity ^ 1);\n", ""}},
-            CaughtBy::kFinding},
-        EvenMutant{"queries_of_the_tile_before",
-                   {"", kTriangles, "", 5},
-                   {{kKernel, "  barrier_wait(q_full + 8 * q_place.stage, q_place.parity);\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{"queries_never_released",
-                   {"", kTriangles, "", 5},
-                   {{kKernel, "  if (lane == 0) barrier_arrive(q_empty + 8 * q_place.stage);\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{"output_released_before_it_is_stored",
-                   {"", kSquares, "", 3, {{"BN", n(176)}}},
-                   {{kKernel, "    tensor_store_wait<0>();\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{"last_values_not_released",
-                   {"", kTriangles, "", 5},
-                   {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
-                   CaughtBy::kFinding},
-        EvenMutant{
-            "turns_begun_once",
-            {"", kTriangles, "", 5},
-            {{kKernel, "      turns.begin();", "      if (walk.begin == static_cast<int>(gridDim.x)) turns.begin();"}},
-            CaughtBy::kFinding},
-        EvenMutant{"fp8_output_in_the_place_of_queries_only",
-                   {"", fp8(kSquares), "", 3},
-                   {{kKernel, "kQPlaceBytes = 2 * BM * D;", "kQPlaceBytes = kQBytes;"}},
-                   CaughtBy::kFinding},
-        EvenMutant{"fp8_scale_of_the_first_head",
-                   {"", fp8(kTriangles), "", 5},
-                   {{kKernel, "\"head / group\") if kv_scale_per_head", "\"0\") if kv_scale_per_head"}},
-                   CaughtBy::kComparison}),
-    [](const auto& test) { return test.param.name; });
+    EvenMutant{"last_round_left_out",
+               {"", kTriangles, "", 5},
+               {{kWalk, "if (tile >= row_tiles * columns) return false;",
+                 "if (begin + static_cast<int>(gridDim.x) > row_tiles * columns) return false;"}}},
+    EvenMutant{
+        "tiles_behind_the_last", {"", kTriangles, "", 5}, {{kWalk, "if (tile >= row_tiles", "if (begin >= row_tiles"}}},
+    EvenMutant{"round_begins_a_tile_late",
+               {"", kTriangles, "", 5},
+               {{kWalk, "begin += gridDim.x;", "begin += gridDim.x + 1;"}}},
+    EvenMutant{"rounds_turned_by_one",
+               {"", kTriangles, "", 5},
+               {{kWalk, "turn = gridDim.x - 1 - turn;", "turn = gridDim.x - turn;"}}},
+    EvenMutant{"head_of_the_first_sequence_only",
+               {"", kTriangles, "", 5},
+               {{kWalk, "    batch = __shfl_sync(kAllLanes, column / heads, 0);", "    batch = 0;"}}},
+    EvenMutant{"rows_and_heads_exchanged",
+               {"", kTriangles, "", 5},
+               {{kWalk, "tile / columns, 0), column = tile - behind * columns",
+                 "tile / row_tiles, 0), column = tile - behind * row_tiles"}}},
+    EvenMutant{"queries_overwritten",
+               {"", kSquares, "", 3, {{"BN", n(176)}}},
+               {{kKernel, "      if (lane == 0) barrier_wait(q_empty + 8 * q_place.stage, q_place.parity ^ 1);\n", ""}},
+               CaughtBy::kFinding},
+    EvenMutant{"queries_of_the_tile_before",
+               {"", kTriangles, "", 5},
+               {{kKernel, "  barrier_wait(q_full + 8 * q_place.stage, q_place.parity);\n", ""}},
+               CaughtBy::kFinding},
+    EvenMutant{"queries_never_released",
+               {"", kTriangles, "", 5},
+               {{kKernel, "  if (lane == 0) barrier_arrive(q_empty + 8 * q_place.stage);\n", ""}},
+               CaughtBy::kFinding},
+    EvenMutant{"output_released_before_it_is_stored",
+               {"", kSquares, "", 3, {{"BN", n(176)}}},
+               {{kKernel, "    tensor_store_wait<0>();\n", ""}},
+               CaughtBy::kFinding},
+    EvenMutant{"last_values_not_released",
+               {"", kTriangles, "", 5},
+               {{kKernel, "{% if several %}\n    release_v();\n{% endif %}\n", ""}},
+               CaughtBy::kFinding},
+    EvenMutant{
+        "turns_begun_once",
+        {"", kTriangles, "", 5},
+        {{kKernel, "      turns.begin();", "      if (walk.begin == static_cast<int>(gridDim.x)) turns.begin();"}},
+        CaughtBy::kFinding},
+    EvenMutant{"fp8_output_in_the_place_of_queries_only",
+               {"", fp8(kSquares), "", 3},
+               {{kKernel, "kQPlaceBytes = 2 * BM * D;", "kQPlaceBytes = kQBytes;"}},
+               CaughtBy::kFinding},
+    EvenMutant{"fp8_scale_of_the_first_head",
+               {"", fp8(kTriangles), "", 5},
+               {{kKernel, "\"head / group\") if kv_scale_per_head", "\"0\") if kv_scale_per_head"}},
+               CaughtBy::kComparison});
 
 struct Mutant {
-  std::string name;
+  const char* name;
   const VariantCase& run;
   std::vector<Edit> edits;
   CaughtBy by = CaughtBy::kEither;
@@ -390,8 +376,8 @@ struct Mutant {
 };
 void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
 
-const std::string kBoxes = "attention/page_boxes.cuh.jinja", kRows = "attention/packed_rows.cuh.jinja",
-                  kMerge = "attention/merge_splits.cuh.jinja";
+constexpr const char *kBoxes = "attention/page_boxes.cuh.jinja", *kRows = "attention/packed_rows.cuh.jinja",
+                     *kMerge = "attention/merge_splits.cuh.jinja";
 
 /// Three heads share K and V: no tile of 64 rows is full.
 const AttentionCase kThree{

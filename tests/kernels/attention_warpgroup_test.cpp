@@ -7,6 +7,7 @@
 #include "runtime/sass/cubin.h"
 #include "runtime/sass/disassembler.h"
 #include "tests/kernels/attention_case.h"
+#include "tests/support/cases.h"
 
 namespace roofgen::test::attention_warpgroup_test {
 namespace {
@@ -153,36 +154,32 @@ AttentionCase capped(AttentionCase c) {
   return c;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Attention, MachineCode,
-    testing::Values(Case{of("d64", 64), {}, 128, "0xa0"}, Case{of("d64_causal", 64, kCausal), {}, 128, "0xa0"},
-                    Case{of("d64_fma", 64), {{"fma_exps", n(2)}}, 128, "0xa0"}, Case{of("d96_causal", 96, kCausal)},
-                    Case{of("d128", 128)}, Case{of("d128_causal", 128, kCausal)},
-                    Case{of("d128_causal_persistent", 128, kCausal), {{"persistent", true}}, 168, "0xe8"},
-                    Case{half(of("d128_fp16_lse", 128, kLse))},
+TEST_EACH(Attention, MachineCode, Case{of("d64", 64), {}, 128, "0xa0"},
+          Case{of("d64_causal", 64, kCausal), {}, 128, "0xa0"},
+          Case{of("d64_fma", 64), {{"fma_exps", n(2)}}, 128, "0xa0"}, Case{of("d96_causal", 96, kCausal)},
+          Case{of("d128", 128)}, Case{of("d128_causal", 128, kCausal)},
+          Case{of("d128_causal_persistent", 128, kCausal), {{"persistent", true}}, 168, "0xe8"},
+          Case{half(of("d128_fp16_lse", 128, kLse))},
 
-                    Case{of("d128_lazy", 128, kLse), {{"rescale", std::string("lazy")}}},
-                    Case{of("d128_in_order", 128, kCausal), {{"overlap", false}}},
+          Case{of("d128_lazy", 128, kLse), {{"rescale", std::string("lazy")}}},
+          Case{of("d128_in_order", 128, kCausal), {{"overlap", false}}},
 
-                    Case{of("d128_one_group", 128), {{"groups", n(1)}, {"pingpong", false}}, 255, ""},
-                    Case{decode("d128_decode", 128), {}, 255, ""}, Case{paged(decode("d128_pages", 128)), {}, 255, ""},
-                    Case{decode("d128_decode_two_ctas", 128), two_ctas(), 128, "0xe8"},
-                    Case{paged(decode("d128_pages_two_ctas", 128)), two_ctas(), 128, "0xe8"},
-                    Case{paged(decode("d256_pages", 256)), {}, 255, ""},
-                    Case{of("d128_cluster", 128), {{"cluster", n(2)}}},
-                    Case{grouped(of("d128_cluster_of_heads", 128, kCausalLse)), {{"cluster", n(2)}, {"section", n(4)}}},
-                    Case{of("d192", 192)}, Case{of("d256_causal", 256, kCausal)},
-                    Case{with(of("window", 128, kCausal), {{"mask", "q - k < 1024"}})},
-                    Case{capped(of("softcap", 128, kCausal))},
-                    Case{with(of("alibi", 64, kCausal), {{"score", "s + slope[h] * (k - q)"}}, {kSlope})},
-                    Case{fp8(of("fp8_d64", 64)), {}, 128, "0xa0"}, Case{fp8(of("fp8_d128", 128)), {}, 168, "0xe8"},
-                    Case{fp8(grouped(of("fp8_d128_causal", 128, kCausalLse))), {}, 168, "0xe8"},
-                    Case{fp8(of("fp8_d128_fma", 128)), {{"fma_exps", n(2)}}, 168, "0xe8"},
-                    Case{fp8(of("fp8_d192", 192)), {}, 168, "0xe8"}, Case{fp8(of("fp8_d256", 256))},
-                    Case{fp8(of("fp8_d256_causal", 256, kCausal))},
-                    Case{{"packed", {{"d", 128}}, kCausalLse, {{"lengths", "100,4096,333"}}}},
-                    Case{{"ragged", {{"L", 128}, {"d", 128}}, kCausal, {{"kv_lengths", "1000,4096,333"}}}}),
-    [](const auto& test) { return test.param.problem.name; });
+          Case{of("d128_one_group", 128), {{"groups", n(1)}, {"pingpong", false}}, 255, ""},
+          Case{decode("d128_decode", 128), {}, 255, ""}, Case{paged(decode("d128_pages", 128)), {}, 255, ""},
+          Case{decode("d128_decode_two_ctas", 128), two_ctas(), 128, "0xe8"},
+          Case{paged(decode("d128_pages_two_ctas", 128)), two_ctas(), 128, "0xe8"},
+          Case{paged(decode("d256_pages", 256)), {}, 255, ""}, Case{of("d128_cluster", 128), {{"cluster", n(2)}}},
+          Case{grouped(of("d128_cluster_of_heads", 128, kCausalLse)), {{"cluster", n(2)}, {"section", n(4)}}},
+          Case{of("d192", 192)}, Case{of("d256_causal", 256, kCausal)},
+          Case{with(of("window", 128, kCausal), {{"mask", "q - k < 1024"}})}, Case{capped(of("softcap", 128, kCausal))},
+          Case{with(of("alibi", 64, kCausal), {{"score", "s + slope[h] * (k - q)"}}, {kSlope})},
+          Case{fp8(of("fp8_d64", 64)), {}, 128, "0xa0"}, Case{fp8(of("fp8_d128", 128)), {}, 168, "0xe8"},
+          Case{fp8(grouped(of("fp8_d128_causal", 128, kCausalLse))), {}, 168, "0xe8"},
+          Case{fp8(of("fp8_d128_fma", 128)), {{"fma_exps", n(2)}}, 168, "0xe8"},
+          Case{fp8(of("fp8_d192", 192)), {}, 168, "0xe8"}, Case{fp8(of("fp8_d256", 256))},
+          Case{fp8(of("fp8_d256_causal", 256, kCausal))},
+          Case{{"packed", {{"d", 128}}, kCausalLse, {{"lengths", "100,4096,333"}}}},
+          Case{{"ragged", {{"L", 128}, {"d", 128}}, kCausal, {{"kv_lengths", "1000,4096,333"}}}});
 
 }  // namespace
 }  // namespace roofgen::test::attention_warpgroup_test

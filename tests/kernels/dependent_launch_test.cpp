@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, DependentLaunch, testing::ValuesIn(kCases),
                          [](const auto& test) { return test.param.name; });
 
 struct Mutant {
-  std::string name;
+  const char* name;
   Case of;
   std::vector<Edit> edits;
 };
@@ -127,9 +127,9 @@ TEST_P(DependentLaunchMutants, IsCaught) {
   expect_caught(run(request), CaughtBy::kFinding, 0);
 }
 
-const std::string kInclude = "{% include \"lib/dependent_launch.jinja\" %}\n", kWait = "lib/dependent_launch.jinja",
-                  kSoftmax = "attention/softmax.cu.jinja", kRows = "rows/rows.cu.jinja",
-                  kCombine = "attention/combine.cu.jinja";
+constexpr const char *kInclude = "{% include \"lib/dependent_launch.jinja\" %}\n",
+                     *kWait = "lib/dependent_launch.jinja", *kSoftmax = "attention/softmax.cu.jinja",
+                     *kRows = "rows/rows.cu.jinja", *kCombine = "attention/combine.cu.jinja";
 
 const Mutant kMutants[] = {
     {"softmax_does_not_wait", kAttention, {{kSoftmax, kInclude, ""}}},
@@ -140,10 +140,13 @@ const Mutant kMutants[] = {
     {"epilogue_does_not_wait", kEpilogue, {{kRows, kInclude, ""}}},
     {"softmax_waits_late",
      kAttention,
-     {{kSoftmax, kInclude, ""}, {kSoftmax, "  if constexpr (kWriteLse) {", kInclude + "  if constexpr (kWriteLse) {"}}},
+     {{kSoftmax, kInclude, ""},
+      {kSoftmax, "  if constexpr (kWriteLse) {",
+       "{% include \"lib/dependent_launch.jinja\" %}\n  if constexpr (kWriteLse) {"}}},
     {"norm_waits_late",
      kNorm,
-     {{kRows, kInclude, ""}, {kRows, "  NoReduction none;\n", kInclude + "  NoReduction none;\n"}}},
+     {{kRows, kInclude, ""},
+      {kRows, "  NoReduction none;\n", "{% include \"lib/dependent_launch.jinja\" %}\n  NoReduction none;\n"}}},
     {"one_warp_waits",
      kEpilogue,
      {{kWait, "asm volatile(\"griddepcontrol.wait;\"", "if (threadIdx.x < 32) asm volatile(\"griddepcontrol.wait;\""}}},

@@ -205,8 +205,8 @@ TEST(GemmOnAda, Fp8IsPromoted) {
     EXPECT_EQ(what_is_wrong(*runs), "");
     EXPECT_EQ(runs->front().binary.spill_bytes, 0);
     if (!g.scales.empty()) continue;
-    const std::string include = "{% include \"lib/math.cuh\" %}";
-    request.edits = {{"gemm/gemm.cu.jinja", include, "{% set promoted = false %}" + include}};
+    request.edits = {{"gemm/gemm.cu.jinja", "{% include \"lib/math.cuh\" %}",
+                      "{% set promoted = false %}{% include \"lib/math.cuh\" %}"}};
     expect_caught(run(request), CaughtBy::kComparison, 1.9);
   }
 }

@@ -8,12 +8,13 @@
 namespace roofgen::test::gemm_mutants_test {
 namespace {
 
-const std::string kGemm = "gemm/gemm.cu.jinja", kEpilogue = "gemm/epilogue.cuh.jinja", kCopy = "lib/operand_copy.cuh",
-                  kTile = "lib/smem_tile.cuh", kRows = "rows/rows.cu.jinja", kSlice = "lib/row_slice.cuh";
+constexpr const char *kGemm = "gemm/gemm.cu.jinja", *kEpilogue = "gemm/epilogue.cuh.jinja",
+                     *kCopy = "lib/operand_copy.cuh", *kTile = "lib/smem_tile.cuh", *kRows = "rows/rows.cu.jinja",
+                     *kSlice = "lib/row_slice.cuh";
 const std::string kFormula = "silu(acc * 0.1 + bias[n]) + residual[m,n]";
 
 struct Mutant {
-  std::string name;
+  const char* name;
   std::vector<Edit> edits;
   bool finding;  ///< the simulator must report a finding; otherwise the comparison must fail
   Gemm gemm = {150, 136, 424, DType::kBf16, kFormula};

@@ -9,6 +9,7 @@
 #include "generator/ops/gemm_groups.h"
 #include "tests/kernels/expect_caught.h"
 #include "tests/kernels/run_kernel.h"
+#include "tests/support/cases.h"
 
 namespace roofgen::test::grouped_gemm_test {
 namespace {
@@ -232,81 +233,75 @@ class Kernels : public testing::TestWithParam<Small> {
 class GroupedWarpgroups : public Kernels {};
 TEST_P(GroupedWarpgroups, AreRight) { expect_right("warpgroup", GetParam().pins); }
 
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, GroupedWarpgroups,
-    testing::Values(
-        Small{"default", {"130,0,1,200", 320, 200}}, Small{"narrow", {"70,0,1,63,64,65", 136, 200}, narrow()},
-        Small{"one_expert", {"150", 136, 72}, narrow()}, Small{"only_the_last", {"0,0,0,9", 136, 72}, narrow()},
-        Small{"only_the_first", {"9,0,0,0", 136, 72}, narrow()},
-        Small{"more_than_a_warp", {many_sizes(), 64, 72}, narrow()},
-        Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, narrow({{"group", 4}})},
-        Small{"strip", {"70,1,40", 320, 200}, narrow({{"wide", 4}})},
-        Small{"pingpong", {"70,1,40", 400, 328}, pingpong()},
-        Small{"tma_store", {"70,0,1,63,64,65", 136, 200}, by_tma(narrow())},
-        Small{"tma_store_of_two_tiles_of_rows",
-              {"270,0,1,33", 200, 72},
-              by_tma({{"BM", int64_t{256}}, {"BN", int64_t{64}}, {"groups", int64_t{2}}})},
-        Small{"tma_store_gated",
-              {"70,0,1,40", 272, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"},
-              by_tma(walking(narrow({{"BN", 128}}))),
-              3},
-        Small{"persistent", {"70,0,1,63,64,65", 136, 200}, walking(narrow({{"group", 4}})), 5},
-        Small{"persistent_of_many_experts", {many_sizes(), 128, 72}, walking(narrow({{"group", 2}})), 7},
-        Small{"persistent_pingpong", {"70,1,40,0,130", 200, 328}, with_turns(walking(narrow({{"groups", 2}}))), 3},
-        Small{"persistent_tensors",
-              {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
-              walking(narrow()),
-              3},
-        Small{"cluster", {"200,1,0,100,300", 200, 72}, narrow({{"cluster", 2}, {"group", 2}})},
-        Small{"cluster_of_four", {many_sizes(), 64, 72}, narrow({{"cluster", 4}, {"group", 8}})},
-        Small{"cluster_of_columns", {"70,0,1,63,64,65", 264, 200}, narrow({{"cluster_n", 2}})},
-        Small{"cluster_2x2",
-              {"200,1,0,70", 264, 328, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"},
-              by_tma(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 4}}))},
-        Small{"cluster_pingpong",
-              {"200,1,0,70", 400, 328},
-              with_turns(narrow({{"groups", 2}, {"wide", 4}, {"cluster", 2}, {"group", 2}}))},
-        Small{"persistent_cluster",
-              {"200,1,0,100,300", 264, 200},
-              by_tma(walking(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 4}}))),
-              9},
-        Small{"loads_of_the_epilogue",
-              {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
-              loading(narrow())},
-        Small{"persistent_loads_of_the_epilogue",
-              {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
-              loading(walking(narrow())),
-              3},
-        Small{"fp16", {"70,0,40", 136, 72, "acc", DType::kFp16}, narrow()},
-        Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}, narrow()},
-        Small{"tf32", {"70,0,40", 136, 72, "acc", DType::kTf32}, narrow()},
-        Small{"tensors", {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"}, narrow()},
-        Small{"gated", {"70,0,1,40", 256, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"}, narrow()},
-        Small{"row_norm", {"70,0,1,40", 120, 72, "acc * rsqrt(mean(acc * acc) + 0.001)"}}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(GroupedGemm, GroupedWarpgroups, Small{"default", {"130,0,1,200", 320, 200}},
+          Small{"narrow", {"70,0,1,63,64,65", 136, 200}, narrow()}, Small{"one_expert", {"150", 136, 72}, narrow()},
+          Small{"only_the_last", {"0,0,0,9", 136, 72}, narrow()},
+          Small{"only_the_first", {"9,0,0,0", 136, 72}, narrow()},
+          Small{"more_than_a_warp", {many_sizes(), 64, 72}, narrow()},
+          Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, narrow({{"group", 4}})},
+          Small{"strip", {"70,1,40", 320, 200}, narrow({{"wide", 4}})},
+          Small{"pingpong", {"70,1,40", 400, 328}, pingpong()},
+          Small{"tma_store", {"70,0,1,63,64,65", 136, 200}, by_tma(narrow())},
+          Small{"tma_store_of_two_tiles_of_rows",
+                {"270,0,1,33", 200, 72},
+                by_tma({{"BM", int64_t{256}}, {"BN", int64_t{64}}, {"groups", int64_t{2}}})},
+          Small{"tma_store_gated",
+                {"70,0,1,40", 272, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"},
+                by_tma(walking(narrow({{"BN", 128}}))),
+                3},
+          Small{"persistent", {"70,0,1,63,64,65", 136, 200}, walking(narrow({{"group", 4}})), 5},
+          Small{"persistent_of_many_experts", {many_sizes(), 128, 72}, walking(narrow({{"group", 2}})), 7},
+          Small{"persistent_pingpong", {"70,1,40,0,130", 200, 328}, with_turns(walking(narrow({{"groups", 2}}))), 3},
+          Small{"persistent_tensors",
+                {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
+                walking(narrow()),
+                3},
+          Small{"cluster", {"200,1,0,100,300", 200, 72}, narrow({{"cluster", 2}, {"group", 2}})},
+          Small{"cluster_of_four", {many_sizes(), 64, 72}, narrow({{"cluster", 4}, {"group", 8}})},
+          Small{"cluster_of_columns", {"70,0,1,63,64,65", 264, 200}, narrow({{"cluster_n", 2}})},
+          Small{"cluster_2x2",
+                {"200,1,0,70", 264, 328, "gelu(acc * 0.1 + bias[n]) + residual[m,n]"},
+                by_tma(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 4}}))},
+          Small{"cluster_pingpong",
+                {"200,1,0,70", 400, 328},
+                with_turns(narrow({{"groups", 2}, {"wide", 4}, {"cluster", 2}, {"group", 2}}))},
+          Small{"persistent_cluster",
+                {"200,1,0,100,300", 264, 200},
+                by_tma(walking(narrow({{"cluster", 2}, {"cluster_n", 2}, {"group", 4}}))),
+                9},
+          Small{"loads_of_the_epilogue",
+                {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
+                loading(narrow())},
+          Small{"persistent_loads_of_the_epilogue",
+                {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"},
+                loading(walking(narrow())),
+                3},
+          Small{"fp16", {"70,0,40", 136, 72, "acc", DType::kFp16}, narrow()},
+          Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}, narrow()},
+          Small{"tf32", {"70,0,40", 136, 72, "acc", DType::kTf32}, narrow()},
+          Small{"tensors", {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"}, narrow()},
+          Small{"gated", {"70,0,1,40", 256, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"}, narrow()},
+          Small{"row_norm", {"70,0,1,40", 120, 72, "acc * rsqrt(mean(acc * acc) + 0.001)"}});
 
 class GroupedMma : public Kernels {};
 TEST_P(GroupedMma, IsRight) { expect_right("fused", GetParam().pins); }
 
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, GroupedMma,
-    testing::Values(
-        Small{"default", {"130,0,1,200", 320, 200}}, Small{"odd_sizes", {"70,0,1,63,64,65", 137, 201}},
-        Small{"more_than_a_warp", {many_sizes(), 64, 72}, {{"BM", int64_t{64}}, {"BN", int64_t{64}}}},
-        Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, {{"BM", int64_t{64}}, {"group", int64_t{4}}}},
-        Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}},
-        Small{"tensors", {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"}},
-        Small{"gated", {"70,0,1,40", 256, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"}}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(GroupedGemm, GroupedMma, Small{"default", {"130,0,1,200", 320, 200}},
+          Small{"odd_sizes", {"70,0,1,63,64,65", 137, 201}},
+          Small{"more_than_a_warp", {many_sizes(), 64, 72}, {{"BM", int64_t{64}}, {"BN", int64_t{64}}}},
+          Small{"row_tiles_of_a_group", {"200,1,0,100,300", 200, 72}, {{"BM", int64_t{64}}, {"group", int64_t{4}}}},
+          Small{"int8", {"70,0,40", 136, 80, "acc", DType::kInt8}},
+          Small{"tensors", {"70,0,1,40", 136, 72, "gelu(acc * 0.1 + bias[n]) + residual[m,n] * row_bias[m]"}},
+          Small{"gated", {"70,0,1,40", 256, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu"}});
 
 /// Sizes of all kinds: empty, one row, one less and one more than a tile, several tiles.
-TEST(GroupedGemm, RandomSizesAreRight) {
+void expect_random_sizes_right(int rounds) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   std::mt19937 random(20);
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::string sizes = std::to_string(pick(1, 70));
     for (int64_t e = pick(3, 9); e > 0; --e) {
       const int64_t kinds[] = {0, 0, 1, 63, 64, 65, pick(2, 200)};
@@ -323,6 +318,9 @@ TEST(GroupedGemm, RandomSizesAreRight) {
     }
   }
 }
+
+TEST(GroupedGemm, RandomSizesAreRight) { expect_random_sizes_right(4); }
+TEST(SlowGroupedGemm, RandomSizesAreRight) { expect_random_sizes_right(12); }
 
 // ---- Gathered rows ---------------------------------------------------------------------------------
 
@@ -354,42 +352,38 @@ TEST_P(GroupedGather, IsRight) {
 }
 
 const Pins kSmallMma{{"BM", int64_t{64}}, {"BN", int64_t{64}}};
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, GroupedGather,
-    testing::Values(
-        Gathered{"mma", "fused", gathered("70,0,1,63", 67, 2, 136, 200)},
-        Gathered{"mma_small_tiles", "fused", gathered("70,0,1,63", 67, 2, 136, 200), kSmallMma},
-        Gathered{"mma_rows_of_4_bytes", "fused", gathered("70,0,1,63", 67, 2, 136, 202), kSmallMma},
-        Gathered{"mma_int8", "fused", gathered("70,0,1,63", 67, 2, 136, 204, "acc", DType::kInt8)},
-        Gathered{"warpgroups", "warpgroup", gathered("170,0,1,99", 135, 2, 320, 200)},
-        Gathered{"warpgroups_narrow", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 328), narrow()},
-        Gathered{"warpgroups_of_five_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 456),
-                 narrow({{"stages", 5}})},
-        Gathered{"warpgroups_less_steps_than_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 136),
-                 narrow({{"stages", 3}})},
-        Gathered{"warpgroups_one_step", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 24), narrow()},
-        Gathered{"warpgroups_strip", "warpgroup", gathered("70,1,40", 37, 3, 320, 200), narrow({{"wide", 4}})},
-        Gathered{"warpgroups_pingpong", "warpgroup", gathered("70,1,40", 37, 3, 400, 328), pingpong()},
-        Gathered{"warpgroups_persistent",
-                 "warpgroup",
-                 gathered("70,0,1,63", 67, 2, 136, 328),
-                 walking(narrow({{"stages", 3}})),
-                 {},
-                 3},
-        Gathered{"warpgroups_tf32", "warpgroup", gathered("70,0,41", 37, 3, 136, 76, "acc", DType::kTf32), narrow()},
-        Gathered{"warpgroups_of_three_groups",
-                 "warpgroup",
-                 gathered("170,0,1,99", 135, 2, 200, 200),
-                 {{"BM", int64_t{192}}, {"BN", int64_t{96}}, {"groups", int64_t{3}}}},
-        Gathered{"two_kernels", "unfused", gathered("70,0,1,63", 67, 2, 136, 200, "acc + bias[n]")},
-        Gathered{"two_kernels_odd", "unfused", gathered("70,0,1,63", 67, 2, 137, 201)},
-        Gathered{"two_kernels_of_many_threads",
-                 "unfused",
-                 gathered("70,0,1,63", 67, 2, 136, 2056),
-                 {},
-                 {{"row_threads", int64_t{128}}, {"batch", int64_t{2}}}},
-        Gathered{"two_kernels_of_warpgroups", "unfused_warpgroup", gathered("70,0,1,63", 67, 2, 136, 200), narrow()}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(GroupedGemm, GroupedGather, Gathered{"mma", "fused", gathered("70,0,1,63", 67, 2, 136, 200)},
+          Gathered{"mma_small_tiles", "fused", gathered("70,0,1,63", 67, 2, 136, 200), kSmallMma},
+          Gathered{"mma_rows_of_4_bytes", "fused", gathered("70,0,1,63", 67, 2, 136, 202), kSmallMma},
+          Gathered{"mma_int8", "fused", gathered("70,0,1,63", 67, 2, 136, 204, "acc", DType::kInt8)},
+          Gathered{"warpgroups", "warpgroup", gathered("170,0,1,99", 135, 2, 320, 200)},
+          Gathered{"warpgroups_narrow", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 328), narrow()},
+          Gathered{"warpgroups_of_five_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 456),
+                   narrow({{"stages", 5}})},
+          Gathered{"warpgroups_less_steps_than_stages", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 136),
+                   narrow({{"stages", 3}})},
+          Gathered{"warpgroups_one_step", "warpgroup", gathered("70,0,1,63", 67, 2, 136, 24), narrow()},
+          Gathered{"warpgroups_strip", "warpgroup", gathered("70,1,40", 37, 3, 320, 200), narrow({{"wide", 4}})},
+          Gathered{"warpgroups_pingpong", "warpgroup", gathered("70,1,40", 37, 3, 400, 328), pingpong()},
+          Gathered{"warpgroups_persistent",
+                   "warpgroup",
+                   gathered("70,0,1,63", 67, 2, 136, 328),
+                   walking(narrow({{"stages", 3}})),
+                   {},
+                   3},
+          Gathered{"warpgroups_tf32", "warpgroup", gathered("70,0,41", 37, 3, 136, 76, "acc", DType::kTf32), narrow()},
+          Gathered{"warpgroups_of_three_groups",
+                   "warpgroup",
+                   gathered("170,0,1,99", 135, 2, 200, 200),
+                   {{"BM", int64_t{192}}, {"BN", int64_t{96}}, {"groups", int64_t{3}}}},
+          Gathered{"two_kernels", "unfused", gathered("70,0,1,63", 67, 2, 136, 200, "acc + bias[n]")},
+          Gathered{"two_kernels_odd", "unfused", gathered("70,0,1,63", 67, 2, 137, 201)},
+          Gathered{"two_kernels_of_many_threads",
+                   "unfused",
+                   gathered("70,0,1,63", 67, 2, 136, 2056),
+                   {},
+                   {{"row_threads", int64_t{128}}, {"batch", int64_t{2}}}},
+          Gathered{"two_kernels_of_warpgroups", "unfused_warpgroup", gathered("70,0,1,63", 67, 2, 136, 200), narrow()});
 
 // ---- Sums of tokens --------------------------------------------------------------------------------
 
@@ -413,27 +407,23 @@ TEST_P(GroupedScatter, IsRight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, GroupedScatter,
-    testing::Values(
-        Gathered{"mma", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72)), kSmallMma},
-        Gathered{"warpgroups", "warpgroup", scattered(gathered("70,0,1,40", 37, 3, 136, 72)), narrow()},
-        Gathered{"three_kernels", "unfused_warpgroup", scattered(gathered("70,0,1,63", 67, 2, 136, 72)), narrow()},
-        Gathered{"one_expert_each", "fused", scattered(gathered("70,0,1,63", 134, 1, 137, 72)), kSmallMma},
-        Gathered{"bias", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72, "acc + bias[n]")), kSmallMma},
-        Gathered{"fp32", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72, "acc + residual[m,n]", DType::kTf32)),
-                 kSmallMma},
-        Gathered{"unrolled",
-                 "fused",
-                 scattered(gathered("70,0,1,65", 34, 4, 136, 72)),
-                 kSmallMma,
-                 {{"unroll", int64_t{4}}, {"row_threads", int64_t{32}}, {"threads", int64_t{128}}}},
-        Gathered{
-            "gated", "fused",
-            scattered(
-                {"70,0,1,63", 136, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu", {{"tokens", 67}, {"topk", 2}}}),
-            kSmallMma}),
-    [](const auto& test) { return test.param.name; });
+TEST_EACH(
+    GroupedGemm, GroupedScatter, Gathered{"mma", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72)), kSmallMma},
+    Gathered{"warpgroups", "warpgroup", scattered(gathered("70,0,1,40", 37, 3, 136, 72)), narrow()},
+    Gathered{"three_kernels", "unfused_warpgroup", scattered(gathered("70,0,1,63", 67, 2, 136, 72)), narrow()},
+    Gathered{"one_expert_each", "fused", scattered(gathered("70,0,1,63", 134, 1, 137, 72)), kSmallMma},
+    Gathered{"bias", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72, "acc + bias[n]")), kSmallMma},
+    Gathered{"fp32", "fused", scattered(gathered("70,0,1,63", 67, 2, 136, 72, "acc + residual[m,n]", DType::kTf32)),
+             kSmallMma},
+    Gathered{"unrolled",
+             "fused",
+             scattered(gathered("70,0,1,65", 34, 4, 136, 72)),
+             kSmallMma,
+             {{"unroll", int64_t{4}}, {"row_threads", int64_t{32}}, {"threads", int64_t{128}}}},
+    Gathered{
+        "gated", "fused",
+        scattered({"70,0,1,63", 136, 72, "acc * 0.1 + bias[n]", DType::kBf16, "silu", {{"tokens", 67}, {"topk", 2}}}),
+        kSmallMma});
 
 /// compare() accepts the textbook sum of the rows by weight, and none with the weights of two experts exchanged.
 TEST(GroupedGemmOp, TheReferenceOfATokenIsTheWeightedSumOfItsRows) {
@@ -487,7 +477,7 @@ TEST(GroupedGemm, RowsAtTheEndOfAnExpertAreStoredByTheWarp) {
 }
 
 struct Mutant {
-  std::string name, file, from, to;
+  const char *name, *file, *from, *to;
   std::string variant = "warpgroup";
   CaughtBy by = CaughtBy::kEither;
   int64_t cluster = 1;
@@ -507,37 +497,35 @@ TEST_P(GroupedMutants, AreCaught) {
                 m.by, 1.9);
 }
 
-const std::string kTile = "lib/group_tile.cuh", kWarpgroup = "gemm/warpgroup.cu.jinja", kMma = "gemm/gemm.cu.jinja";
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, GroupedMutants,
-    testing::Values(
-        Mutant{"expert_before_at_a_boundary", kTile, "index < until);", "index <= until);"},
-        Mutant{"next_expert", kTile, "return {first + owner,", "return {min(first + owner + 1, groups - 1),"},
-        Mutant{"offsets_from_the_next", kTile, "begin = offsets[group],", "begin = offsets[min(group + 1, groups)],"},
-        Mutant{"end_of_the_next", kTile, "end = offsets[group + 1];", "end = offsets[min(group + 2, groups)];"},
-        Mutant{"last_expert_left_out", kTile, "first < groups;", "first < groups - 32;"},
-        Mutant{"lanes_beyond_the_experts_count", kTile, "first + lane < groups ? ceil_div(end - begin, kRows) : 0;",
-               "ceil_div(end - begin, kRows);", "warpgroup"},
-        Mutant{"tiles_rounded_down", kTile, "ceil_div(end - begin, kRows) : 0;", "(end - begin) / kRows : 0;"},
-        Mutant{"scan_ends_early", kTile, "step < 32;", "step < 16;"},
-        Mutant{"tiles_of_32_experts_not_counted", kTile, "index -= __shfl_sync(kAllLanes, until, 31);", ""},
-        Mutant{"tile_of_the_last_lane", kTile, "__ffs(static_cast<int>(after)) - 1;", "31;"},
-        Mutant{"end_of_the_lane", kTile, "__shfl_sync(kAllLanes, end, owner)};", "end};"},
-        Mutant{"rows_of_the_next_expert_written", kWarpgroup, ", M = rows.end;", ", M = rows.begin + BM;"},
-        Mutant{"weights_of_the_first_expert", kWarpgroup, "\"rows.group * N + n0\" if grouped", "\"n0\" if grouped"},
-        Mutant{"bias_of_the_first_expert", kWarpgroup, "all_{{ t.param }} + static_cast<long long>(rows.group) * N;",
-               "all_{{ t.param }};"},
-        Mutant{"cluster_of_two_experts", kWarpgroup,
-               "find_group_tile<kClusterM * BM>(offsets, experts, place_of.row / kClusterM)",
-               "find_group_tile<BM>(offsets, experts, place_of.row - rank_m)", "warpgroup", CaughtBy::kEither, 2},
-        Mutant{"rows_of_the_first_cta", kWarpgroup, "\" + rank_m * BM\"", "\"\"", "warpgroup", CaughtBy::kEither, 2},
-        Mutant{"mma_rows_of_the_next_expert_written", kMma, "const int m0 = rows.begin, M = rows.end;",
-               "const int m0 = rows.begin, M = rows.begin + BM;", "fused"},
-        Mutant{"mma_weights_of_the_first_expert", kMma, "b += static_cast<long long>(rows.group) * N * b_stride;", "",
-               "fused"},
-        Mutant{"mma_bias_of_the_first_expert", kMma, "{{ t.param }} += static_cast<long long>(rows.group) * N;", "",
-               "fused"}),
-    [](const auto& test) { return test.param.name; });
+constexpr const char *kTile = "lib/group_tile.cuh", *kWarpgroup = "gemm/warpgroup.cu.jinja",
+                     *kMma = "gemm/gemm.cu.jinja";
+TEST_EACH(GroupedGemm, GroupedMutants,
+          Mutant{"expert_before_at_a_boundary", kTile, "index < until);", "index <= until);"},
+          Mutant{"next_expert", kTile, "return {first + owner,", "return {min(first + owner + 1, groups - 1),"},
+          Mutant{"offsets_from_the_next", kTile, "begin = offsets[group],", "begin = offsets[min(group + 1, groups)],"},
+          Mutant{"end_of_the_next", kTile, "end = offsets[group + 1];", "end = offsets[min(group + 2, groups)];"},
+          Mutant{"last_expert_left_out", kTile, "first < groups;", "first < groups - 32;"},
+          Mutant{"lanes_beyond_the_experts_count", kTile, "first + lane < groups ? ceil_div(end - begin, kRows) : 0;",
+                 "ceil_div(end - begin, kRows);", "warpgroup"},
+          Mutant{"tiles_rounded_down", kTile, "ceil_div(end - begin, kRows) : 0;", "(end - begin) / kRows : 0;"},
+          Mutant{"scan_ends_early", kTile, "step < 32;", "step < 16;"},
+          Mutant{"tiles_of_32_experts_not_counted", kTile, "index -= __shfl_sync(kAllLanes, until, 31);", ""},
+          Mutant{"tile_of_the_last_lane", kTile, "__ffs(static_cast<int>(after)) - 1;", "31;"},
+          Mutant{"end_of_the_lane", kTile, "__shfl_sync(kAllLanes, end, owner)};", "end};"},
+          Mutant{"rows_of_the_next_expert_written", kWarpgroup, ", M = rows.end;", ", M = rows.begin + BM;"},
+          Mutant{"weights_of_the_first_expert", kWarpgroup, "\"rows.group * N + n0\" if grouped", "\"n0\" if grouped"},
+          Mutant{"bias_of_the_first_expert", kWarpgroup, "all_{{ t.param }} + static_cast<long long>(rows.group) * N;",
+                 "all_{{ t.param }};"},
+          Mutant{"cluster_of_two_experts", kWarpgroup,
+                 "find_group_tile<kClusterM * BM>(offsets, experts, place_of.row / kClusterM)",
+                 "find_group_tile<BM>(offsets, experts, place_of.row - rank_m)", "warpgroup", CaughtBy::kEither, 2},
+          Mutant{"rows_of_the_first_cta", kWarpgroup, "\" + rank_m * BM\"", "\"\"", "warpgroup", CaughtBy::kEither, 2},
+          Mutant{"mma_rows_of_the_next_expert_written", kMma, "const int m0 = rows.begin, M = rows.end;",
+                 "const int m0 = rows.begin, M = rows.begin + BM;", "fused"},
+          Mutant{"mma_weights_of_the_first_expert", kMma, "b += static_cast<long long>(rows.group) * N * b_stride;", "",
+                 "fused"},
+          Mutant{"mma_bias_of_the_first_expert", kMma, "{{ t.param }} += static_cast<long long>(rows.group) * N;", "",
+                 "fused"});
 
 class GatherMutants : public testing::TestWithParam<Mutant> {};
 
@@ -551,43 +539,40 @@ TEST_P(GatherMutants, AreCaught) {
                 m.by, 1.9);
 }
 
-const std::string kRouted = "lib/routed_tile.cuh", kCopy = "lib/operand_copy.cuh",
-                  kGatherRows = "grouped_gemm/gather.cu.jinja";
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, GatherMutants,
-    testing::Values(
-        Mutant{"copies_not_awaited", kRouted, "cp_async_wait<kLag>();", "", "warpgroup", CaughtBy::kFinding},
-        Mutant{"awaited_a_stage_late", kRouted, "cp_async_wait<kLag>();", "cp_async_wait<kLag + 1>();", "warpgroup",
-               CaughtBy::kFinding},
-        Mutant{"last_copies_not_awaited", kRouted, "cp_async_wait<0>();", "", "warpgroup", CaughtBy::kFinding},
-        Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
-        Mutant{"no_warp_barrier", kRouted, "async_proxy_fence();\n    __syncwarp();", "async_proxy_fence();",
-               "warpgroup", CaughtBy::kFinding},
-        Mutant{"signalled_a_stage_late", kRouted, "kLag = kStages - 2;", "kLag = kStages - 1;", "warpgroup",
-               CaughtBy::kFinding},
-        Mutant{"table_not_awaited", kRouted, "row_of(row);\n    named_barrier(15, 128);", "row_of(row);", "warpgroup",
-               CaughtBy::kFinding},
-        Mutant{"last_stages_not_signalled", kRouted, "for (; pending > 0; --pending) arrive(full);", "", "warpgroup",
-               CaughtBy::kFinding},
-        Mutant{"a_warp_too_few", kWarpgroup, "1 + 4);  // the load of B", "1 + 3);  // the load of B"},
-        Mutant{"swizzle_of_the_next_row", kRouted, "(piece ^ row % 8) * 16;", "(piece ^ (row + 1) % 8) * 16;"},
-        Mutant{"rows_of_the_pass_before", kRouted, "rows[16 * kPass] * row_bytes", "rows[0] * row_bytes"},
-        Mutant{"tail_not_zeroed", kRouted, "min(16, max(0, left - first));", "16;"},
-        Mutant{"k_of_the_first_step", kRouted, "* row_bytes + first), bytes);", "* row_bytes), bytes);"},
-        Mutant{"sorted_rows_of_a", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
-               "return min(m0 + row, M - 1);"},
-        Mutant{"tokens_of_the_first_tile", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
-               "return row_tokens[min(row, M - 1)];"},
-        Mutant{"mma_tokens_of_the_first_tile", kMma, "return row_tokens[min(m0 + row, M - 1)];",
-               "return row_tokens[min(row, M - 1)];", "fused"},
-        Mutant{"mma_rows_of_the_first_pass", kCopy, "row_of(row + kPass * kStep) * row_bytes;",
-               "row_of(row) * row_bytes;", "fused"},
-        Mutant{"mma_row_twice", kCopy, "    from -= row * row_bytes;\n", "", "fused"},
-        Mutant{"copied_in_place", kGatherRows, "row_tokens[row] * row_bytes);", "row * row_bytes);", "unfused"},
-        Mutant{"last_row_not_copied", kGatherRows, "if (row >= M) return;", "if (row >= M - 1) return;", "unfused"},
-        Mutant{"last_piece_not_copied", kGatherRows, "i < pieces; i += kRowThreads", "i < pieces - 1; i += kRowThreads",
-               "unfused"}),
-    [](const auto& test) { return test.param.name; });
+constexpr const char *kRouted = "lib/routed_tile.cuh", *kCopy = "lib/operand_copy.cuh",
+                     *kGatherRows = "grouped_gemm/gather.cu.jinja";
+TEST_EACH(GroupedGemm, GatherMutants,
+          Mutant{"copies_not_awaited", kRouted, "cp_async_wait<kLag>();", "", "warpgroup", CaughtBy::kFinding},
+          Mutant{"awaited_a_stage_late", kRouted, "cp_async_wait<kLag>();", "cp_async_wait<kLag + 1>();", "warpgroup",
+                 CaughtBy::kFinding},
+          Mutant{"last_copies_not_awaited", kRouted, "cp_async_wait<0>();", "", "warpgroup", CaughtBy::kFinding},
+          Mutant{"no_proxy_fence", kRouted, "async_proxy_fence();", "", "warpgroup", CaughtBy::kFinding},
+          Mutant{"no_warp_barrier", kRouted, "async_proxy_fence();\n    __syncwarp();", "async_proxy_fence();",
+                 "warpgroup", CaughtBy::kFinding},
+          Mutant{"signalled_a_stage_late", kRouted, "kLag = kStages - 2;", "kLag = kStages - 1;", "warpgroup",
+                 CaughtBy::kFinding},
+          Mutant{"table_not_awaited", kRouted, "row_of(row);\n    named_barrier(15, 128);", "row_of(row);", "warpgroup",
+                 CaughtBy::kFinding},
+          Mutant{"last_stages_not_signalled", kRouted, "for (; pending > 0; --pending) arrive(full);", "", "warpgroup",
+                 CaughtBy::kFinding},
+          Mutant{"a_warp_too_few", kWarpgroup, "1 + 4);  // the load of B", "1 + 3);  // the load of B"},
+          Mutant{"swizzle_of_the_next_row", kRouted, "(piece ^ row % 8) * 16;", "(piece ^ (row + 1) % 8) * 16;"},
+          Mutant{"rows_of_the_pass_before", kRouted, "rows[16 * kPass] * row_bytes", "rows[0] * row_bytes"},
+          Mutant{"tail_not_zeroed", kRouted, "min(16, max(0, left - first));", "16;"},
+          Mutant{"k_of_the_first_step", kRouted, "* row_bytes + first), bytes);", "* row_bytes), bytes);"},
+          Mutant{"sorted_rows_of_a", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
+                 "return min(m0 + row, M - 1);"},
+          Mutant{"tokens_of_the_first_tile", kWarpgroup, "return row_tokens[min(m0 + row, M - 1)];",
+                 "return row_tokens[min(row, M - 1)];"},
+          Mutant{"mma_tokens_of_the_first_tile", kMma, "return row_tokens[min(m0 + row, M - 1)];",
+                 "return row_tokens[min(row, M - 1)];", "fused"},
+          Mutant{"mma_rows_of_the_first_pass", kCopy, "row_of(row + kPass * kStep) * row_bytes;",
+                 "row_of(row) * row_bytes;", "fused"},
+          Mutant{"mma_row_twice", kCopy, "    from -= row * row_bytes;\n", "", "fused"},
+          Mutant{"copied_in_place", kGatherRows, "row_tokens[row] * row_bytes);", "row * row_bytes);", "unfused"},
+          Mutant{"last_row_not_copied", kGatherRows, "if (row >= M) return;", "if (row >= M - 1) return;", "unfused"},
+          Mutant{"last_piece_not_copied", kGatherRows, "i < pieces; i += kRowThreads",
+                 "i < pieces - 1; i += kRowThreads", "unfused"});
 
 class CombineMutants : public testing::TestWithParam<Mutant> {};
 
@@ -601,20 +586,16 @@ TEST_P(CombineMutants, AreCaught) {
       1.9);
 }
 
-const std::string kCombine = "grouped_gemm/combine.cu.jinja";
-INSTANTIATE_TEST_SUITE_P(
-    GroupedGemm, CombineMutants,
-    testing::Values(Mutant{"last_expert_left_out", kCombine, "i < topk; ++i", "i < topk - 1; ++i"},
-                    Mutant{"weight_of_the_first_expert", kCombine, "fmaf(weight[i],", "fmaf(weight[0],"},
-                    Mutant{"weights_ignored", kCombine, "fmaf(weight[i],", "fmaf(1.0f,"},
-                    Mutant{"rows_of_the_first_token", kCombine, "token_rows + static_cast<long long>(token) * topk;",
-                           "token_rows;"},
-                    Mutant{"row_of_the_token", kCombine, "rows[i] * static_cast<long long>(cols)",
-                           "token * static_cast<long long>(cols)"},
-                    Mutant{"last_token_left_out", kCombine, "if (token >= tokens) return;",
-                           "if (token >= tokens - 1) return;"},
-                    Mutant{"last_columns_left_out", kCombine, "col < cols;", "col < cols - kVec;"}),
-    [](const auto& test) { return test.param.name; });
+constexpr const char* kCombine = "grouped_gemm/combine.cu.jinja";
+TEST_EACH(GroupedGemm, CombineMutants, Mutant{"last_expert_left_out", kCombine, "i < topk; ++i", "i < topk - 1; ++i"},
+          Mutant{"weight_of_the_first_expert", kCombine, "fmaf(weight[i],", "fmaf(weight[0],"},
+          Mutant{"weights_ignored", kCombine, "fmaf(weight[i],", "fmaf(1.0f,"},
+          Mutant{"rows_of_the_first_token", kCombine, "token_rows + static_cast<long long>(token) * topk;",
+                 "token_rows;"},
+          Mutant{"row_of_the_token", kCombine, "rows[i] * static_cast<long long>(cols)",
+                 "token * static_cast<long long>(cols)"},
+          Mutant{"last_token_left_out", kCombine, "if (token >= tokens) return;", "if (token >= tokens - 1) return;"},
+          Mutant{"last_columns_left_out", kCombine, "col < cols;", "col < cols - kVec;"});
 
 }  // namespace
 }  // namespace roofgen::test::grouped_gemm_test

@@ -21,11 +21,12 @@ Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& 
     auto text = files.read("templates/" + std::string(name));
     for (const Edit& edit : edits) {
       if (!text || edit.file != name) continue;
-      const size_t at = text->find(edit.from);
-      if (at == std::string::npos || text->find(edit.from, at + 1) != std::string::npos)
+      const std::string_view from = edit.from;
+      const size_t at = text->find(from);
+      if (at == std::string::npos || text->find(from, at + 1) != std::string::npos)
         failure = fmt::format("{}: the text to replace is not there exactly once: {}", name, edit.from);
       else
-        text->replace(at, edit.from.size(), edit.to);
+        text->replace(at, from.size(), edit.to);
     }
     return text;
   };

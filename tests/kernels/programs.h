@@ -12,9 +12,9 @@ namespace roofgen::test {
 using Pins = std::map<std::string, ParamValue>;
 
 /// One change of a template's text. `from` must occur in the file exactly once.
-struct Edit {
-  std::string file;  ///< "attention/fused.cu.jinja"
-  std::string from, to;
+struct Edit {        // literals: a table of strings is code that takes seconds to compile
+  const char* file;  ///< "attention/fused.cu.jinja"
+  const char *from, *to;
 };
 
 /// The default schedule but for the pins, also where it is pruned. Errors: a constraint that it violates.

@@ -12,7 +12,8 @@
 namespace roofgen::test::rows_cluster_test {
 namespace {
 
-const std::string kRows = "rows/rows.cu.jinja", kExchange = "lib/cluster_reduce.cuh", kCluster = "lib/cluster.cuh";
+constexpr const char *kRows = "rows/rows.cu.jinja", *kExchange = "lib/cluster_reduce.cuh",
+                     *kCluster = "lib/cluster.cuh";
 
 Pins pins(int64_t cluster, int64_t row_threads, const char* residency = "registers", int64_t rows_each = 1) {
   return {{"cluster", n(cluster)},
@@ -151,7 +152,7 @@ TEST(RowsClusterRules, RowsWithoutReductionsAreNotShared) {
 // ---- Mutants ---------------------------------------------------------------------------------------
 
 struct Mutant {
-  std::string name;
+  const char* name;
   RowsCase problem;
   std::vector<Edit> edits;
   CaughtBy by;

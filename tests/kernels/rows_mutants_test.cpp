@@ -8,12 +8,12 @@
 namespace roofgen::test::rows_mutants_test {
 namespace {
 
-const std::string kRows = "rows/rows.cu.jinja", kFormula = "rows/formula.cuh.jinja", kKept = "rows/kept.cuh",
-                  kSlice = "lib/row_slice.cuh", kReduce = "lib/row_reduce.cuh", kPack = "lib/pack.cuh",
-                  kMath = "lib/math.cuh";
+constexpr const char *kRows = "rows/rows.cu.jinja", *kFormula = "rows/formula.cuh.jinja", *kKept = "rows/kept.cuh",
+                     *kSlice = "lib/row_slice.cuh", *kReduce = "lib/row_reduce.cuh", *kPack = "lib/pack.cuh",
+                     *kMath = "lib/math.cuh";
 
 struct Mutant {
-  std::string name;
+  const char* name;
   RowsCase problem;
   std::vector<Edit> edits;
   bool finding;  ///< the simulator must report a finding; otherwise the comparison must fail

@@ -5,4 +5,5 @@
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export HOME=$folder
+if [[ -n ${ROOFGEN_TEST_CACHE:-} ]]; then export ROOFGEN_CACHE_DIR=$ROOFGEN_TEST_CACHE; fi
 "$@" "$folder"

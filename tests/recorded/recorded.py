@@ -53,8 +53,10 @@ def commands():
 
 
 def environment_of(home):
-    """Nothing of the caller's but nvdisasm and the file of costs."""
+    """Nothing of the caller's but nvdisasm, the file of costs and, where tests have one, the cache of kernels."""
     kept = {k: v for k, v in os.environ.items() if k in ("ROOFGEN_NVDISASM", "ROOFGEN_COSTS")}
+    if "ROOFGEN_TEST_CACHE" in os.environ:
+        kept["ROOFGEN_CACHE_DIR"] = os.environ["ROOFGEN_TEST_CACHE"]
     return {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1", **kept}
 
 
@@ -67,6 +69,16 @@ def run(program, arguments, home):
     else:
         out = plain(out) + ("" if done.returncode == 0 else plain(done.stderr))
     return f"exit {done.returncode}\n{out}"
+
+
+def difference(name, arguments, got, folder=HERE / "expected"):
+    """What differs from the recorded output; empty: nothing."""
+    expected = (folder / f"{name}.txt").read_text()
+    if got == expected:
+        return ""
+    diff = difflib.unified_diff(expected.splitlines(), got.splitlines(), f"recorded {name}", f"roofgen {arguments}",
+                                lineterm="", n=1)
+    return "\n".join(list(diff)[:40]) or f"recorded {name}: other ends of lines"
 
 
 def doctor(program, home):
@@ -83,6 +95,14 @@ def has_nvdisasm(program, home):
     return re.search(r"^nvdisasm +/", doctor(program, home), re.M) is not None
 
 
+def why_not_compared(program, home, folder=HERE / "expected"):
+    """Why this machine gives other output than the recorded one; empty: it does not."""
+    if not has_nvdisasm(program, home):
+        return "there is no nvdisasm, and recorded times come from machine code: skipped"
+    recorded_with, version = (folder / "nvrtc-version").read_text().strip(), nvrtc_version(program, home)
+    return "" if recorded_with == version else f"recorded with NVRTC {recorded_with}, found {version}: skipped"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=lambda p: str(pathlib.Path(p).resolve()))
@@ -92,16 +112,11 @@ def main():
     options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as home:
-        version = nvrtc_version(options.program, home)
-        if not options.record and not has_nvdisasm(options.program, home):
-            print("there is no nvdisasm, and recorded times come from machine code: skipped")
-            return 77
-        recorded_with = options.folder / "nvrtc-version"
         if options.record:
             options.folder.mkdir(parents=True, exist_ok=True)
-            recorded_with.write_text(version + "\n")
-        elif recorded_with.read_text().strip() != version:
-            print(f"recorded with NVRTC {recorded_with.read_text().strip()}, found {version}: skipped")
+            (options.folder / "nvrtc-version").write_text(nvrtc_version(options.program, home) + "\n")
+        elif reason := why_not_compared(options.program, home, options.folder):
+            print(reason)
             return 77
         homes = {}  # a command must not find the kernels of another one
         for name, in_home_of, arguments in commands():
@@ -111,14 +126,11 @@ def main():
                 homes[in_home_of] = pathlib.Path(home, in_home_of)
                 homes[in_home_of].mkdir()
             got = run(options.program, arguments, str(homes[in_home_of]))
-            expected = options.folder / f"{name}.txt"
             if options.record:
-                expected.write_text(got)
-            elif got != expected.read_text():
+                (options.folder / f"{name}.txt").write_text(got)
+            elif diff := difference(name, arguments, got, options.folder):
                 wrong += 1
-                diff = difflib.unified_diff(expected.read_text().splitlines(), got.splitlines(), f"recorded {name}",
-                                            f"roofgen {arguments}", lineterm="", n=1)
-                print("\n".join(list(diff)[:40]))
+                print(diff)
                 continue
             print(f"{name}: {'recorded' if options.record else 'the same'}", flush=True)
     return 1 if wrong else 0

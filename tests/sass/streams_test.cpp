@@ -321,14 +321,10 @@ TEST(TakenShares, OfASimulatedRunDecideABranch) {
 
 #ifdef ROOFGEN_SLOW
 // Without optimisation ptxas merges and moves nothing, and calls functions.
-INSTANTIATE_TEST_SUITE_P(All, Streams,
-                         testing::Values(Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"},
-                                         Compilation{"sm_75", "sm_75"},
-                                         Compilation{"sm_80_unoptimised", "sm_80", "--ptxas-options=-O0"}),
-                         [](const auto& test) { return test.param.name; });
+TEST_EACH(All, Streams, Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"}, Compilation{"sm_75", "sm_75"},
+          Compilation{"sm_80_unoptimised", "sm_80", "--ptxas-options=-O0"});
 #else
-INSTANTIATE_TEST_SUITE_P(Small, Streams, testing::Values(Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"}),
-                         [](const auto& test) { return test.param.name; });
+TEST_EACH(Small, Streams, Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"});
 #endif
 
 }  // namespace

@@ -50,7 +50,8 @@ void origins(const Json& j, std::set<std::string>& out) {
 TEST(Shim, TuneCompletesAndLabelsNothingAsMeasured) {
   const Home home;
   const std::string command =
-      "tune attention --L 96 --d 32 --batch 1 --heads 2 --evals 1 --executor cuda --protocol quick";
+      "tune attention --L 96 --d 32 --batch 1 --heads 2 --evals 1 --executor cuda --protocol quick --variant "
+      "fused,unfused";
   const Outcome run = home.run(command + " --json", kEnvironment);
   if (run.exit == 3 && run.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << run.err;
   ASSERT_EQ(run.exit, 0) << run.err;
