@@ -123,7 +123,7 @@ TEST(WhatIfCli, AGemmWithItsEpilogueIsThatOfTune) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
   expect_the_kernel_of_tune(home, "gemm > gelu", "gemm --epilogue 'gelu(acc)'", "--M 1024 --N 512 --K 256",
-                            " --evals 9");
+                            " --evals 4");
 }
 
 TEST_F(SlowWhatIfCli, TheKernelOfAChainIsThatOfTune) {

@@ -59,7 +59,7 @@ std::vector<double> attention(const Tensor& q, const Tensor& k, const Tensor& v,
 
 void rows(roofgen::Session& session) {
   constexpr size_t kCols = 256;
-  const Request request = Request("rmsnorm").set("rows", 64).set("cols", kCols).set("executor", "sim").set("evals", 2);
+  const Request request = Request("rmsnorm").set("rows", 64).set("cols", kCols).set("executor", "sim").set("evals", 1);
   const auto pipeline = roofgen::jit(session, request);
   CHECK(pipeline);
   if (!pipeline) return;
@@ -95,7 +95,7 @@ void stages(roofgen::Session& session) {
                                                   .set("batch", 1)
                                                   .set("variant", "unfused")
                                                   .set("executor", "sim")
-                                                  .set("evals", 3));
+                                                  .set("evals", 1));
   CHECK(pipeline);
   if (!pipeline) return;
   const struct {
@@ -161,7 +161,7 @@ void maps(roofgen::Session& session) {
                                                   .set("K", kK)
                                                   .set("variant", "warpgroup")
                                                   .set("executor", "sim")
-                                                  .set("evals", 2));
+                                                  .set("evals", 1));
   CHECK(pipeline);
   if (!pipeline) return;
   const Tensor b(driver, kN * kK, 2);  // columns are contiguous
@@ -191,7 +191,7 @@ void lengths(roofgen::Session& session) {
                                                   .set("variant", "fused")
                                                   .set("set", "BM=64,BN=64")
                                                   .set("executor", "sim")
-                                                  .set("evals", 2));
+                                                  .set("evals", 1));
   CHECK(pipeline);
   if (!pipeline) return;
   int served = 0, refused = 0;
@@ -219,7 +219,7 @@ void hidden(roofgen::Session& session) {
   for (const char* variant : {"fused", "unfused", "warpgroup"})
     for (const bool cache : {false, true}) {
       Request request = Request("attention").set("L", kL).set("kv-len", kKeys).set("d", kD).set("heads", kHeads);
-      request.set("variant", variant).set("executor", "sim").set("evals", 2);
+      request.set("variant", variant).set("executor", "sim").set("evals", 1);
       cache ? request.set("kv-lengths", "96") : request.set("mask", "k < 40").set("batch", 1);
       const auto pipeline = roofgen::jit(session, request);
       CHECK(pipeline);
@@ -245,7 +245,7 @@ void hidden(roofgen::Session& session) {
 void misuses(roofgen::Session& session) {
   constexpr size_t kRows = 64, kCols = 256;
   const Request request =
-      Request("rmsnorm").set("rows", kRows).set("cols", kCols).set("executor", "sim").set("evals", 2);
+      Request("rmsnorm").set("rows", kRows).set("cols", kCols).set("executor", "sim").set("evals", 1);
   const auto pipeline = roofgen::jit(session, request);
   CHECK(pipeline);
   if (!pipeline) return;
@@ -320,7 +320,7 @@ void winners(roofgen::Session& session, const std::string& folder) {
     return Request("attention")
         .set("L", 256)
         .set("d", 64)
-        .set("heads", 4)
+        .set("heads", 1)
         .set("batch", 1)
         .set("variant", "fused")
         .set("executor", "sim")
@@ -334,14 +334,14 @@ void winners(roofgen::Session& session, const std::string& folder) {
     return at == std::string::npos ? "" : text.substr(at + 12, text.find('"', at + 12) - at - 12);
   };
   const std::string first = schedule(1);
-  const auto tuned = roofgen::tune(session, request(16));
+  const auto tuned = roofgen::tune(session, request(8));
   CHECK(tuned && tuned->kernels().size() == 1);
   if (!tuned) return;
   const std::string best = tuned->kernels()[0].schedule;
   CHECK(!first.empty() && first != best);
-  CHECK(schedule(1) == best && schedule(16) == best);
+  CHECK(schedule(1) == best && schedule(8) == best);
   // More candidates than any search had: it searches again.
-  CHECK(!schedule(18).empty());
+  CHECK(!schedule(9).empty());
   const auto contents = [](const std::filesystem::path& file) {
     std::ifstream in(file);
     return std::string((std::istreambuf_iterator<char>(in)), {});
@@ -367,7 +367,7 @@ void winners(roofgen::Session& session, const std::string& folder) {
 void threads(roofgen::Session& session) {
   constexpr size_t kCols = 256;
   const auto pipeline = roofgen::jit(
-      session, Request("rmsnorm").set("rows", 64).set("cols", kCols).set("executor", "sim").set("evals", 2));
+      session, Request("rmsnorm").set("rows", 64).set("cols", kCols).set("executor", "sim").set("evals", 1));
   CHECK(pipeline);
   if (!pipeline) return;
   const auto work = [&](size_t first, double* worst) {

@@ -25,12 +25,12 @@ std::string bytes_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-class Browser : public testing::Test {
+class SlowBrowser : public testing::Test {
  protected:
-  Browser() : dir_(fs::temp_directory_path() / ("roofgen-browser-" + std::to_string(std::random_device{}()))) {
+  SlowBrowser() : dir_(fs::temp_directory_path() / ("roofgen-browser-" + std::to_string(std::random_device{}()))) {
     fs::create_directories(dir_);
   }
-  ~Browser() override {
+  ~SlowBrowser() override {
     std::error_code ignored;
     fs::remove_all(dir_, ignored);
   }
@@ -72,7 +72,7 @@ class Browser : public testing::Test {
 };
 
 // Four figures; eleven points, three of which belong to one kernel.
-TEST_F(Browser, DrawsEverythingWithoutAnError) {
+TEST_F(SlowBrowser, DrawsEverythingWithoutAnError) {
   write();
   open("--window-size=1400,1000 --dump-dom");
   EXPECT_THAT(log_, Not(HasSubstr("CONSOLE")));
@@ -80,13 +80,13 @@ TEST_F(Browser, DrawsEverythingWithoutAnError) {
   EXPECT_THAT(out_, HasSubstr("data-points=\"11\""));
 }
 
-TEST_F(Browser, AnErrorWouldBeSeen) {
+TEST_F(SlowBrowser, AnErrorWouldBeSeen) {
   write("missing_function();");
   open("--dump-dom");
   EXPECT_THAT(log_, HasSubstr("CONSOLE"));
 }
 
-TEST_F(Browser, ThePictureHasTheColoursOfTheRoofs) {
+TEST_F(SlowBrowser, ThePictureHasTheColoursOfTheRoofs) {
   write();
   open("--window-size=1400,1000 --screenshot=page.png");
   const auto image = test::read_png(bytes_of(dir_ / "page.png"));
@@ -98,7 +98,7 @@ TEST_F(Browser, ThePictureHasTheColoursOfTheRoofs) {
 }
 
 // Every roof label has a position, in a wide and in a narrow window.
-TEST_F(Browser, EveryRoofIsLabelled) {
+TEST_F(SlowBrowser, EveryRoofIsLabelled) {
   for (const char* size : {"--window-size=1400,1000", "--window-size=500,1000"}) {
     write(R"js(
       const labels = [];
@@ -122,7 +122,7 @@ TEST_F(Browser, EveryRoofIsLabelled) {
   }
 }
 
-TEST_F(Browser, EveryControlWorks) {
+TEST_F(SlowBrowser, EveryControlWorks) {
   write(R"js(
     const root = document.documentElement.dataset, figure = figures[0];
     const shown = () => figure.data.points.filter((_, i) => figure.drawn(i)).length;

@@ -15,6 +15,7 @@
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/stream.h"
 #include "runtime/sass/taken_shares.h"
+#include "tests/support/cases.h"
 
 namespace roofgen::sass::streams_test {
 namespace {
@@ -162,6 +163,7 @@ struct Compilation {
   const char* name;
   const char* arch;
   const char* flag = "";
+  bool all = false;  ///< also kernels that include headers of libraries, which take seconds to compile
 };
 void PrintTo(const Compilation& c, std::ostream* out) { *out << c.name; }
 
@@ -172,20 +174,16 @@ TEST_P(Streams, CountWhatTheSimulatorCounts) {
   if (nvdisasm_path().empty()) GTEST_SKIP() << "no nvdisasm on this machine";
   const Compilation& compilation = GetParam();
   std::vector<Kernel> files = check::kernels_in(ROOFGEN_CHECK_FOLDER "/kernels");
-#ifdef ROOFGEN_SLOW
-  constexpr bool kAll = true;
-  // CTAs of right/grid_* communicate with each other.
-  std::vector<Kernel> more = check::kernels_in(ROOFGEN_CHECK_FOLDER "/right");
-  std::erase_if(more, [](const Kernel& k) { return k.name.starts_with("grid_"); });
-  files.insert(files.end(), more.begin(), more.end());
-#else
-  constexpr bool kAll = false;
-#endif
+  if (compilation.all) {
+    // CTAs of right/grid_* communicate with each other.
+    std::vector<Kernel> more = check::kernels_in(ROOFGEN_CHECK_FOLDER "/right");
+    std::erase_if(more, [](const Kernel& k) { return k.name.starts_with("grid_"); });
+    files.insert(files.end(), more.begin(), more.end());
+  }
   std::vector<One> all;
   for (Kernel& k : files) {
-    // Headers of libraries take seconds to compile.
     if (k.says["finds"] != "nothing" || !k.file.ends_with(".cu")) continue;
-    if (!kAll && k.text.find("#include") != std::string::npos) continue;
+    if (!compilation.all && k.text.find("#include") != std::string::npos) continue;
     Result<check::Request> request = check::request_of(k);
     ASSERT_TRUE(request) << to_string(request.error());
     request->arch = compilation.arch;
@@ -198,7 +196,7 @@ TEST_P(Streams, CountWhatTheSimulatorCounts) {
     ASSERT_TRUE(report) << k.name << ": " << to_string(report.error());
     all.push_back({k.name, std::move(*request), std::move(*chosen), report->counts});
   }
-  EXPECT_GE(all.size(), kAll ? 110u : 40u);
+  EXPECT_GE(all.size(), compilation.all ? 110u : 40u);
   std::vector<CodeRequest> requests;
   for (const One& one : all)
     requests.push_back({one.chosen.compiled.binary.cubin, one.chosen.entry.mangled, compilation.arch});
@@ -319,13 +317,11 @@ TEST(TakenShares, OfASimulatedRunDecideABranch) {
   EXPECT_EQ(raised, 5 * kThreads / 32);
 }
 
-#ifdef ROOFGEN_SLOW
-// Without optimisation ptxas merges and moves nothing, and calls functions.
-TEST_EACH(All, Streams, Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"}, Compilation{"sm_75", "sm_75"},
-          Compilation{"sm_80_unoptimised", "sm_80", "--ptxas-options=-O0"});
-#else
 TEST_EACH(Small, Streams, Compilation{"sm_80", "sm_80"}, Compilation{"sm_90", "sm_90"});
-#endif
+// Without optimisation ptxas merges and moves nothing, and calls functions.
+TEST_EACH(Slow, Streams, Compilation{"sm_80", "sm_80", "", true}, Compilation{"sm_90", "sm_90", "", true},
+          Compilation{"sm_75", "sm_75", "", true},
+          Compilation{"sm_80_unoptimised", "sm_80", "--ptxas-options=-O0", true});
 
 }  // namespace
 }  // namespace roofgen::sass::streams_test

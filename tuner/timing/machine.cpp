@@ -123,6 +123,4 @@ double carve_out(const Machine& m, double bytes) {
   return bytes;
 }
 
-const char* model_version() { return ROOFGEN_TIMING_VERSION; }
-
 }  // namespace roofgen::timing

@@ -14,8 +14,6 @@ ROOFGEN_TO_JSON(Evaluation, lines, counts, measured_ns, counted_ctas, scale, exa
 ROOFGEN_FROM_JSON(Evaluation, lines, counts, measured_ns, counted_ctas, scale, exact, unique_bytes, temporary_bytes,
                   tensor_bytes, l2_miss_ratio, verification)
 
-const char* const kEvaluationVersion = ROOFGEN_EVALUATION_VERSION;
-
 std::string to_payload(const Evaluation& e) { return json_line(e); }
 
 std::optional<Evaluation> from_payload(const std::string& text) {
