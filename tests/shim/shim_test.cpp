@@ -99,7 +99,7 @@ TEST(Shim, TuneCompletesAndLabelsNothingAsMeasured) {
 TEST(Shim, EachVariantFindsItsTemporariesLargeEnough) {
   const Home home;
   const Outcome run = home.run(
-      "tune attention --L 16 --kv-len 1024 --d 32 --batch 1 --heads 2 --evals 1 --executor cuda --check gpu "
+      "tune attention --L 16 --kv-len 1024 --d 32 --batch 1 --heads 8 --evals 1 --executor cuda --check gpu "
       "--protocol quick --variant split6,split8,merged6,merged8 --json",
       kEnvironment + " ROOFGEN_SIM_DEVICE=rtx-a4000");
   if (run.exit == 3 && run.err.find("NVRTC") != std::string::npos) GTEST_SKIP() << run.err;
