@@ -118,7 +118,7 @@ def main():
         elif reason := why_not_compared(options.program, home, options.folder):
             print(reason)
             return 77
-        homes = {}  # a command must not find the kernels of another one
+        homes = {}  # a command must not find the results of another one
         for name, in_home_of, arguments in commands():
             if options.only and not options.only & {name, in_home_of}:
                 continue
