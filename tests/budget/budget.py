@@ -34,7 +34,6 @@ def total(path):
 def headline(program):
     """Its output is one of those that are recorded."""
     arguments = next(arguments for name, _, arguments in recorded.commands() if name == "tune-headline")
-    os.environ.pop("ROOFGEN_TEST_CACHE", None)
     with tempfile.TemporaryDirectory() as home:
         compared = not recorded.why_not_compared(program, home)
         counts = []

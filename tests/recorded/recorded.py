@@ -53,10 +53,8 @@ def commands():
 
 
 def environment_of(home):
-    """Nothing of the caller's but nvdisasm, the file of costs and, where tests have one, the cache of kernels."""
+    """Nothing of the caller's but nvdisasm and the file of costs."""
     kept = {k: v for k, v in os.environ.items() if k in ("ROOFGEN_NVDISASM", "ROOFGEN_COSTS")}
-    if "ROOFGEN_TEST_CACHE" in os.environ:
-        kept["ROOFGEN_CACHE_DIR"] = os.environ["ROOFGEN_TEST_CACHE"]
     return {"PATH": "/usr/bin:/bin", "HOME": home, "COLUMNS": "100", "NO_COLOR": "1", **kept}
 
 
@@ -118,7 +116,7 @@ def main():
         elif reason := why_not_compared(options.program, home, options.folder):
             print(reason)
             return 77
-        homes = {}  # a command must not find the results of another one
+        homes = {}  # a command must not find the kernels of another one
         for name, in_home_of, arguments in commands():
             if options.only and not options.only & {name, in_home_of}:
                 continue
