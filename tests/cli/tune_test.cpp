@@ -247,7 +247,7 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
 
 // The schedules of the nearest problem come first; other settings, and trials of other tools, do not count.
 TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
-  const std::string of = "tune softmax --executor sim --evals 4 --json --cols 1024 --rows ";
+  const std::string of = "tune softmax --executor sim --evals 8 --json --cols 1024 --rows ";
   EXPECT_FALSE(parse(home.run(of + "8")).contains("warm_starts")) << "the store is empty";
   EXPECT_TRUE(parse(home.run(of + "64")).contains("warm_starts"));
   EXPECT_FALSE(parse(home.run(of + "128 --dtype fp16")).contains("warm_starts"));
