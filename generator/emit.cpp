@@ -169,7 +169,7 @@ class Describer {
     };
     Json rule_list = Json::array();
     for (const Interface::Rule& r : rules) {
-      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}, {"tuned", ""}});
+      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}, {"refusal", requirement(r.text)}});
       number(rule_list.back(), "all");
     }
     for (Json& p : pipelines) {
@@ -324,6 +324,7 @@ class Describer {
     if (p.kind != Parameter::Kind::kTensor) {
       const bool real = p.kind == Parameter::Kind::kReal;
       out["within"] = interface_.is_within(p.key);
+      out["least"] = interface_.least(p.key);
       out["type"] = real ? "float" : "int64_t";
       const std::string tuned = real ? fmt::format("{}", request_.problem->reals.at(p.key)) : tuned_values(p.key);
       if (p.kind == Parameter::Kind::kStride && note.empty()) note = "in elements";
@@ -404,12 +405,8 @@ class Describer {
              {"requires", Json::array()},
              {"grid", {code.grid[0], code.grid[1], code.grid[2]}},
              {"source", source_name(p, k)}};
-    for (const std::string& c : code.conditions) {
-      const std::string text = code.explained(c);
-      // A condition in the user's names speaks for itself.
-      const std::string tuned = text == c ? "" : tuned_numbers(interface_, text, k.scope);
-      out["requires"].push_back({{"code", c}, {"text", text}, {"tuned", tuned}});
-    }
+    for (const LaunchCode::Condition& c : code.conditions)
+      out["requires"].push_back({{"code", c.code}, {"text", c.text}, {"refusal", c.refusal}});
     std::set<std::string> taken;
     for (const KernelArgument& a : code.arguments) {
       Json argument = argument_json(a, out["fits"]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <regex>
 #include <sstream>
 
 #include "generator/expr/c_code.h"
@@ -74,21 +75,36 @@ Result<void> Interface::read(const DataFiles& files) {
   ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
   const Reader reader(file);
   const Json& root = file.root();
-  ROOFGEN_CHECK(reader.only(
-      root, {"schema", "op", "sizes", "fixed", "within", "aliases", "notes", "indices", "rules", "tensors"}));
+  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "empty", "fixed", "within", "aliases", "notes", "indices",
+                                   "rules", "presets", "tensors"}));
   ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
+  ROOFGEN_TRY(const std::vector<std::string> empty, reader.strings(root, "empty"));
+  empty_.insert(empty.begin(), empty.end());
   for (const auto& [member, words] :
        {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}, {"within", &within_}}) {
     const Json object = root.value(member, Json::object());
     for (const auto& [key, value] : object.items()) (*words)[key] = json_words(value);
   }
-  const Json fixed = root.value("fixed", Json::object());
-  for (const auto& [key, when] : fixed.items()) {
-    ROOFGEN_TRY(const expr::Expr condition, reader.parse(json_words(when)));
-    ROOFGEN_TRY(const bool holds, condition.check(scope_));
-    if (holds) fixed_.insert(key);
+  for (const char* member : {"fixed", "rules"}) {
+    const Json object = root.value(member, Json::object());
+    for (const auto& [key, when] : object.items()) {
+      ROOFGEN_TRY(const expr::Expr condition, reader.parse(json_words(when)));
+      ROOFGEN_TRY(const bool holds, condition.check(scope_));
+      if (!holds) continue;
+      if (member == std::string("fixed")) {
+        fixed_.insert(key);
+      } else {
+        ROOFGEN_TRY(rules_.emplace_back(), reader.parse(key));
+      }
+    }
   }
-  ROOFGEN_TRY(rules_, reader.expressions(root, "rules"));
+  const Json presets = root.value("presets", Json::object());
+  for (const auto& [key, value] : presets.items()) {
+    ROOFGEN_TRY(expr::Expr preset, reader.parse(json_words(value)));
+    presets_.emplace_back(key, std::move(preset));
+  }
+  // Strides follow from sizes.
+  std::ranges::stable_partition(presets_, [](const auto& preset) { return !preset.first.ends_with("_stride"); });
   const Json tensors = root.value("tensors", Json::object());
   for (const auto& [key, t] : tensors.items()) {
     ROOFGEN_CHECK(reader.only(t, {"when", "shape", "strides", "aligned_strides"}));
@@ -233,24 +249,62 @@ Result<Interface::Extent> Interface::extent(const Buffer& buffer, const expr::Ma
   return out;
 }
 
-Result<int64_t> Interface::most(const std::string& key, const expr::Map& scope) const {
-  ROOFGEN_TRY(const expr::Expr product, expr::Expr::parse(within_.at(key)));
-  return product.eval_int(scope);
-}
-
 Result<std::vector<Interface::Rule>> Interface::rules() {
   std::vector<Rule> out;
   for (const expr::Expr& e : rules_) {
     ROOFGEN_TRY(const std::string code, translate(e));
     if (code != "1") out.push_back({code, e.text()});
   }
-  for (const auto& [size, product] : within_) {
-    if (std::ranges::find(parameters_, size, &Parameter::key) == parameters_.end()) continue;
-    ROOFGEN_TRY(const expr::Expr e, expr::Expr::parse(size + " <= " + product));
-    ROOFGEN_TRY(const std::string code, translate(e));
-    out.push_back({code, e.text()});
-  }
   return out;
+}
+
+bool Interface::is_empty(const expr::Map& scope) const {
+  return std::ranges::any_of(parameters_, [&](const Parameter& p) {
+    return p.kind == Parameter::Kind::kSize && empty_.count(p.key) && *scope.at(p.key).as<int64_t>() == 0;
+  });
+}
+
+Result<expr::Map> Interface::scope_of(const expr::Map& given) const {
+  expr::Map scope = scope_;
+  for (const auto& [key, value] : given) scope[key] = value;
+  if (const auto scalars = scope.find("scalars"); scalars != scope.end()) {
+    expr::Map values = *scalars->second.map();
+    for (auto& [name, value] : values)
+      if (const auto own = given.find(name); own != given.end()) value = own->second;
+    scalars->second = std::move(values);
+  }
+  for (const auto& [key, preset] : presets_)
+    if (!given.count(key) && scope.count(key)) {
+      ROOFGEN_TRY(scope[key], preset.eval(scope));
+    }
+  for (const auto& [alias, size] : aliases_)
+    if (scope.count(alias)) scope[alias] = scope.at(size);
+  ROOFGEN_CHECK(check(scope));
+  return scope;
+}
+
+Result<void> Interface::check(const expr::Map& scope) const {
+  const auto refused = [](std::string why) { return Error{Exit::kUsage, std::move(why)}; };
+  constexpr double kMostSizes = 0x1p56;
+  double product = 1;
+  for (const Parameter& p : parameters_) {
+    const bool stride = p.kind == Parameter::Kind::kStride;
+    if (!stride && p.kind != Parameter::Kind::kSize) continue;
+    const int64_t value = *scope.at(p.key).as<int64_t>(), lowest = stride ? 0 : least(p.key);
+    if (value < lowest || value > (stride ? kMostStride : kMostSize))
+      return refused(stride ? fmt::format("{} is {}; 0 to 2^40 elements were expected", p.key, value)
+                            : fmt::format("{} is {}; {} to {} was expected", p.key, value, lowest, kMostSize));
+    if (!stride && !is_within(p.key)) product *= static_cast<double>(value);
+  }
+  if (product > kMostSizes) return refused("the sizes are too large together");
+  for (const expr::Expr& rule : rules_) {
+    ROOFGEN_TRY(const bool holds, rule.check(scope));
+    if (holds) continue;
+    std::string values;
+    for (const std::string& name : rule.names()) values += fmt::format("; {} is {}", name, scope.at(name).str());
+    return refused(requirement(rule.text()) + values);
+  }
+  return {};
 }
 
 std::string Interface::note(const std::string& key) const {
@@ -272,6 +326,16 @@ std::vector<Parameter> Interface::parameters(const std::vector<Buffer>& buffers)
   std::vector<Parameter> out = parameters_;
   std::stable_sort(out.begin(), out.end(), [&](const Parameter& a, const Parameter& b) { return rank(a) < rank(b); });
   return out;
+}
+
+std::string requirement(const std::string& condition) {
+  static const std::regex kMultiple(R"(\(?(\w+) % (\w+)\)? == 0)"), kMost(R"((\w+) <= ([\w *]+))"),
+      kEqual(R"((\w+) == ([\w *]+))");
+  std::smatch parts;
+  for (const auto& [form, words] : {std::pair{&kMultiple, "a multiple of "}, {&kMost, "at most "}, {&kEqual, ""}})
+    if (std::regex_match(condition, parts, *form))
+      return fmt::format("{} must be {}{}", parts[1].str(), words, parts[2].str());
+  return condition + " must hold";
 }
 
 bool has_word(const std::string& text, const std::string& word) {

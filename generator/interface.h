@@ -2,6 +2,7 @@
 // templates/bundle/<op>.json says which sizes may differ between calls, and how its tensors lie in memory.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,10 +31,12 @@ class Interface {
     std::vector<std::string> shape, strides;  ///< elements; as many strides as sides, or no sides
     bool aligned_strides = false;             ///< rows begin at multiples of 16 bytes
   };
-  /// What a call must satisfy besides the conditions of its kernels.
+  /// What a call must satisfy besides the conditions of its kernels; `code` is C.
   struct Rule {
     std::string code, text;
   };
+  /// Bounds of a call under which no product of sizes overflows 64 bits.
+  static constexpr int64_t kMostSize = INT32_MAX, kMostStride = int64_t{1} << 40;
 
   /// `carried`: names in the problem's scope that kernels take as arguments; these may vary, too.
   static Result<Interface> load(const DataFiles& files, const Problem& problem, expr::Map scope,
@@ -67,9 +70,15 @@ class Interface {
   };
   Result<Extent> extent(const Buffer& buffer, const expr::Map& scope) const;
   Result<std::vector<Rule>> rules();
-  /// Whether a size is at most a product of others, by a rule; and this product in a scope.
+  /// Whether a size is at most a product of others, by a rule.
   bool is_within(const std::string& key) const { return within_.count(key) != 0; }
-  Result<int64_t> most(const std::string& key, const expr::Map& scope) const;
+  /// 0: without any of it no output has an element, and a call does nothing. Else 1.
+  int64_t least(const std::string& size) const { return empty_.count(size) ? 0 : 1; }
+  bool is_empty(const expr::Map& scope) const;
+
+  /// The problem's scope in a call with these numbers, by the key of their parameter. What is not given is as tuned,
+  /// or follows from what is given. Exit::kUsage for sizes and strides that no kernel takes.
+  Result<expr::Map> scope_of(const expr::Map& given) const;
   std::string note(const std::string& key) const;  ///< about a size or number; may be empty
 
   /// In the order of the C function: inputs, updated tensors, outputs, numbers, sizes, strides.
@@ -82,6 +91,7 @@ class Interface {
   };
   Result<void> read(const DataFiles& files);
   const std::string& key_of(const std::string& name) const;
+  Result<void> check(const expr::Map& scope) const;
 
   const Problem* problem_ = nullptr;
   expr::Map scope_;
@@ -89,6 +99,8 @@ class Interface {
   std::set<std::string> fixed_;                                       ///< parts of the kernels
   std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
   std::map<std::string, std::string> within_;                         ///< the products of is_within
+  std::set<std::string> empty_;
+  std::vector<std::pair<std::string, expr::Expr>> presets_;  ///< of sizes and strides that are not given, in order
   std::map<std::string, Tensor> tensors_;
   std::vector<expr::Expr> rules_;
   std::map<std::string, std::vector<std::string>> indices_;  ///< of the tensors of formulas
@@ -96,6 +108,8 @@ class Interface {
   std::vector<Parameter> parameters_;
 };
 
+/// A condition as what must hold: "L must be a multiple of 64".
+std::string requirement(const std::string& condition);
 /// Whether `code` has this word.
 bool has_word(const std::string& code, const std::string& word);
 

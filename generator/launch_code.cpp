@@ -55,7 +55,7 @@ class Writer {
       ROOFGEN_TRY(const bool holds, e.check(scope_));
       if (!holds) continue;
       ROOFGEN_TRY(const std::string code, translate(e, definitions_.size()));
-      if (code != "1") out_.conditions.push_back(code);
+      if (code != "1") out_.conditions.push_back({e, code, "", "", {}});
     }
     settle();
     return std::move(out_);
@@ -172,8 +172,28 @@ class Writer {
     }
     out_.launch = locals(std::move(code));
     std::string conditions;
-    for (const std::string& c : out_.conditions) conditions += " " + c;
+    for (const LaunchCode::Condition& c : out_.conditions) conditions += " " + c.code;
     out_.check = locals(std::move(conditions));
+    for (LaunchCode::Condition& c : out_.conditions) explain(c);
+  }
+
+  void explain(LaunchCode::Condition& c) const {
+    std::string used = c.code, where;
+    for (auto d = out_.check.definitions.rbegin(); d != out_.check.definitions.rend(); ++d) {
+      if (!has_word(used, d->first)) continue;
+      used += " " + d->second;
+      where = fmt::format("{} = {}{}{}", d->first, d->second, where.empty() ? "" : "; ", where);
+    }
+    c.text = where.empty() ? c.code : c.code + ", where " + where;
+    std::string tuned;
+    for (const std::string& name : interface_.variables_in(used)) {
+      const auto value = scope_.find(name);
+      if (value == scope_.end() || !value->second.as<int64_t>()) continue;
+      c.numbers.push_back(name);
+      tuned += fmt::format("{}{} is {}", tuned.empty() ? "" : ", ", name, *value->second.as<int64_t>());
+    }
+    // A condition in the user's names speaks for itself.
+    c.refusal = where.empty() || tuned.empty() ? requirement(c.text) : tuned + " in the tuned problem";
   }
 
   /// Without the definitions whose only users turned out to be constant.
@@ -201,29 +221,35 @@ class Writer {
 
 }  // namespace
 
-std::string LaunchCode::explained(const std::string& condition) const {
-  std::string used = condition, where;
-  for (auto d = check.definitions.rbegin(); d != check.definitions.rend(); ++d) {
-    if (!has_word(used, d->first)) continue;
-    used += " " + d->second;
-    where = fmt::format("{} = {}{}{}", d->first, d->second, where.empty() ? "" : "; ", where);
-  }
-  return where.empty() ? condition : condition + ", where " + where;
-}
-
-std::string tuned_numbers(const Interface& interface, const std::string& explained, const expr::Map& tuned) {
-  std::string out;
-  for (const std::string& name : interface.variables_in(explained)) {
-    const auto value = tuned.find(name);
-    if (const int64_t* const number = value == tuned.end() ? nullptr : value->second.as<int64_t>())
-      out += fmt::format("{}{} is {}", out.empty() ? "" : ", ", name, *number);
-  }
-  return out;
-}
-
 Result<LaunchCode> launch_code(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,
                                const EmittedKernel& kernel) {
   return Writer(interface, request, pipeline, kernel).write();
+}
+
+Error not_served(const std::string& why) {
+  return {Exit::kUnavailable, "the kernels are not compiled for these sizes and strides: " + why};
+}
+
+Result<Launch> launch_in_call(const Variant& variant, const Stage& stage, const Legal& tuned, const Launch& compiled,
+                              const std::vector<LaunchCode::Condition>& conditions, const expr::Map& scope) {
+  ROOFGEN_TRY(StagePoints points, StagePoints::of(variant, stage, scope));
+  if (const auto why = points.move_to(tuned.schedule)) return not_served(*why);
+  const expr::Names here = points.point();
+  for (const LaunchCode::Condition& c : conditions) {
+    ROOFGEN_TRY(const bool holds, here.with_tuned(tuned).check(c.condition));
+    if (holds) continue;
+    std::string values;
+    for (const std::string& name : c.numbers) values += fmt::format("; {} is {}", name, scope.at(name).str());
+    return not_served(c.refusal + values);
+  }
+  auto launch = make_launch(stage, here);
+  if (!launch) return Error{Exit::kUsage, "the sizes are too large together: " + launch.error().message};
+  ROOFGEN_TRY(const std::string fault, launch_fault(stage, here));
+  if (!fault.empty()) return not_served(fault);
+  // The code has these; a shorter row may leave some of the memory unused.
+  launch->block = compiled.block, launch->cluster = compiled.cluster;
+  launch->smem_bytes = compiled.smem_bytes, launch->overlap = compiled.overlap;
+  return launch;
 }
 
 Result<std::string> bytes_code(Interface& interface, const EmittedPipeline& pipeline,

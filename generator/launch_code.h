@@ -31,20 +31,29 @@ struct LaunchCode {
     std::vector<std::string> variables;                            ///< parameters with numbers
   };
   std::vector<KernelArgument> arguments;
+  /// What the compiled source relies on.
+  struct Condition {
+    expr::Expr condition;
+    std::string code;
+    std::string text;                  ///< "chunks == 4, where chunks = roofgen_ceil_div(cols, 1024)"
+    std::string refusal;               ///< in names of the user alone: "cols is 4096 in the tuned problem"
+    std::vector<std::string> numbers;  ///< of the user, on which it depends
+  };
   std::string grid[3];
-  Locals launch;                        ///< of arguments and grid
-  std::vector<std::string> conditions;  ///< under which the compiled source is correct
-  Locals check;                         ///< of the conditions
-  /// "chunks == 4, where chunks = roofgen_ceil_div(cols, 1024)".
-  std::string explained(const std::string& condition) const;
+  Locals launch;  ///< of arguments and grid
+  std::vector<Condition> conditions;
+  Locals check;  ///< of the conditions
 };
-
-/// The numbers of the user on which an explained condition depends, as tuned: "cols is 4096".
-std::string tuned_numbers(const Interface& interface, const std::string& explained, const expr::Map& tuned);
 
 /// Adds the parameters that the kernel needs to `interface`.
 Result<LaunchCode> launch_code(Interface& interface, const EmitRequest& request, const EmittedPipeline& pipeline,
                                const EmittedKernel& kernel);
+
+/// The same in this process: the launch of a compiled kernel in a call with this scope (Interface::scope_of).
+/// Exit::kUnavailable: its sizes and strides are for other kernels; Exit::kUsage: for none.
+Result<Launch> launch_in_call(const Variant& variant, const Stage& stage, const Legal& tuned, const Launch& compiled,
+                              const std::vector<LaunchCode::Condition>& conditions, const expr::Map& scope);
+Error not_served(const std::string& why);
 
 /// The bytes of a temporary.
 Result<std::string> bytes_code(Interface& interface, const EmittedPipeline& pipeline,

@@ -171,10 +171,7 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
   winner.files = std::make_unique<DataFiles>(session.data_dirs);
   winner.op = bench.op;
   winner.device = bench.device;
-  winner.tuned.problem = bench.problem;
-  ROOFGEN_TRY(winner.tuned.scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
-  ROOFGEN_TRY(winner.unexpanded, bench.op->variants(*winner.files, bench.problem));
-  ROOFGEN_TRY(winner.tuned.variants, expand(winner.unexpanded, winner.tuned.scope));
+  ROOFGEN_TRY(winner.tuned, variants_of(*winner.files, *bench.op, limits(bench.device), bench.problem));
   // Those of the search say nothing about the shape.
   cli::CommandLine line("roofgen", "", "");
   const cli::FlagSet of_problem = line.add_command("tune", "");

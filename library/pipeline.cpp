@@ -17,9 +17,8 @@ namespace {
 
 constexpr uint64_t kWorkspaceAlignment = 256;
 constexpr uint64_t kTensorAlignment = 16;
-/// The bounds of bundles (templates/bundle/bundle.c.jinja): under them no product of sizes overflows 64 bits.
-constexpr int64_t kMostSize = INT32_MAX, kMostStride = int64_t{1} << 40;
-constexpr double kMostSizes = 0x1p56, kMostElements = 0x1p52;
+/// The bound of bundles (templates/bundle/bundle.c.jinja).
+constexpr double kMostElements = 0x1p52;
 
 uint64_t bits_of(double value) {
   uint64_t bits = 0;
@@ -33,41 +32,6 @@ double real_of(uint64_t bits) {
 }
 
 Error refused(std::string message) { return {Exit::kUsage, std::move(message)}; }
-/// The kernels are not for these sizes and strides; others may be.
-Error not_served(const std::string& why) {
-  return {Exit::kUnavailable, "the kernels are not compiled for these sizes and strides: " + why};
-}
-
-/// What the machine code has of its launch: all but the grid and the arguments' values.
-bool same_code(const Launch& a, const Launch& b) {
-  const auto same = [](const Dim3& x, const Dim3& y) { return x.x == y.x && x.y == y.y && x.z == y.z; };
-  if (!same(a.block, b.block) || !same(a.cluster, b.cluster) || a.smem_bytes != b.smem_bytes ||
-      a.overlap != b.overlap || a.args.size() != b.args.size())
-    return false;
-  for (size_t i = 0; i < a.args.size(); ++i) {
-    const auto &x = a.args[i], &y = b.args[i];
-    if (x.name != y.name || x.is_buffer != y.is_buffer || x.bytes != y.bytes || !x.map != !y.map) return false;
-    if (x.map && (x.map->box != y.map->box || x.map->swizzle_bytes != y.map->swizzle_bytes ||
-                  x.map->nan_fill != y.map->nan_fill || x.map->dtype != y.map->dtype ||
-                  x.map->dims.size() != y.map->dims.size()))
-      return false;
-  }
-  return true;
-}
-
-/// The condition that the source relies on and that does not hold; empty: all do.
-Result<std::string> broken(const Stage& stage, const Legal& tuned, const Legal& here) {
-  ROOFGEN_TRY(const bool right, serves(stage, tuned, here));
-  if (right) return std::string();
-  for (const expr::Expr& e : stage.assumes) {
-    Stage one = stage;
-    one.assumes = {e};
-    ROOFGEN_TRY(const bool holds, serves(one, tuned, here));
-    if (!holds) return e.text() + " must hold";
-  }
-  return std::string("a condition does not hold");
-}
-
 /// Whether two elements may share their place: along the dimensions, from the least stride up, one stride does not
 /// reach beyond all elements of those before.
 bool overlaps_itself(const Interface::Extent& extent) {
@@ -144,11 +108,6 @@ Result<std::unique_ptr<Pipeline>> Pipeline::load(std::shared_ptr<const cuda::Dri
 /// The parameters are those of a bundle of the same kernels (docs/emit.md).
 Result<void> Pipeline::describe() {
   const Problem& problem = winner_.tuned.problem;
-  // The others would only take time, at each new shape.
-  std::erase_if(winner_.unexpanded, [&](const Variant& v) {
-    const auto made = expand({v}, winner_.tuned.scope);
-    return !made || std::ranges::count(*made, winner_.variant->name, &Variant::name) == 0;
-  });
   buffers_ = winner_.op->buffers(problem);
   EmitRequest request;
   request.files = winner_.files.get();
@@ -165,8 +124,9 @@ Result<void> Pipeline::describe() {
   Json conditions = Json::array(), kernels = Json::array();
   for (size_t i = 0; i < pipeline.kernels.size(); ++i) {
     const EmittedKernel& k = pipeline.kernels[i];
-    ROOFGEN_TRY(const LaunchCode code, launch_code(*interface_, request, pipeline, k));
-    for (const std::string& c : code.conditions) conditions.push_back(c);
+    ROOFGEN_TRY(LaunchCode code, launch_code(*interface_, request, pipeline, k));
+    for (const LaunchCode::Condition& c : code.conditions) conditions.push_back(c.code);
+    conditions_.push_back(std::move(code.conditions));
     kernels.push_back({{"name", k.stage->name},
                        {"schedule", to_string(k.program->schedule)},
                        {"arch", k.binary->arch},
@@ -185,7 +145,7 @@ Result<void> Pipeline::describe() {
   Json parameters = Json::array();
   for (const Parameter& p : parameters_) {
     Json one{{"name", p.key}, {"kind", kind_text(p.kind)}};
-    uint64_t preset = 0;
+    std::optional<uint64_t> preset;
     if (p.kind == Parameter::Kind::kTensor) {
       const Buffer& b = *std::ranges::find(buffers_, p.key, &Buffer::name);
       ROOFGEN_TRY(const Interface::Extent extent, interface_->extent(b, winner_.tuned.scope));
@@ -205,8 +165,6 @@ Result<void> Pipeline::describe() {
         return Error{Exit::kFailed, fmt::format("the parameter {} has no value", p.key)};
       const int64_t value = size == problem.dims.end() ? *in_scope : size->second;
       one["default"] = value;
-      // A size that is no size of the problem follows from data; a stride follows from the sizes of a call.
-      preset = p.kind == Parameter::Kind::kStride ? UINT64_MAX : static_cast<uint64_t>(value);
     }
     defaults_.push_back(preset);
     parameters.push_back(std::move(one));
@@ -310,12 +268,7 @@ Result<void> Pipeline::set(Call& call, const roofgen_argument& argument) const {
           bits_of(argument.kind == ROOFGEN_REAL ? argument.value.real : static_cast<double>(argument.value.integer));
     } else {
       if (argument.kind == ROOFGEN_REAL) return refused(name + ": a whole number was expected");
-      const int64_t value = argument.value.integer;
-      if (p.kind == Parameter::Kind::kSize && (value < 1 || value > kMostSize))
-        return refused(fmt::format("{} is {}; 1 to {} was expected", name, value, kMostSize));
-      if (p.kind == Parameter::Kind::kStride && (value < 0 || value > kMostStride))
-        return refused(fmt::format("{} is {}; 0 to 2^40 elements were expected", name, value));
-      call.numbers[i] = static_cast<uint64_t>(value);
+      call.numbers[i] = static_cast<uint64_t>(argument.value.integer);
     }
     return {};
   }
@@ -345,11 +298,6 @@ Result<Pipeline::Call> Pipeline::read(const roofgen_argument* arguments, size_t 
   if (!arguments && count > 0) return refused("arguments is null");
   Call call{std::vector<uint64_t>(parameters_.size()), defaults_};
   for (size_t i = 0; i < count; ++i) ROOFGEN_CHECK(set(call, arguments[i]));
-  double product = 1;
-  for (size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].kind == Parameter::Kind::kSize && !interface_->is_within(parameters_[i].key))
-      product *= static_cast<double>(call.numbers[i]);
-  if (product > kMostSizes) return refused("the sizes are too large together");
   return call;
 }
 
@@ -369,64 +317,28 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepared(const Numbers& nu
   return prepared_.emplace(numbers, std::move(fresh)).first->second;
 }
 
-/// Evaluates the search space's expressions for the sizes and strides, and checks that the kernels are right for them.
+/// Evaluates for the sizes and strides of a call what a bundle has as C, and checks that the kernels are right for
+/// them.
 Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& numbers) const {
-  const Op& op = *winner_.op;
-  Problem problem = winner_.tuned.problem;
+  expr::Map given;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    if (p.kind == Parameter::Kind::kReal) problem.reals[p.key] = real_of(numbers[i]);
-    if (p.kind != Parameter::Kind::kSize) continue;
-    const auto value = static_cast<int64_t>(numbers[i]);
-    if (problem.dims.count(p.key))
-      problem.dims[p.key] = value;
-    else if (numbers[i] != defaults_[i] && !interface_->is_within(p.key))
-      return not_served(fmt::format("{} follows from other data; it is {} in them", p.key, defaults_[i]));
+    if (!numbers[i]) continue;
+    given[p.key] = p.kind == Parameter::Kind::kReal ? expr::Value(real_of(*numbers[i]))
+                                                    : expr::Value(static_cast<int64_t>(*numbers[i]));
   }
-  ROOFGEN_TRY(problem, op.complete(std::move(problem)));
-  expr::Map strides;
-  for (size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].kind == Parameter::Kind::kStride && numbers[i] != UINT64_MAX)
-      strides[parameters_[i].key] = expr::Value(static_cast<int64_t>(numbers[i]));
-  ProblemVariants here;
-  ROOFGEN_TRY(here.scope, problem_scope(op, problem, limits(winner_.device)));
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Parameter& p = parameters_[i];
-    if (p.kind != Parameter::Kind::kSize || !interface_->is_within(p.key)) continue;
-    ROOFGEN_TRY(const int64_t most, interface_->most(p.key, here.scope));
-    const auto value = static_cast<int64_t>(numbers[i]);
-    if (value < 1 || value > most) return not_served(fmt::format("{} is {}; 1 to {} was expected", p.key, value, most));
-    here.scope[p.key] = value;
-  }
-  // Reading the search spaces again would take most of the time.
-  ROOFGEN_TRY(here.variants, expand(winner_.unexpanded, here.scope));
-  for (const auto& [name, value] : strides) here.scope[name] = value;
-  const Variant* variant = here.find(winner_.variant->name);
-  if (!variant || variant->stages.size() != winner_.variant->stages.size())
-    return not_served(fmt::format("the variant {} has other kernels for them", winner_.variant->name));
-
+  ROOFGEN_TRY(const expr::Map scope, interface_->scope_of(given));
   auto out = std::make_shared<Prepared>();
   for (const Parameter& p : parameters_)
-    if (p.kind == Parameter::Kind::kSize && problem.dims.count(p.key)) out->sizes[p.key] = problem.dims.at(p.key);
-  for (size_t i = 0; i < variant->stages.size(); ++i) {
-    const Stage& stage = variant->stages[i];
-    const TunedKernel& k = winner_.kernels[i];
-    if (stage.name != winner_.variant->stages[i].name)
-      return not_served(fmt::format("the variant {} has other kernels for them", winner_.variant->name));
-    auto checked = check_schedule(*variant, stage, k.program.schedule, here.scope, false);
-    if (auto* error = std::get_if<Error>(&checked)) return std::move(*error);
-    if (const auto* rejected = std::get_if<Rejected>(&checked)) return not_served(rejected->reason);
-    const Legal& legal = std::get<Legal>(checked);
-    ROOFGEN_TRY(const std::string condition, broken(winner_.variant->stages[i], winner_.legal[i], legal));
-    if (!condition.empty()) return not_served(condition);
-    ROOFGEN_TRY(const std::string fault, launch_fault(stage, legal));
-    if (!fault.empty()) return not_served(fault);
-    ROOFGEN_TRY(Launch launch, make_launch(stage, legal));
-    if (!same_code(launch, k.launch))
-      return not_served(fmt::format("kernel {} would have another shape of CTAs or tiles", stage.name));
-    out->launches.push_back(std::move(launch));
+    if (p.kind == Parameter::Kind::kSize && winner_.tuned.problem.dims.count(p.key))
+      out->sizes[p.key] = *scope.at(p.key).as<int64_t>();
+  if (interface_->is_empty(scope)) return out;
+  const Variant& variant = *winner_.variant;
+  for (size_t i = 0; i < variant.stages.size(); ++i) {
+    ROOFGEN_TRY(out->launches.emplace_back(), launch_in_call(variant, variant.stages[i], winner_.legal[i],
+                                                             winner_.kernels[i].launch, conditions_[i], scope));
   }
-  ROOFGEN_TRY(out->temporaries, temporaries(*variant, here.scope));
+  ROOFGEN_TRY(out->temporaries, temporaries(variant, scope));
   for (const Buffer& t : out->temporaries) {
     out->offsets.push_back(out->workspace);
     out->workspace += (t.bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
@@ -445,11 +357,10 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
       arg.name.clear();  // each launch copies its arguments
     }
   }
-  const std::vector<Buffer> buffers = op.buffers(problem);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (parameters_[i].kind != Parameter::Kind::kTensor) continue;
-    const Buffer& b = *std::ranges::find(buffers, parameters_[i].key, &Buffer::name);
-    ROOFGEN_TRY(Interface::Extent extent, interface_->extent(b, here.scope));
+    const Buffer& b = *std::ranges::find(buffers_, parameters_[i].key, &Buffer::name);
+    ROOFGEN_TRY(Interface::Extent extent, interface_->extent(b, scope));
     out->tensors.push_back({i, b.role != Buffer::Role::kInput, b.dtype, std::move(extent)});
   }
   return out;

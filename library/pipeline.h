@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/interface.h"
+#include "generator/launch_code.h"
 #include "library/capture.h"
 #include "roofgen/roofgen.h"
 #include "runtime/cuda/driver.h"
@@ -26,7 +26,6 @@ struct Winner {
   Device device;
   ProblemVariants tuned;
   const Variant* variant = nullptr;  ///< of `tuned`
-  std::vector<Variant> unexpanded;   ///< of which expand() makes it, and maybe others
   std::vector<Legal> legal;          ///< by stage
   std::vector<TunedKernel> kernels;  ///< by stage
   FlagValues flags;                  ///< of the problem and the device, as the request has them
@@ -35,7 +34,7 @@ struct Winner {
 };
 
 /// What a call gives beside the pointers: sizes, strides and numbers, each at its place in Pipeline::parameters.
-using Numbers = std::vector<uint64_t>;
+using Numbers = std::vector<std::optional<uint64_t>>;
 
 class Pipeline {
  public:
@@ -98,6 +97,7 @@ class Pipeline {
   Winner winner_;
   std::optional<Interface> interface_;
   std::vector<Buffer> buffers_;
+  std::vector<std::vector<LaunchCode::Condition>> conditions_;  ///< by stage
   std::vector<Parameter> parameters_;
   Numbers defaults_;
   std::vector<cuda::Handle> modules_, functions_;

@@ -135,6 +135,7 @@ class Attention final : public Op {
     out["few_rows"] = s.q_len <= 16;
     out["packs"] = s.packs();
     out["rows_to_fill"] = s.packs() ? s.q_len * s.group() : s.q_len;
+    out["hnd"] = s.hnd;
     out["varlen"] = s.varlen();
     out["tokens"] = s.q_tokens();
     out["ragged"] = s.ragged();

@@ -1,4 +1,6 @@
-// The launch code of `emit` must compute the same launch as make_launch for all accepted sizes.
+// The launch code of `emit`, and the library's launches, must be those of make_launch for all accepted sizes.
+#include "generator/launch_code.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "generator/emit.h"
 #include "tests/support/c_program.h"
 
 namespace roofgen::launch_code_test {
@@ -17,9 +18,16 @@ namespace {
 namespace fs = std::filesystem;
 using Dims = std::map<std::string, int64_t>;
 
+/// Other sizes of a problem, with the example lengths that go with them.
+struct Other {
+  Other(std::initializer_list<Dims::value_type> sizes, std::map<std::string, std::string> examples = {})
+      : dims(sizes), texts(std::move(examples)) {}
+  Dims dims;
+  std::map<std::string, std::string> texts;
+};
 struct Case {
   Problem problem;
-  std::vector<Dims> others;
+  std::vector<Other> others;
 };
 
 Problem problem(const std::string& op, Dims dims, std::map<std::string, bool> flags = {},
@@ -82,9 +90,10 @@ class Program {
         const std::string name = fmt::format("k{}", kernels_++);
         emitted(name, op, tuned, v, stage, std::get<Legal>(checked));
         call(name, op, tuned, v, stage, *schedule, false);
-        for (const Dims& dims : c.others) {
+        for (const auto& [dims, texts] : c.others) {
           Problem other = c.problem;
           other.dims = dims;
+          for (const auto& [key, text] : texts) other.texts[key] = text;
           call(name, op, *op.complete(other), v, stage, *schedule, true);
         }
       }
@@ -96,10 +105,13 @@ class Program {
     std::ofstream(dir_ / "program.c") << includes_ << head() << "int main(void) {\n" << calls_ << "  return 0;\n}\n";
     test::build_and_run_c(dir_, "*.c");
     std::ifstream in(dir_ / "out.txt");
-    for (const auto& [what, expected, smem, may_refuse] : expected_) {
+    for (const auto& [what, expected, in_process, smem, may_refuse] : expected_) {
       std::string line;
       EXPECT_TRUE(std::getline(in, line)) << what;
+      EXPECT_EQ(in_process.substr(0, 7), line.starts_with("refused") ? "refused" : expected.substr(0, 7))
+          << what << ": " << line << "; in this process: " << in_process;
       if (may_refuse && line.starts_with("refused")) continue;
+      EXPECT_EQ(in_process, expected) << what;
       made += may_refuse;
       const size_t space = line.find(' ');
       ASSERT_TRUE(space != std::string::npos && !line.starts_with("refused")) << what << ": " << line;
@@ -158,7 +170,7 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
     const roofgen::Program program{legal.schedule, "", stage.entry, {}};
     const Binary binary;
     const expr::Map scope = *problem_scope(op, tuned, limits());
-    const EmitRequest request{
+    EmitRequest request{
         name,
         &files_,
         &tuned,
@@ -174,6 +186,29 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
     std::ofstream(dir_ / (name + ".c")) << "#define K" << name.substr(1) << "_LINK_CUDA\n" << files->at(name + ".c");
     includes_ += "#include \"" + name + ".h\"\n";
     parameters_ = parse_json(files->at("manifest.json"))["parameters"];
+    interface_ = *Interface::load(files_, tuned, scope, carried_names(request));
+    conditions_ = launch_code(*interface_, request, request.pipelines[0], request.pipelines[0].kernels[0])->conditions;
+    for (const Buffer& b : request.buffers)
+      if (interface_->has_tensor(b.name)) {
+        EXPECT_TRUE(interface_->layout(b));
+      }
+    EXPECT_TRUE(interface_->rules());
+    numbers_ = interface_->parameters(request.buffers);
+    tuned_ = legal;
+    compiled_ = *launch;
+  }
+
+  /// The launch in this process, whose strides follow from the sizes; or why there is none.
+  std::string in_process(const Problem& p, const Variant& v, const Stage& stage, const expr::Map& there) const {
+    expr::Map given;
+    for (const Parameter& parameter : numbers_) {
+      if (parameter.kind == Parameter::Kind::kSize) given[parameter.key] = there.at(parameter.key);
+      if (parameter.kind == Parameter::Kind::kReal) given[parameter.key] = p.reals.at(parameter.key);
+    }
+    const auto scope = interface_->scope_of(given);
+    if (!scope) return "refused: " + scope.error().message;
+    const auto launch = launch_in_call(v, stage, tuned_, compiled_, conditions_, *scope);
+    return launch ? text(*launch) : "refused: " + launch.error().message;
   }
 
   void call(const std::string& name, const Op& op, const Problem& p, const Variant& v, const Stage& stage,
@@ -204,14 +239,20 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
         "    if (error) {{ printf(\"refused: %s\\n\", {1}_error_string(error)); }} {1}_destroy(h); }}\n",
         bytes, name, arguments);
     expected_.emplace_back(fmt::format("{} for {}", to_string(schedule), to_string(p)), text(*launch),
-                           launch->smem_bytes, other);
+                           in_process(p, v, stage, scope), launch->smem_bytes, other);
   }
 
   DataFiles files_;
   fs::path dir_;
   std::string includes_, calls_;
-  Json parameters_;  // of the last kernel
-  std::vector<std::tuple<std::string, std::string, uint32_t, bool>> expected_;
+  // Of the last kernel.
+  Json parameters_;
+  std::optional<Interface> interface_;
+  std::vector<Parameter> numbers_;
+  std::vector<LaunchCode::Condition> conditions_;
+  Legal tuned_;
+  Launch compiled_;
+  std::vector<std::tuple<std::string, std::string, std::string, uint32_t, bool>> expected_;
   int kernels_ = 0;
 };
 
@@ -246,7 +287,21 @@ TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
        {{{"L", 999}, {"d", 64}, {"heads", 4}, {"kv_heads", 4}}, {{"L", 64}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}}}},
       {problem("attention", {{"L", 4}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}, {"page", 16}}, {},
                {{"kv_lengths", "100,300,33"}, {"kv_layout", "hnd"}}),
-       {{{"L", 1}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}, {"kv_len", 777}, {"page", 16}}}},
+       {{{{"L", 1}, {"d", 64}, {"heads", 6}, {"kv_heads", 3}, {"kv_len", 777}, {"page", 16}}},
+        {{{"L", 4}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}, {"page", 16}}, {{"kv_lengths", "1,2,3,4,5000"}}}}},
+      {problem("attention", {{"L", 1}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}, {"kv_len", 704}}, {{"lse", true}},
+               {{"kv_lengths", "100,700,33,513"}}),
+       {{{{"L", 1}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}, {"kv_len", 512}}, {{"kv_lengths", "7,512"}}},
+        {{{"L", 1}, {"d", 64}, {"heads", 8}, {"kv_heads", 2}, {"kv_len", 1024}}, {{"kv_lengths", "0,0,1000,1,2,3"}}}}},
+      {problem("attention", {{"d", 64}, {"heads", 4}}, {{"causal", true}}, {{"lengths", "100,300,33"}}),
+       {{{{"d", 64}, {"heads", 4}}, {{"lengths", "64,1"}}}, {{{"d", 64}, {"heads", 4}}, {{"lengths", "1,2,3,400"}}}}},
+      {problem("grouped_gemm", {{"M", 248}, {"experts", 4}, {"N", 72}, {"K", 64}}),
+       {{{{"experts", 2}, {"N", 72}, {"K", 64}}, {{"sizes", "4,0"}}},
+        {{{"experts", 6}, {"N", 80}, {"K", 64}}, {{"sizes", "1000,0,0,0,0,0"}}}}},
+      {problem("grouped_gemm", {{"tokens", 100}, {"topk", 2}, {"experts", 4}, {"N", 64}, {"K", 64}}, {{"gather", true}},
+               {{"scatter", "weighted"}}),
+       {{{{"tokens", 7}, {"topk", 2}, {"experts", 4}, {"N", 64}, {"K", 64}}},
+        {{{"tokens", 300}, {"topk", 2}, {"experts", 3}, {"N", 64}, {"K", 128}}}}},
   };
   Program program;
   for (const Case& c : cases) program.add(c);
