@@ -287,16 +287,18 @@ Result<void> Interface::check(const expr::Map& scope) const {
   const auto refused = [](std::string why) { return Error{Exit::kUsage, std::move(why)}; };
   constexpr double kMostSizes = 0x1p56;
   double product = 1;
+  const bool empty = is_empty(scope);
   for (const Parameter& p : parameters_) {
     const bool stride = p.kind == Parameter::Kind::kStride;
     if (!stride && p.kind != Parameter::Kind::kSize) continue;
-    const int64_t value = *scope.at(p.key).as<int64_t>(), lowest = stride ? 0 : least(p.key);
-    if (value < lowest || value > (stride ? kMostStride : kMostSize))
+    const int64_t value = *scope.at(p.key).as<int64_t>(), least = stride || empty || may_be_empty(p.key) ? 0 : 1;
+    if (value < least || value > (stride ? kMostStride : kMostSize))
       return refused(stride ? fmt::format("{} is {}; 0 to 2^40 elements were expected", p.key, value)
-                            : fmt::format("{} is {}; {} to {} was expected", p.key, value, lowest, kMostSize));
+                            : fmt::format("{} is {}; {} to {} was expected", p.key, value, least, kMostSize));
     if (!stride && !is_within(p.key)) product *= static_cast<double>(value);
   }
   if (product > kMostSizes) return refused("the sizes are too large together");
+  if (empty) return {};
   for (const expr::Expr& rule : rules_) {
     ROOFGEN_TRY(const bool holds, rule.check(scope));
     if (holds) continue;

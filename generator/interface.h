@@ -72,8 +72,8 @@ class Interface {
   Result<std::vector<Rule>> rules();
   /// Whether a size is at most a product of others, by a rule.
   bool is_within(const std::string& key) const { return within_.count(key) != 0; }
-  /// 0: without any of it no output has an element, and a call does nothing. Else 1.
-  int64_t least(const std::string& size) const { return empty_.count(size) ? 0 : 1; }
+  /// Whether no output has an element without this size. A call with 0 of any of these does nothing.
+  bool may_be_empty(const std::string& size) const { return empty_.count(size) != 0; }
   bool is_empty(const expr::Map& scope) const;
 
   /// The problem's scope in a call with these numbers, by the key of their parameter. What is not given is as tuned,

@@ -54,7 +54,10 @@ class Writer {
     for (const expr::Expr& e : k_.stage->assumes) {
       ROOFGEN_TRY(const bool holds, e.check(scope_));
       if (!holds) continue;
-      ROOFGEN_TRY(const std::string code, translate(e, definitions_.size()));
+      ROOFGEN_TRY(std::string code, translate(e, definitions_.size()));
+      // A name for a condition is no news to the user.
+      for (const auto& [name, value] : all_)
+        if (code == name) code = value;
       if (code != "1") out_.conditions.push_back({e, code, "", "", {}});
     }
     settle();

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
+import re
 import sys
 import weakref
 from ctypes import byref, c_uint64, c_void_p
@@ -19,6 +20,8 @@ class _Formula:
     def __init__(self, text: str):
         self.text = text
         self._code = compile(text.replace("/", "//"), text, "eval")
+        plain = re.fullmatch(r"([A-Za-z_]\w*)(?: \+ (\d+))?", text)
+        self.name, self.more = (plain[1], int(plain[2] or 0)) if plain else ("", 0)  # "batch + 1"
 
     def value(self, sizes: Mapping[str, int]) -> int:
         return eval(self._code, {"__builtins__": {}, "roofgen_ceil_div": lambda a, b: -(-a // b)}, sizes)
@@ -169,8 +172,9 @@ class Pipeline:
         for parameter, layout in with_layout:
             parameter.check(layout)
             for i, side in enumerate(parameter.sides):
-                if side.text in self._sizes:
-                    take(side.text, layout.shape[i], f"{parameter.name}.shape[{i}]")
+                if side.name in self._sizes:
+                    less = f" less {side.more}" if side.more else ""
+                    take(side.name, layout.shape[i] - side.more, f"{parameter.name}.shape[{i}]{less}")
         sizes = {**self._sizes, **{name: number for name, (number, _) in known.items()}}
         for parameter, layout in with_layout:
             for i, side in enumerate(parameter.sides):
@@ -214,8 +218,8 @@ class Pipeline:
 
 
 def _check_strides(name: str, layout: _tensors.Layout, expected: tuple) -> None:
-    """The stride of a side of one element matters to nobody."""
-    if any(side > 1 and a != b for side, a, b in zip(layout.shape, layout.strides, expected)):
+    """The stride of a side of one element matters to nobody, and no stride of a tensor without elements."""
+    if 0 not in layout.shape and any(side > 1 and a != b for side, a, b in zip(layout.shape, layout.strides, expected)):
         raise Error(USAGE, f"{name} has the strides {layout.strides}; {expected} elements were expected")
 
 

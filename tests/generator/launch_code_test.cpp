@@ -100,14 +100,19 @@ class Program {
   }
 
   /// Runs the program: "tuned" launches must succeed, others may be rejected. `made` counts the other successful
-  /// launches.
-  void run(size_t& made) {
+  /// launches, `emptied` those of nothing.
+  void run(size_t& made, int& emptied) {
+    emptied = emptied_;
     std::ofstream(dir_ / "program.c") << includes_ << head() << "int main(void) {\n" << calls_ << "  return 0;\n}\n";
     test::build_and_run_c(dir_, "*.c");
     std::ifstream in(dir_ / "out.txt");
     for (const auto& [what, expected, in_process, smem, may_refuse] : expected_) {
       std::string line;
       EXPECT_TRUE(std::getline(in, line)) << what;
+      if (in_process.empty()) {
+        EXPECT_EQ(line, expected) << what;
+        continue;
+      }
       EXPECT_EQ(in_process.substr(0, 7), line.starts_with("refused") ? "refused" : expected.substr(0, 7))
           << what << ": " << line << "; in this process: " << in_process;
       if (may_refuse && line.starts_with("refused")) continue;
@@ -192,6 +197,7 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
       if (interface_->has_tensor(b.name)) {
         EXPECT_TRUE(interface_->layout(b));
       }
+    for (const Variant::Temporary& t : v.temporaries) EXPECT_TRUE(bytes_code(*interface_, request.pipelines[0], t));
     EXPECT_TRUE(interface_->rules());
     numbers_ = interface_->parameters(request.buffers);
     tuned_ = legal;
@@ -238,8 +244,31 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
         "    if (!error) error = {1}_launch(h, 0{2}, (void*)(UINT64_C(1) << 62), INT64_MAX);\n"
         "    if (error) {{ printf(\"refused: %s\\n\", {1}_error_string(error)); }} {1}_destroy(h); }}\n",
         bytes, name, arguments);
-    expected_.emplace_back(fmt::format("{} for {}", to_string(schedule), to_string(p)), text(*launch),
-                           in_process(p, v, stage, scope), launch->smem_bytes, other);
+    const std::string what = fmt::format("{} for {}", to_string(schedule), to_string(p));
+    expected_.emplace_back(what, text(*launch), in_process(p, v, stage, scope), launch->smem_bytes, other);
+    for (size_t i = 0; i < numbers_.size() && !other; ++i)
+      if (numbers_[i].kind == Parameter::Kind::kSize) call_without(name, i, scope, what);
+  }
+
+  /// With null pointers and 0 of one size: there is nothing to do, or the size is refused.
+  void call_without(const std::string& name, size_t size, const expr::Map& scope, const std::string& what) {
+    std::string arguments, sizes;
+    for (size_t i = 0; i < numbers_.size(); ++i) {
+      const Parameter& p = numbers_[i];
+      const bool number = p.kind == Parameter::Kind::kSize || p.kind == Parameter::Kind::kStride;
+      arguments += ", " + (i == size || !number ? "0" : scope.at(p.key).str());
+    }
+    const std::string& key = numbers_[size].key;
+    calls_ += fmt::format(
+        "  {{ {0}_t* h; int error = {0}_create(&h, 0);\n    if (!error) error = {0}_launch(h, 0{1}, 0, 0);\n"
+        "    puts(error ? {0}_error_string(error) : \"nothing to do\"); {0}_destroy(h); }}\n",
+        name, arguments);
+    const bool may = interface_->may_be_empty(key);
+    const std::string text = may ? "nothing to do" : key + " is not from 1 to 2147483647";
+    expected_.push_back({fmt::format("{} without {}", what, key), text, "", 0, false});
+    const auto here = interface_->scope_of({{key, 0}});
+    EXPECT_EQ(may, here && interface_->is_empty(*here)) << what << ": without " << key;
+    emptied_ += may;
   }
 
   DataFiles files_;
@@ -253,7 +282,7 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
   Legal tuned_;
   Launch compiled_;
   std::vector<std::tuple<std::string, std::string, std::string, uint32_t, bool>> expected_;
-  int kernels_ = 0;
+  int kernels_ = 0, emptied_ = 0;
 };
 
 TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
@@ -306,7 +335,9 @@ TEST(LaunchCode, IsThatOfMakeLaunchAtEverySizeItTakes) {
   Program program;
   for (const Case& c : cases) program.add(c);
   size_t made = 0;
-  program.run(made);
+  int emptied = 0;
+  program.run(made, emptied);
+  EXPECT_GT(emptied, 40) << "calls without rows, tokens or sequences";
   EXPECT_GT(made, 20u) << "a header that refuses everything would pass, and be of no use";
 }
 

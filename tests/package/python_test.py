@@ -89,6 +89,14 @@ class ByArrayInterface:
             "strides": tuple(stride * size for stride in memory.strides), **more}
 
 
+def int32(numbers):
+    """A tensor of index data."""
+    at = device.allocate(4 * max(1, len(numbers)))
+    device.write(at, struct.pack(f"<{len(numbers)}i", *numbers))
+    memory = types.SimpleNamespace(shape=(len(numbers),), strides=(1,), at=at)
+    return ByArrayInterface(memory, "<i4")
+
+
 class DLManaged(ctypes.Structure):
     _fields_ = [("tensor", _tensors._DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
@@ -183,8 +191,8 @@ def rmsnorm(x, weight, rows, cols, eps=1e-6):
 
 
 def attention(q, k, v, heads, scale):
-    """q, k and v are Memory of [1, L, heads, d], of any strides; the result is contiguous."""
-    _, L, _, d = q.shape
+    """q, k and v are Memory of [1, rows, heads, d], of any strides; the result is contiguous."""
+    (_, L, _, d), keys = q.shape, range(k.shape[1])
 
     def row(t, l, h):
         begin = l * t.strides[1] + h * t.strides[2]
@@ -194,7 +202,7 @@ def attention(q, k, v, heads, scale):
     for i in range(L):
         for h in range(heads):
             query = row(q, i, h)
-            scores = [scale * sum(a * b for a, b in zip(query, row(k, j, h))) for j in range(L)]
+            scores = [scale * sum(a * b for a, b in zip(query, row(k, j, h))) for j in keys]
             most = max(scores)
             weights = [math.exp(s - most) for s in scores]
             total = sum(weights)
@@ -378,23 +386,93 @@ class Launches(unittest.TestCase):
         self.assertLess(error(o.fetch(), attention(q, k, v, 2, 0.125)), UNFUSED_TOLERANCE)
 
     def test_packed_sequences(self):
-        """With fewer rows than in the request, and tensors of three and of four sides."""
+        """With other sequences than in the request, and tensors of three and of four sides."""
         kernel = self.session.jit("attention", lengths="20,12", d=64, heads=2, variant="fused", executor="sim", evals=2)
-        for lengths, sides in (((20, 12), ()), ((20, 7), (1,))):
+        for lengths, sides in (((20, 12), ()), ((20, 7), (1,)), ((3, 20, 1), ()), ((5,), ())):
             tokens = sum(lengths)
             q, k, v, o = (Memory([*sides, tokens, 2, 64], seed) for seed in (1, 2, 3, 4))
-            offsets = device.allocate(12)
-            device.write(offsets, struct.pack("<3i", 0, lengths[0], tokens))
-            kernel(Q=ByDLPack(q), K=ByDLPack(k), V=ByDLPack(v), O=ByDLPack(o), cu_seqlens=offsets)
+            starts = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+            kernel(Q=ByDLPack(q), K=ByDLPack(k), V=ByDLPack(v), O=ByDLPack(o), cu_seqlens=int32(starts))
             expected = []
-            for first, rows in zip((0, lengths[0]), lengths):
+            for first, rows in zip(starts, lengths):
                 part = [types.SimpleNamespace(shape=(1, rows, 2, 64), strides=(0, 128, 64, 1),
                                               values=m.values[128 * first:128 * (first + rows)]) for m in (q, k, v)]
                 expected += attention(*part, 2, 0.125)
             self.assertLess(error(o.fetch(), expected), TOLERANCE)
-        with self.assertRaisesRegex(roofgen.Error, "tokens is 41; 1 to 40 was expected"):
+        with self.assertRaisesRegex(roofgen.Error, r"tokens must be at most batch \* L; L is 20; batch is 2; tokens is 41"):
             big = ByDLPack(Memory([41, 2, 64], 1))
-            kernel(Q=big, K=big, V=big, O=ByDLPack(Memory([41, 2, 64], 2)), cu_seqlens=offsets)
+            kernel(Q=big, K=big, V=big, O=ByDLPack(Memory([41, 2, 64], 2)), cu_seqlens=int32([0, 20, 41]))
+
+    def test_caches(self):
+        """Other sequences, capacities and page tables than in the request; an empty sequence has O = 0."""
+        for variant, page in (("fused", 0), ("unfused", 0), ("merged4", 16), ("warpgroup", 16)):
+            kernel = self.session.jit("attention", L=1, d=64, heads=2, kv_lengths="40,512", variant=variant,
+                                      executor="sim", evals=2, **({"page": page} if page else {}))
+            for lengths, capacity in (((40, 512), 512), ((5,), 32), ((100, 0, 33), 112)):
+                batch, shape = len(lengths), (len(lengths), capacity, 2, 64)
+                q, o = (Memory((batch, 1, 2, 64), seed) for seed in (1, 4))
+                k, v = (Memory(shape, seed) for seed in (2, 3))
+                tensors = {"Q": q, "K": k, "V": v, "O": o}
+                if page:  # in their order, each sequence in pages of its own
+                    for m in (k, v):
+                        m.shape = (batch * capacity // page, page, 2, 64)
+                        m.strides = _tensors.contiguous(m.shape)
+                arguments = {name: ByDLPack(m) for name, m in tensors.items()}
+                arguments["kv_lengths"] = int32(lengths)
+                if page:
+                    table = int32(range(batch * capacity // page))
+                    table.__cuda_array_interface__.update(shape=(batch, capacity // page), strides=None)
+                    arguments["block_table"] = table
+                workspace = device.allocate(max(256, kernel.workspace_bytes(arguments)))
+                kernel(arguments, workspace=workspace)
+                expected = []
+                for b, keys in enumerate(lengths):
+                    part = [types.SimpleNamespace(shape=(1, rows, 2, 64), strides=(0, 128, 64, 1),
+                                                  values=m.values[128 * first * b:128 * (first * b + rows)])
+                            for m, first, rows in ((q, 1, 1), (k, capacity, keys), (v, capacity, keys))]
+                    expected += attention(*part, 2, 0.125) if keys else [0] * 128
+                self.assertLess(error(o.fetch(), expected), UNFUSED_TOLERANCE, (variant, page, lengths))
+        with self.assertRaisesRegex(roofgen.Error, r"kv_len must be at most pages_per_sequence \* page; kv_len is 113"):
+            kernel(arguments, workspace=workspace, kv_len=113)
+
+    def test_experts(self):
+        """Other rows, tokens and experts than in the request; rows of no expert stay as they are."""
+        for variant in ("fused", "warpgroup"):
+            kernel = self.session.jit("grouped_gemm", tokens=20, topk=2, experts=2, N=64, K=64, gather=True,
+                                      variant=variant, executor="sim", evals=2)
+            for rows_of, tokens in (((20, 20), 20), ((0, 3, 1), 2), ((70, 0), 40), ((0, 0), 3)):
+                experts, rows = len(rows_of), sum(rows_of)
+                a, b, c = Memory((tokens, 64), 1), Memory((experts * 64, 64), 2), Memory((rows + 2, 64), 3)
+                routed = [(7 * i) % tokens for i in range(rows + 2)]
+                offsets = [sum(rows_of[:e]) for e in range(experts + 1)]
+                before = c.fetch()
+                kernel(A=ByDLPack(a), B=ByDLPack(b), C=ByDLPack(c), offsets=int32(offsets), row_tokens=int32(routed))
+                expected = []
+                for e in range(experts):
+                    for m in range(offsets[e], offsets[e + 1]):
+                        row = a.values[64 * routed[m]:64 * routed[m] + 64]
+                        expected += [sum(x * y for x, y in zip(row, b.values[64 * n:64 * n + 64]))
+                                     for n in range(64 * e, 64 * e + 64)]
+                got = c.fetch()
+                self.assertLess(error(got[:64 * rows], expected) if rows else 0, TOLERANCE, (variant, rows_of))
+                self.assertEqual(got[64 * rows:], before[64 * rows:])
+
+    def test_empty(self):
+        """Without rows, tokens or sequences nothing is launched, and no tensor needs an address."""
+        def empty(*shape):
+            memory = types.SimpleNamespace(shape=shape, strides=_tensors.contiguous(shape), at=0, count=0)
+            return ByArrayInterface(memory)
+
+        x = empty(0, COLS)
+        self.kernel(x=x, weight=ByDLPack(self.weight), y=x)
+        self.assertEqual(self.kernel.workspace_bytes(x=x), 0)
+        kernel = self.session.jit("attention", L=64, d=64, heads=2, batch=1, variant="unfused", executor="sim", evals=3)
+        for shape in ((0, 64, 2, 64), (0, 0, 2, 64)):
+            kernel(Q=empty(*shape), K=empty(*shape), V=empty(*shape), O=empty(*shape))
+        keys = ByDLPack(Memory((3, 64, 2, 64), 1))
+        kernel(Q=empty(3, 0, 2, 64), K=keys, V=keys, O=empty(3, 0, 2, 64))
+        with self.assertRaisesRegex(roofgen.Error, "kv_len is 0; 1 to 2147483647 was expected"):
+            kernel(Q=keys, K=empty(3, 0, 2, 64), V=empty(3, 0, 2, 64), O=ByDLPack(Memory((3, 64, 2, 64), 1)))
 
     def test_torch_example(self):
         """Without torch it is skipped; with the module of the tests its operator computes."""
