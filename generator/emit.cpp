@@ -323,7 +323,7 @@ class Describer {
     std::string note = interface_.note(p.key);
     if (p.kind != Parameter::Kind::kTensor) {
       const bool real = p.kind == Parameter::Kind::kReal;
-      out["within"] = interface_.is_within(p.key);
+      out["bounded"] = interface_.is_bounded(p.key);
       out["least"] = interface_.may_be_empty(p.key) ? 0 : 1;
       out["type"] = real ? "float" : "int64_t";
       const std::string tuned = real ? fmt::format("{}", request_.problem->reals.at(p.key)) : tuned_values(p.key);

@@ -75,13 +75,15 @@ Result<void> Interface::read(const DataFiles& files) {
   ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
   const Reader reader(file);
   const Json& root = file.root();
-  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "empty", "fixed", "within", "aliases", "notes", "indices",
+  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "empty", "fixed", "bounded", "aliases", "notes", "indices",
                                    "rules", "presets", "tensors"}));
   ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
-  ROOFGEN_TRY(const std::vector<std::string> empty, reader.strings(root, "empty"));
-  empty_.insert(empty.begin(), empty.end());
+  for (const auto& [member, names] : {std::pair{"empty", &empty_}, {"bounded", &bounded_}}) {
+    ROOFGEN_TRY(const std::vector<std::string> words, reader.strings(root, member));
+    names->insert(words.begin(), words.end());
+  }
   for (const auto& [member, words] :
-       {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}, {"within", &within_}}) {
+       {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}}) {
     const Json object = root.value(member, Json::object());
     for (const auto& [key, value] : object.items()) (*words)[key] = json_words(value);
   }
@@ -295,7 +297,7 @@ Result<void> Interface::check(const expr::Map& scope) const {
     if (value < least || value > (stride ? kMostStride : kMostSize))
       return refused(stride ? fmt::format("{} is {}; 0 to 2^40 elements were expected", p.key, value)
                             : fmt::format("{} is {}; {} to {} was expected", p.key, value, least, kMostSize));
-    if (!stride && !is_within(p.key)) product *= static_cast<double>(value);
+    if (!stride && !is_bounded(p.key)) product *= static_cast<double>(value);
   }
   if (product > kMostSizes) return refused("the sizes are too large together");
   if (empty) return {};

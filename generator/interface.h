@@ -70,8 +70,8 @@ class Interface {
   };
   Result<Extent> extent(const Buffer& buffer, const expr::Map& scope) const;
   Result<std::vector<Rule>> rules();
-  /// Whether a size is at most a product of others, by a rule.
-  bool is_within(const std::string& key) const { return within_.count(key) != 0; }
+  /// Whether a rule keeps a size below a product of others.
+  bool is_bounded(const std::string& key) const { return bounded_.count(key) != 0; }
   /// Whether no output has an element without this size. A call with 0 of any of these does nothing.
   bool may_be_empty(const std::string& size) const { return empty_.count(size) != 0; }
   bool is_empty(const expr::Map& scope) const;
@@ -98,8 +98,7 @@ class Interface {
   std::vector<std::string> sizes_, stride_order_;                     ///< of the file, in order
   std::set<std::string> fixed_;                                       ///< parts of the kernels
   std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
-  std::map<std::string, std::string> within_;                         ///< the products of is_within
-  std::set<std::string> empty_;
+  std::set<std::string> empty_, bounded_;
   std::vector<std::pair<std::string, expr::Expr>> presets_;  ///< of sizes and strides that are not given, in order
   std::map<std::string, Tensor> tensors_;
   std::vector<expr::Expr> rules_;

@@ -6,6 +6,7 @@
 
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
+#include "tuner/dispatch/dispatch.h"
 #include "tuner/suite/suite.h"
 
 namespace roofgen::library {
@@ -15,8 +16,7 @@ std::string capture_file();
 /// Whether lines can be added to it.
 Result<void> can_capture(const std::string& file);
 /// The problem of a call as a line of JSON: the flags of its request, with these sizes, and `count` launches.
-std::string captured_line(const std::string& op, const FlagValues& flags, const std::map<std::string, int64_t>& sizes,
-                          uint64_t count);
+std::string captured_line(const std::string& op, const FlagValues& flags, const Sizes& sizes, uint64_t count);
 /// Adds the line; other processes may add lines at the same time.
 void capture(const std::string& file, const std::string& line);
 

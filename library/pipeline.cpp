@@ -441,7 +441,7 @@ Result<void> Pipeline::launch(cuda::Handle stream, const roofgen_argument* argum
   const bool entered = enter();
   const Result<void> ran = run(*shape, call, stream, workspace);
   leave(entered);
-  if (!capture_file_.empty() && ran) {
+  if (!capture_file_.empty() && ran && !shape->launches.empty()) {
     if (shape->seen.exchange(true))
       ++shape->uncaptured;
     else

@@ -262,13 +262,16 @@ void misuses(roofgen::Session& session) {
       {{Argument::at("y", weight.at)}, ROOFGEN_USAGE, "weight shares memory with y"},
       {{{"x", 3}}, ROOFGEN_USAGE, "x is a tensor: a pointer was expected"},
       {{Argument::at("rows", x.at)}, ROOFGEN_USAGE, "rows is a size, no tensor"},
-      {{{"rows", 0}}, ROOFGEN_USAGE, "rows is 0; 1 to"},
-      {{{"rows", -1}}, ROOFGEN_USAGE, "rows is -1; 1 to"},
-      {{{"rows", int64_t{1} << 31}}, ROOFGEN_USAGE, "1 to 2147483647"},
+      {{{"cols", 0}}, ROOFGEN_USAGE, "cols is 0; 1 to"},
+      {{{"rows", -1}}, ROOFGEN_USAGE, "rows is -1; 0 to"},
+      {{{"rows", int64_t{1} << 31}}, ROOFGEN_USAGE, "0 to 2147483647"},
       {{{"rows", 64.0}}, ROOFGEN_USAGE, "rows: a whole number was expected"},
       {{{"row", 64}}, ROOFGEN_USAGE, "the pipeline has no argument row; did you mean \"rows\"?"},
       {{{"q_row_stride", 64}}, ROOFGEN_USAGE, "the pipeline has no argument q_row_stride"},
-      {{{"cols", 100000}}, ROOFGEN_UNAVAILABLE, "not compiled for these sizes and strides"},
+      {{{"cols", 100000}},
+       ROOFGEN_UNAVAILABLE,
+       "not compiled for these sizes and strides: cols is 256 in the tuned problem; cols is 100000"},
+      {{{"cols", 257}}, ROOFGEN_UNAVAILABLE, "cols is 257"},
   };
   for (const auto& c : cases) {
     std::vector<Argument> arguments = right;
@@ -287,6 +290,8 @@ void misuses(roofgen::Session& session) {
                    launched ? "" : launched.error().message.c_str());
     }
   }
+  // Without rows there is nothing to do, and no tensor to look at.
+  CHECK(pipeline->launch(nullptr, std::vector<Argument>{{"rows", 0}}));
   const Argument missing[] = {tensor("x", x), tensor("y", y)};
   CHECK(!pipeline->launch(nullptr, missing) && std::strstr(roofgen_error(), "weight is null or missing"));
   roofgen_argument raw[] = {right[0], right[1], right[2], {nullptr, ROOFGEN_INTEGER, {1}}};

@@ -2,6 +2,7 @@
 import copy
 import ctypes
 import importlib.util
+import json
 import math
 import os
 import random
@@ -456,6 +457,33 @@ class Launches(unittest.TestCase):
                 got = c.fetch()
                 self.assertLess(error(got[:64 * rows], expected) if rows else 0, TOLERANCE, (variant, rows_of))
                 self.assertEqual(got[64 * rows:], before[64 * rows:])
+
+    def test_capture(self):
+        """Captured calls of other lengths and experts are requests; calls of nothing are none."""
+        file = FOLDER / "launches.jsonl"
+        os.environ["ROOFGEN_CAPTURE"] = str(file)
+        self.addCleanup(os.environ.pop, "ROOFGEN_CAPTURE")
+        common = {"N": 64, "K": 64, "variant": "fused", "executor": "sim", "evals": 2}
+        kernel = self.session.jit("grouped_gemm", sizes="20,20", **common)
+        for rows, experts in ((40, 2), (5, 3), (0, 3)):
+            a, b, c = (Memory((max(side, 1), 64), 1) for side in (rows, experts * 64, rows))
+            offsets = int32([0, *[rows] * experts])
+            kernel(A=a.at, B=b.at, C=c.at, offsets=offsets, M=rows)
+        kernel.close()
+        common = {"d": 64, "heads": 2, "variant": "fused", "executor": "sim", "evals": 2}
+        kernel = self.session.jit("attention", L=1, kv_lengths="0,40", **common)
+        for batch, keys in ((2, 40), (3, 32), (1, 64)):
+            m = Memory((batch, keys, 2, 64), 1)
+            q, o = (ByDLPack(Memory((batch, 1, 2, 64), seed)) for seed in (1, 4))
+            kernel(Q=q, K=ByDLPack(m), V=ByDLPack(m), O=o, kv_lengths=int32([keys] * batch))
+        kernel.close()
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        captured = [tuple(line.get(name) for name in ("M", "experts", "kv-lengths", "batch")) for line in lines]
+        self.assertEqual(captured, [(40, 2, None, None), (5, 3, None, None), (None, None, "40,0", 2),
+                                    (None, None, "32,0,32", 3), (None, None, 40, 1)])
+        for line in lines:
+            line.pop("count")
+            self.session.generate(line.pop("op"), **line)
 
     def test_empty(self):
         """Without rows, tokens or sequences nothing is launched, and no tensor needs an address."""

@@ -129,7 +129,7 @@ int main(void) {
       {MEMBER(workspace), (int64_t)good.O, ATTENTION_OVERLAP, "workspace "},
       {MEMBER(workspace_bytes), 0, ATTENTION_WORKSPACE, "workspace_bytes "},
       {MEMBER(workspace_bytes), (int64_t)good.workspace_bytes - 1, ATTENTION_WORKSPACE, "workspace_bytes "},
-      {MEMBER(batch), 0, ATTENTION_RANGE, "batch "},
+      {MEMBER(batch), 0, ATTENTION_OK, "no error"},
       {MEMBER(batch), -1, ATTENTION_RANGE, "batch "},
       {MEMBER(heads), INT64_MIN, ATTENTION_RANGE, "heads "},
       {MEMBER(kv_heads), 0, ATTENTION_RANGE, "kv_heads "},
@@ -140,8 +140,8 @@ int main(void) {
       {MEMBER(v_row_stride), INT64_MAX, ATTENTION_RANGE, "v_row_stride "},
       {MEMBER(o_head_stride), (INT64_C(1) << 40) + 8, ATTENTION_RANGE, "o_head_stride "},
       {MEMBER(batch), 70000, ATTENTION_WORKSPACE, "workspace_bytes "},
-      {MEMBER(heads), 3, ATTENTION_UNSUPPORTED, "heads % kv_heads"},
-      {MEMBER(kv_heads), 8, ATTENTION_UNSUPPORTED, "heads % kv_heads"},
+      {MEMBER(heads), 3, ATTENTION_UNSUPPORTED, "heads must be a multiple of kv_heads"},
+      {MEMBER(kv_heads), 8, ATTENTION_UNSUPPORTED, "heads must be a multiple of kv_heads"},
       {MEMBER(kv_len), INT32_MAX, ATTENTION_WORKSPACE, "workspace_bytes "},
   };
   for (size_t i = 0; i < sizeof misuses / sizeof *misuses; ++i) {
@@ -149,6 +149,9 @@ int main(void) {
     memcpy((char*)&call + misuses[i].at, &misuses[i].value, misuses[i].bytes);
     expect(misuses[i].what, launch(&call), misuses[i].kind, misuses[i].names);
   }
+  static Call nothing;
+  nothing.handle = bundle;
+  expect("no tensor and no size", launch(&nothing), ATTENTION_OK, "no error");
   Call huge = good;
   huge.batch = huge.L = huge.kv_len = INT32_MAX;
   expect("sizes together", launch(&huge), ATTENTION_RANGE, "too large");
