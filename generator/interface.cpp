@@ -332,6 +332,14 @@ std::vector<Parameter> Interface::parameters(const std::vector<Buffer>& buffers)
   return out;
 }
 
+Result<std::vector<std::string>> run_time_sizes(const DataFiles& files, const std::string& op) {
+  const std::string name = "templates/bundle/" + op + ".json";
+  std::optional<std::string> text = files.read(name);
+  if (!text) return std::vector<std::string>();
+  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(*text), files.origin(name)));
+  return Reader(file).strings(file.root(), "sizes");
+}
+
 std::string requirement(const std::string& condition) {
   static const std::regex kMultiple(R"(\(?(\w+) % (\w+)\)? == 0)"), kMost(R"((\w+) <= ([\w *]+))"),
       kEqual(R"((\w+) == ([\w *]+))");

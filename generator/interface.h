@@ -107,6 +107,9 @@ class Interface {
   std::vector<Parameter> parameters_;
 };
 
+/// The sizes that the kernels of an op take at run time. Any other size (the head dimension, a page) is compiled in,
+/// and every size of an op whose interface is not described.
+Result<std::vector<std::string>> run_time_sizes(const DataFiles& files, const std::string& op);
 /// A condition as what must hold: "L must be a multiple of 64".
 std::string requirement(const std::string& condition);
 /// Whether `code` has this word.

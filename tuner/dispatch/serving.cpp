@@ -5,26 +5,10 @@
 #include <algorithm>
 
 #include "generator/expr/c_code.h"
+#include "generator/interface.h"
 
 namespace roofgen {
 namespace {
-
-/// Sizes that the kernels of an op take at run time. An op that is not here, and any other size (the head dimension, a
-/// page), is compiled in.
-constexpr struct {
-  const char *ops, *sizes;
-} kRunTimeSizes[] = {
-    {" attention ", " L kv_len batch heads kv_heads "},
-    {" gemm grouped_gemm ", " M N K "},
-    {" rmsnorm layernorm softmax map ", " rows cols "},
-};
-
-bool at_run_time(const std::string& op, const std::string& size) {
-  return std::ranges::any_of(kRunTimeSizes, [&](const auto& row) {
-    return std::string_view(row.ops).find(" " + op + " ") != std::string_view::npos &&
-           std::string_view(row.sizes).find(" " + size + " ") != std::string_view::npos;
-  });
-}
 
 /// Translates what a stage relies on: names of the stage are replaced by their definitions.
 class Conditions {
@@ -85,9 +69,10 @@ Result<std::string> why_not_served(const DataFiles& files, const CompiledStage& 
                                    const Stage& stage, const Legal& legal) {
   ROOFGEN_TRY(const Program there, generate(files, stage, legal));
   if (there.source == *compiled.source) return std::string();
+  ROOFGEN_TRY(const std::vector<std::string> at_run_time, run_time_sizes(files, problem.op));
   for (const auto& [name, size] : problem.dims) {
     const auto tuned = compiled.problem->dims.find(name);
-    if (tuned == compiled.problem->dims.end() || (tuned->second != size && !at_run_time(problem.op, name)))
+    if (tuned == compiled.problem->dims.end() || (tuned->second != size && std::ranges::count(at_run_time, name) == 0))
       return fmt::format("{} is compiled in", name);
   }
   ROOFGEN_TRY(const bool right, serves(*compiled.stage, *compiled.legal, legal));
