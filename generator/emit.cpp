@@ -621,11 +621,10 @@ Json self_test_json(const EmitRequest& request, const Interface& interface, cons
     out["full"] = size_of(c) > 2;
     out["result"] = grouped && interface.has_tensor("Y") ? "Y" : "C";
     const std::string stored = pipeline.scope.at("stored_dtype").str();
-    out["stored"] = unfused && !grouped && stored != "fp32" ? stored : "";
+    out["stored"] = unfused && !grouped && stored != "fp32" && stored != "int32" ? stored : "";
     out["scaled"] = is_set(pipeline.scope, "scaled");
     out["gather"] = is_set(pipeline.scope, "gather");
     out["scatter"] = grouped && interface.has_tensor("token_rows") ? stored : "";
-    out["whole"] = c == DType::kInt32 && problem.texts.at("epilogue") == "acc" && problem.texts.at("gated").empty();
   } else if (!attention) {
     out["reference"] = "rows";
     if (unfused) {

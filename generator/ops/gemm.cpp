@@ -56,21 +56,29 @@ int64_t splits_of(const std::string& variant) {
   return at == std::string::npos ? 1 : std::stoll(variant.substr(at + kSplitVariant.size()));
 }
 
-/// The format of bias and residual unless declared: C's if that is a floating-point format of at least 16 bits.
-DType tensor_dtype(DType out) {
-  if (out == DType::kFp8 || out == DType::kInt8) return DType::kBf16;
-  return out == DType::kInt32 ? DType::kFp32 : out;
+/// The format of accumulators. Those of int8 are integers of the epilogue.
+DType accumulator_dtype(const Problem& p) { return p.dtype == DType::kInt8 ? DType::kInt32 : DType::kFp32; }
+
+/// The format of bias and residual unless declared: C's if that has at least 16 bits; fp32 beside sums in fp32.
+DType tensor_dtype(const Problem& p) {
+  const DType out = p.dtypes.at("out");
+  if (size_of(out) == 1) return DType::kBf16;
+  return out == DType::kInt32 ? accumulator_dtype(p) : out;
 }
 
-/// The format of the product in memory: C's, unless sums may exceed its range.
-DType stored_dtype(const Shape& s) {
-  const bool narrow = size_of(s.out) == 1 || (s.dtype == DType::kInt8 && s.out == DType::kFp16);
-  return narrow ? DType::kBf16 : s.out;
+/// The format in memory of what the next kernel reads. Sums: C's, unless they may exceed its range; integers stay as
+/// they are. Terms of scattered rows: likewise, as floats.
+DType stored_dtype(const Problem& p) {
+  const DType out = p.dtypes.at("out");
+  if (p.dtype == DType::kInt8 && !gemm::is_scattered(p)) return DType::kInt32;
+  const bool narrow = size_of(out) == 1 || (p.dtype == DType::kInt8 && out == DType::kFp16);
+  return narrow ? DType::kBf16 : out;
 }
 
 pointwise::Vocabulary vocabulary(const Problem& problem) {
   pointwise::Vocabulary out;
-  const DType dtype = tensor_dtype(problem.dtypes.at("out"));
+  const DType dtype = tensor_dtype(problem);
+  out.source_dtype = accumulator_dtype(problem);
   out.tensors = {{"bias", dtype, {"n"}}, {"row_bias", dtype, {"m"}}, {"residual", dtype, {"m", "n"}}};
   for (const TensorArg& arg : problem.args) {
     std::erase_if(out.tensors, [&](const TensorArg& t) { return t.name == arg.name; });
@@ -81,13 +89,14 @@ pointwise::Vocabulary vocabulary(const Problem& problem) {
   return out;
 }
 
-/// The epilogue of the problem. Another source: the epilogue of stored values.
-Result<Formula> epilogue(const Problem& problem, DType source = DType::kFp32) {
+/// The epilogue of the problem. `source`: of stored values. A gate multiplies floats.
+Result<Formula> epilogue(const Problem& problem, std::optional<DType> source = {}) {
   pointwise::Vocabulary words = vocabulary(problem);
-  words.source_dtype = source;
+  if (source) words.source_dtype = *source;
+  const bool gated = !problem.texts.at("gated").empty(), scattered = gemm::is_scattered(problem);
   return Formula::parse({{"y", problem.texts.at("epilogue"), "--epilogue"}},
-                        {gemm::is_scattered(problem) ? pointwise::Output{"y", "T", stored_dtype(Shape(problem)), false}
-                                                     : pointwise::Output{"y", "C", problem.dtypes.at("out"), false}},
+                        {scattered ? pointwise::Output{"y", "T", stored_dtype(problem), false, gated}
+                                   : pointwise::Output{"y", "C", problem.dtypes.at("out"), false, gated}},
                         std::move(words));
 }
 
@@ -136,9 +145,6 @@ pointwise::TensorReader of_expert(pointwise::TensorReader all, int64_t first_col
 SourceRow sums_of(const Problem& problem, InputPattern pattern, gemm::Rectangle at, int64_t first_column,
                   DType stored) {
   const Shape s(problem);
-  // Integers that are stored as they are: sums in fp32 would be wrong.
-  const bool whole =
-      s.dtype == DType::kInt8 && s.out == DType::kInt32 && problem.texts.at("epilogue") == "acc" && s.gated.empty();
   gemm::Rectangle all = at;
   all.col_begin += first_column, all.col_end += first_column;
   return [=, products = gemm::products_of(s.side_by_side(), pattern, all)](int64_t row, int64_t first, int64_t count) {
@@ -150,8 +156,8 @@ SourceRow sums_of(const Problem& problem, InputPattern pattern, gemm::Rectangle 
       const double sum = products->sum[start + i],
                    sigma = gemm::accumulation_sigma(s.dtype, s.scaled, pattern, at.k_end - at.k_begin, sum,
                                                     products->square[start + i]);
-      out[i] = {sum, whole ? 0 : sigma};
-      if (stored == DType::kFp32) continue;
+      out[i] = {sum, is_integer(stored) ? 0 : sigma};
+      if (stored == DType::kFp32 || is_integer(stored)) continue;
       out[i].sigma = std::hypot(sigma, rounding_sigma(sum, stored));
       if (std::isinf(round_to_dtype(sum, stored))) out[i].value = round_to_dtype(sum, stored);
     }
@@ -325,8 +331,8 @@ class Gemm final : public Op {
     out["scaled"] = s.scaled;
     out["out_dtype"] = to_string(s.out);
     out["out_size"] = size_of(s.out);
-    out["stored_dtype"] = to_string(stored_dtype(s));
-    out["stored_size"] = size_of(stored_dtype(s));
+    out["stored_dtype"] = to_string(stored_dtype(problem));
+    out["stored_size"] = size_of(stored_dtype(problem));
     out["a_stride"] = s.a_stride();
     out["b_stride"] = s.b_stride();
     // ldmatrix transposes 16-bit elements only; others are transposed on the way to shared memory.
@@ -342,11 +348,11 @@ class Gemm final : public Op {
     out["scalars"] = std::move(scalars);
     expr::Map formulas;
     if (const auto formula = epilogue(problem)) formulas["epilogue"] = with_gate(formula->scope(), s);
-    if (const auto formula = epilogue(problem, stored_dtype(s)))
+    if (const auto formula = epilogue(problem, stored_dtype(problem)))
       formulas["epilogue_of_stored"] = with_gate(formula->scope(), s);
-    if (const auto formula = identity(problem, "T", stored_dtype(s))) formulas["identity"] = formula->scope();
+    if (const auto formula = identity(problem, "T", stored_dtype(problem))) formulas["identity"] = formula->scope();
     for (const int64_t splits : kSplits)
-      if (const auto formula = identity(problem, "partial", DType::kFp32)) {
+      if (const auto formula = identity(problem, "partial", accumulator_dtype(problem))) {
         expr::Map partial = formula->scope();
         partial["splits"] = splits;
         formulas[fmt::format("partial{}", splits)] = std::move(partial);
@@ -444,7 +450,7 @@ class Gemm final : public Op {
     }
     if (buffer == "a_scale" || buffer == "b_scale")
       return gemm::fill_scales(pattern, buffer == "a_scale" ? gemm::Operand::kA : gemm::Operand::kB, offset, out);
-    DType dtype = tensor_dtype(problem.dtypes.at("out"));
+    DType dtype = tensor_dtype(problem);
     for (const TensorArg& arg : problem.args)
       if (arg.name == buffer) dtype = arg.dtype;
     TensorContents{pattern, buffer, dtype}.fill(offset, out);
@@ -504,7 +510,8 @@ Result<std::vector<Variant>> Gemm::variants(const DataFiles& files, const Proble
         ROOFGEN_TRY(expr::Expr slabs, expr::Expr::parse(std::to_string(splits)));
         split.stages[1].problem.insert(split.stages[1].problem.begin(), {"source_slabs", std::move(slabs)});
         ROOFGEN_TRY(split.temporaries[0].bytes, expr::Expr::parse(fmt::format("4 * {} * M * N", splits)));
-        for (const char* rule : {"out_dtype != 'int32'", "ceil_div(M, 128) * ceil_div(N, 128) < 2 * device.sms"}) {
+        for (const char* rule :
+             {"out_dtype != 'int32' or dtype == 'int8'", "ceil_div(M, 128) * ceil_div(N, 128) < 2 * device.sms"}) {
           ROOFGEN_TRY(const expr::Expr unless, expr::Expr::parse(rule));
           for (Stage& s : split.stages) s.constraints.insert(s.constraints.begin(), unless);
         }
@@ -572,7 +579,8 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
 
   const int64_t splits = splits_of(variant);
   if (splits > 1 && stage == "partial") {
-    ROOFGEN_TRY(const Formula partial, identity(problem, "partial", DType::kFp32));
+    const DType sums = accumulator_dtype(problem);
+    ROOFGEN_TRY(const Formula partial, identity(problem, "partial", sums));
     const int64_t depth = gemm::k_per_split(s.k, splits);
     Comparison out;
     for (int64_t z = 0; z < splits; ++z) {
@@ -582,7 +590,7 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
         return read(buffer, static_cast<uint64_t>(z * s.m * s.n) + first, values, valid);
       };
       ROOFGEN_TRY(const Comparison c,
-                  compare_formula(partial, wide, product, pattern, sums_over(k_begin, k_end, DType::kFp32), slab));
+                  compare_formula(partial, wide, product, pattern, sums_over(k_begin, k_end, sums), slab));
       out.rows += c.rows;
       out.worst = std::max(out.worst, c.worst);
       if (out.failure.empty() && !c.failure.empty()) out.failure = fmt::format("slab {}: {}", z, c.failure);
@@ -591,10 +599,10 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
   }
   const bool stored_sums = variant.starts_with("unfused") && !grouped_;
   if (stored_sums && stage == "gemm") {
-    ROOFGEN_TRY(const Formula stored, identity(problem, "T", stored_dtype(s)));
-    return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, DType::kFp32), read);
+    ROOFGEN_TRY(const Formula stored, identity(problem, "T", stored_dtype(problem)));
+    return compare_formula(stored, wide, product, pattern, sums_over(0, s.k, accumulator_dtype(problem)), read);
   }
-  const SourceRow sums = sums_over(0, s.k, stored_sums ? stored_dtype(s) : DType::kFp32);
+  const SourceRow sums = sums_over(0, s.k, stored_sums ? stored_dtype(problem) : accumulator_dtype(problem));
   const pointwise::TensorReader tensors =
       of_expert(contents_reader(formula.vocabulary().indices, product, pattern), first_column);
   if (s.gated.empty()) return compare_formula(formula, part, extent, tensors, sums, read);
@@ -628,7 +636,7 @@ Result<Comparison> Gemm::compare_combined(const Problem& problem, InputPattern p
     const SourceRow sums =
         sums_of(problem, pattern,
                 {0, static_cast<int64_t>(rows.size()), part.col_begin * halves, part.col_end * halves, 0, s.k, rows},
-                e * s.n, DType::kFp32);
+                e * s.n, accumulator_dtype(problem));
     const SourceRow elements = elements_of(
         s, formula, sums, of_expert(contents_reader(formula.vocabulary().indices, product, pattern), e * s.n));
     for (const int64_t row : rows) {

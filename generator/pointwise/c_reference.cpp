@@ -92,6 +92,7 @@ class Text {
       return out + ", source[n].sigma)";
     };
     const bool is_float = op.type == Type::kFloat;
+    const std::string whole = op.of_data ? "wrapped_" : "whole_";
     switch (op.code) {
       case Code::kSource: return "(number){source[n].value, 1, 0}";
       case Code::kTensor: return "exact(" + element(body_.vocabulary.tensors[which]) + ")";
@@ -99,11 +100,11 @@ class Text {
       case Code::kIndex: return fmt::format("exact((double){})", variable(body_.vocabulary.indices[which]));
       case Code::kInverseCols: return "rounded(exact(1.0 / (double)cols), 0)";
       case Code::kConstant: return fmt::format("{}({:.17g})", is_float ? "constant" : "exact", op.number);
-      case Code::kConvert: return arg(0);
-      case Code::kNeg: return call("negative");
-      case Code::kAdd: return call(is_float ? "sum" : "whole_sum");
-      case Code::kSub: return call(is_float ? "difference" : "whole_difference");
-      case Code::kMul: return call(!is_float ? "whole_product" : op.args[0] == op.args[1] ? "square_of" : "product");
+      case Code::kConvert: return is_float ? call("in_fp32") : arg(0);
+      case Code::kNeg: return call(is_float || !op.of_data ? "negative" : "wrapped_negative");
+      case Code::kAdd: return call(is_float ? "sum" : whole + "sum");
+      case Code::kSub: return call(is_float ? "difference" : whole + "difference");
+      case Code::kMul: return call(!is_float ? whole + "product" : op.args[0] == op.args[1] ? "square_of" : "product");
       case Code::kFloorDiv: return call("floor_quotient");
       case Code::kMod: return call("remainder_of");
       case Code::kLess: return with_sigma("less");

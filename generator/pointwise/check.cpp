@@ -51,6 +51,8 @@ bool is_callable(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+Type type_of_source(const Vocabulary& v) { return has_integers(v) ? Type::kInt : Type::kFloat; }
+
 std::string indexed(const TensorArg& t) { return fmt::format("{}[{}]", t.name, fmt::join(t.indices, ",")); }
 
 class Checker {
@@ -70,7 +72,9 @@ class Checker {
   Type type(int i) const { return body_.graph[i].type; }
 
   int add(Code code, Type type, std::array<int, 3> args = {-1, -1, -1}, int which = 0) {
-    return body_.graph.add({.code = code, .type = type, .args = args, .which = which});
+    bool of_data = code == Code::kSource || code == Code::kTensor;
+    for (const int a : args) of_data |= a >= 0 && body_.graph[a].of_data;
+    return body_.graph.add({.code = code, .type = type, .args = args, .which = which, .of_data = of_data});
   }
   int constant(double v, Type type) { return body_.graph.add({.code = Code::kConstant, .type = type, .number = v}); }
   const Operation* as_constant(int i) const {
@@ -156,11 +160,16 @@ class Checker {
     return nullptr;
   }
 
+  Type type_of(const TensorArg& t) const {
+    const bool integer = t.dtype == DType::kInt8 || t.dtype == DType::kInt32;
+    return integer && has_integers(body_.vocabulary) ? Type::kInt : Type::kFloat;
+  }
+
   /// A value without indices; -1 if there is none of this name.
   int plain_value(const std::string& name) {
     const Vocabulary& v = body_.vocabulary;
     if (auto at = values_.find(name); at != values_.end()) return at->second;
-    if (name == v.source) return add(Code::kSource, Type::kFloat);
+    if (name == v.source) return add(Code::kSource, type_of_source(v));
     for (size_t i = 0; i < v.indices.size(); ++i)
       if (name == v.indices[i]) return add(Code::kIndex, Type::kInt, {-1, -1, -1}, static_cast<int>(i));
     for (size_t i = 0; i < body_.scalar_names.size(); ++i)
@@ -190,7 +199,7 @@ class Checker {
     const TensorArg* t = tensor(node.name, &which);
     if (!t) undefined(node);
     if (!t->indices.empty()) fail(node.at, fmt::format("\"{}\" is a tensor; write {}", t->name, indexed(*t)));
-    return add(Code::kTensor, Type::kFloat, {-1, -1, -1}, which);
+    return add(Code::kTensor, type_of(*t), {-1, -1, -1}, which);
   }
 
   int element(const Node& node) {
@@ -218,13 +227,15 @@ class Checker {
       given += (i > 1 ? "," : "") + index.name;
     }
     if (!same) fail({node.args[1].span.begin, node.args.back().span.end}, fmt::format("{}, not [{}]", expected, given));
-    return add(Code::kTensor, Type::kFloat, {-1, -1, -1}, which);
+    return add(Code::kTensor, type_of(*t), {-1, -1, -1}, which);
   }
 
   int unary(const Node& node) {
     if (node.ops[0] == Op::kNot) return add(Code::kNot, Type::kBool, {truth(node.args[0], "\"not\""), -1, -1});
     const int i = number(node.args[0]);
-    if (node.ops[0] == Op::kPos) return i;
+    return node.ops[0] == Op::kPos ? i : negative(i);
+  }
+  int negative(int i) {
     if (auto c = as_constant(i)) return constant(-c->number, c->type);
     return add(Code::kNeg, type(i), {i, -1, -1});
   }
@@ -251,8 +262,9 @@ class Checker {
       case Op::kSub: code = Code::kSub; break;
       case Op::kMul: code = Code::kMul; break;
       case Op::kDiv:
-        if (t == Type::kInt) fail(node.at, "integer division: // rounds down, 1.0 * a / b is a float");
-        return quotient(node, a, b);
+        if (t == Type::kInt && !body_.graph[a].of_data && !body_.graph[b].of_data)
+          fail(node.at, "integer division: // rounds down, 1.0 * a / b is a float");
+        return quotient(node, convert(a, Type::kFloat), convert(b, Type::kFloat));
       default: {
         const char* symbol = to_string(node.ops[0]);
         if (t != Type::kInt) fail(node.at, fmt::format("\"{}\" is for whole numbers; these are floats", symbol));
@@ -260,6 +272,7 @@ class Checker {
         if (!c || c->number == 0)
           fail(node.args[1].span,
                fmt::format("the divisor of \"{}\" must be a constant{}", symbol, c ? " that is not 0" : ""));
+        if (c->number == -1) return node.ops[0] == Op::kMod ? constant(0, Type::kInt) : negative(a);
         code = node.ops[0] == Op::kMod ? Code::kMod : Code::kFloorDiv;
       }
     }
@@ -332,6 +345,8 @@ class Checker {
       const int i = convert(x, Type::kInt);
       return add(Code::kMax, Type::kInt, {i, add(Code::kNeg, Type::kInt, {i, -1, -1}), -1});
     }
+    if (node.name == "relu" && type(x) == Type::kInt)
+      return add(Code::kMax, Type::kInt, {x, constant(0, Type::kInt), -1});
     return add(Code::kCall, Type::kFloat, {convert(x, Type::kFloat), -1, -1}, function);
   }
 
@@ -437,14 +452,17 @@ Result<void> check(const std::vector<Definition>& definitions, Body& body) {
       return std::move(failure.error);
     }
   }
-  const int x = body.graph.add({.code = Code::kSource, .type = Type::kFloat});
+  const int x = body.graph.add({.code = Code::kSource, .type = type_of_source(body.vocabulary), .of_data = true});
   for (const Output& output : body.outputs) {
     const auto at = values.find(output.value);
     if (at == values.end() && output.value != body.vocabulary.source)
       return usage(fmt::format("the output {} is to be {}, which is not defined", output.buffer, output.value), "");
     int value = at == values.end() ? x : at->second;
-    if (body[value].type != Type::kFloat)
-      value = body.graph.add({.code = Code::kConvert, .type = Type::kFloat, .args = {value, -1, -1}});
+    const bool integer = body[value].type == Type::kInt && has_integers(body.vocabulary) && !output.is_float &&
+                         (output.dtype == DType::kInt32 || output.dtype == DType::kInt8);
+    if (body[value].type != Type::kFloat && !integer)
+      value = body.graph.add(
+          {.code = Code::kConvert, .type = Type::kFloat, .args = {value, -1, -1}, .of_data = body[value].of_data});
     body.planned.push_back({.value = value, .tensors = {}});
   }
   return {};

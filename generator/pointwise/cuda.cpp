@@ -23,6 +23,11 @@ std::string literal(double v, Type type) {
   return out + "f";
 }
 
+/// Integers of data are passed as the bits of floats.
+std::string of_bits(const std::string& text, Type type) {
+  return type == Type::kInt ? "__float_as_int(" + text + ")" : text;
+}
+
 /// The statements of one device function.
 class DeviceFunction {
  public:
@@ -67,12 +72,12 @@ class DeviceFunction {
 
   std::string leaf(int i) const {
     const Operation& op = body_[i];
-    if (i == x_ && row_level_ < 0) return "x";
+    if (i == x_ && row_level_ < 0) return of_bits("x", op.type);
     if (op.code == Code::kReduce) return fmt::format("r.r{}", op.level);
     if (op.derived >= 0) return fmt::format("r.d{}", op.derived);
     const size_t which = static_cast<size_t>(op.which);
     switch (op.code) {
-      case Code::kTensor: return "e.v_" + body_.vocabulary.tensors[which].name;
+      case Code::kTensor: return of_bits("e.v_" + body_.vocabulary.tensors[which].name, op.type);
       case Code::kScalar: return "s.s_" + body_.scalar_names[which];
       case Code::kIndex: return body_.vocabulary.indices[which];
       case Code::kInverseCols: return "inv_cols";
@@ -84,15 +89,19 @@ class DeviceFunction {
     const Operation& op = body_[i];
     const auto arg = [&](int k) -> const std::string& { return text_.at(op.args[static_cast<size_t>(k)]); };
     const auto infix = [&](const char* symbol) { return fmt::format("({} {} {})", arg(0), symbol, arg(1)); };
-    const bool is_float = op.type == Type::kFloat;
+    const bool is_float = op.type == Type::kFloat, wraps = op.type == Type::kInt && op.of_data;
+    const auto wrapping = [&](const char* what) {
+      return op.args[1] < 0 ? fmt::format("wrapping_{}({})", what, arg(0))
+                            : fmt::format("wrapping_{}({}, {})", what, arg(0), arg(1));
+    };
     switch (op.code) {
       case Code::kConvert:
         if (body_[op.args[0]].type != Type::kBool) return fmt::format("float({})", arg(0));
         return is_float ? fmt::format("({} ? 1.0f : 0.0f)", arg(0)) : fmt::format("int({})", arg(0));
-      case Code::kNeg: return fmt::format("(-{})", arg(0));
-      case Code::kAdd: return infix("+");
-      case Code::kSub: return infix("-");
-      case Code::kMul: return infix("*");
+      case Code::kNeg: return wraps ? wrapping("negative") : fmt::format("(-{})", arg(0));
+      case Code::kAdd: return wraps ? wrapping("sum") : infix("+");
+      case Code::kSub: return wraps ? wrapping("difference") : infix("-");
+      case Code::kMul: return wraps ? wrapping("product") : infix("*");
       case Code::kFloorDiv: return fmt::format("floor_div({}, {})", arg(0), arg(1));
       case Code::kMod: return fmt::format("floor_mod({}, {})", arg(0), arg(1));
       case Code::kLess: return infix("<");
@@ -174,7 +183,8 @@ std::string cuda_text(const Body& body) {
     DeviceFunction f(body, o.x);
     f.need({o.value});
     out += fmt::format("__device__ __forceinline__ float formula_{}(float x, {}, {}) {{\n{}  return {};\n}}\n",
-                       body.outputs[i].buffer, given, fmt::join(indices, ", "), f.statements(), f[o.value]);
+                       body.outputs[i].buffer, given, fmt::join(indices, ", "), f.statements(),
+                       body[o.value].type == Type::kInt ? "__int_as_float(" + f[o.value] + ")" : f[o.value]);
   }
   return out;
 }

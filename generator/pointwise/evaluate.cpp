@@ -238,6 +238,16 @@ class RowEvaluator {
   /// An integer; beyond 32 bits it has no defined value in the kernel, and none here.
   static Number whole(double v) { return {std::abs(v) < 0x1p31 ? v : kNaN, 0, 0}; }
 
+  /// The result of an operation on integers of data, which wraps.
+  static Number wrapped(int64_t v) {
+    return {static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(v))), 0, 0};
+  }
+  static Number wrapping(Code code, double x, double y) {
+    if (x != x || y != y) return {kNaN, 0, 0};
+    const auto a = static_cast<int64_t>(x), b = static_cast<int64_t>(y);
+    return wrapped(code == Code::kNeg ? -a : code == Code::kAdd ? a + b : code == Code::kSub ? a - b : a * b);
+  }
+
   /// A comparison of a and b; the error of their difference may flip it.
   Number compared(bool holds, const Number& a, const Number& b, size_t element) const {
     const Number difference{a.value - b.value, a.slope - b.slope, a.variance + b.variance};
@@ -284,6 +294,9 @@ class RowEvaluator {
   Number apply(const Operation& op, const Number (&arg)[3], size_t element) const {
     const Number &a = arg[0], &b = arg[1];
     const bool is_float = op.type == Type::kFloat, floats = body_[op.args[0]].type == Type::kFloat;
+    const bool arithmetic =
+        op.code == Code::kNeg || op.code == Code::kAdd || op.code == Code::kSub || op.code == Code::kMul;
+    if (op.type == Type::kInt && op.of_data && arithmetic) return wrapping(op.code, a.value, b.value);
     switch (op.code) {
       case Code::kConvert: return is_float && std::abs(a.value) > 0x1p24 ? rounded(a) : a;
       case Code::kNeg: return {-a.value, -a.slope, a.variance};

@@ -19,6 +19,12 @@ expr::List names(const std::vector<TensorArg>& all, const std::set<int>& which, 
   return out;
 }
 
+/// The type of elements in kernels. Integers of formulas are not converted to floats.
+std::string element(DType dtype, bool whole) {
+  const std::string type = std::string("Element_") + to_string(dtype);
+  return whole && (dtype == DType::kInt8 || dtype == DType::kInt32) ? "Whole<" + type + ">" : type;
+}
+
 }  // namespace
 
 Result<Formula> Formula::parse(std::vector<Definition> definitions, std::vector<Output> outputs,
@@ -40,6 +46,14 @@ const std::vector<TensorArg>& Formula::tensors() const { return body_->tensors; 
 int Formula::reductions() const { return static_cast<int>(body_->phases.size()); }
 Cost Formula::cost() const { return body_->cost; }
 
+bool Formula::rounds_integers() const {
+  const Body& b = *body_;
+  for (size_t i = 0; i < b.outputs.size(); ++i)
+    if (has_integers(b.vocabulary) && b.outputs[i].dtype == DType::kInt32 && b[b.planned[i].value].type != Type::kInt)
+      return true;
+  return false;
+}
+
 std::vector<std::string> Formula::scalars() const {
   std::vector<std::string> out;
   for (int i : body_->scalars) out.push_back(body_->scalar_names[static_cast<size_t>(i)]);
@@ -57,6 +71,7 @@ expr::Map Formula::scope() const {
     expr::List& alike = t.indices == v.indices ? matrices : vectors;
     alike.emplace_back(expr::Map{{"name", t.name},
                                  {"dtype", to_string(t.dtype)},
+                                 {"element", element(t.dtype, has_integers(v))},
                                  {"size", size_of(t.dtype)},
                                  {"indices", indices},
                                  {"param", "t_" + t.name},
@@ -79,6 +94,7 @@ expr::Map Formula::scope() const {
     const PlannedOutput& planned = b.planned[i];
     outputs.emplace_back(expr::Map{{"buffer", o.buffer},
                                    {"dtype", to_string(o.dtype)},
+                                   {"element", element(o.dtype, b[planned.value].type == Type::kInt)},
                                    {"exact", is_exact(o.dtype)},
                                    {"per_row", o.per_row},
                                    {"call", "formula_" + o.buffer},
@@ -87,10 +103,11 @@ expr::Map Formula::scope() const {
                                    {"after_phase", planned.after_phase}});
     if (!o.per_row) written += size_of(o.dtype);
   }
-  const bool identity = b.outputs.size() == 1 && b[b.planned[0].value].code == Code::kSource;
   return {{"cuda", b.cuda},
           {"c", c_text(b)},
-          {"source", expr::Map{{"name", v.source}, {"dtype", to_string(v.source_dtype)}}},
+          {"source", expr::Map{{"name", v.source},
+                               {"dtype", to_string(v.source_dtype)},
+                               {"element", element(v.source_dtype, has_integers(v))}}},
           {"tensors", tensors},
           {"matrices", matrices},
           {"vectors", vectors},
@@ -102,8 +119,7 @@ expr::Map Formula::scope() const {
                              {"mufu", b.cost.mufu},
                              {"exps", b.cost.exps},
                              {"reductions", b.cost.reductions}}},
-          {"bytes", expr::Map{{"element", per_element}, {"column", per_column}, {"written", written}}},
-          {"identity", identity}};
+          {"bytes", expr::Map{{"element", per_element}, {"column", per_column}, {"written", written}}}};
 }
 
 Result<TensorArg> parse_tensor_arg(std::string_view text) {

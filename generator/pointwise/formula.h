@@ -35,6 +35,7 @@ struct Output {
   std::string buffer;
   DType dtype = DType::kBf16;
   bool per_row = false;
+  bool is_float = false;  ///< also where format and value are integers
 };
 
 /// Whether an output of this format needs the exact forms of functions. The fast forms suffice for 16 bits or fewer.
@@ -43,12 +44,15 @@ inline bool is_exact(DType output) { return size_of(output) > 2; }
 /// The names that definitions may use.
 struct Vocabulary {
   std::string source = "acc";
-  DType source_dtype = DType::kFp32;              ///< format in memory; kFp32 for accumulators
+  DType source_dtype = DType::kFp32;              ///< in memory; of accumulators kFp32, or kInt32: has_integers
   std::vector<std::string> indices = {"m", "n"};  ///< of an element; the last runs along the row
   std::vector<TensorArg> tensors;                 ///< available tensors, declared ones included
   std::map<std::string, double> scalars;          ///< kernel arguments by value
   std::string no_reductions;                      ///< not empty: reductions are refused, with this reason
 };
+
+/// Whether the source and tensors of integer formats are integers of formulas; else they count as floats.
+inline bool has_integers(const Vocabulary& v) { return v.source_dtype == DType::kInt32; }
 
 /// Operations per element of a row, counted on the shared syntax tree, before the compiler optimises it.
 struct Cost {
@@ -81,6 +85,8 @@ class Formula {
   std::vector<std::string> scalars() const;       ///< read by the formula, sorted
   int reductions() const;
   Cost cost() const;
+  /// Whether an output of int32 is the result of fp32 arithmetic, whose whole numbers are exact up to 2^24.
+  bool rounds_integers() const;
   /// The template's `formula`; docs/epilogues.md specifies the keys and the text of `cuda`.
   expr::Map scope() const;
 

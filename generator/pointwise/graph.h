@@ -50,6 +50,7 @@ struct Operation {
   std::array<int, 3> args = {-1, -1, -1};
   double number = 0;
   int which = 0;
+  bool of_data = false;  ///< depends on the source or on a tensor
   // Found by Plan:
   bool along_row = false;  ///< varies along the row
   bool needs_tensor = false;
