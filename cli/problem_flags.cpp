@@ -176,6 +176,7 @@ Result<Workbench> make_workbench(const Session& session, const ProblemFlags& fla
   ROOFGEN_TRY(const Op* op, find_op(flags.op));
   ROOFGEN_TRY(Problem problem, flags.problem());
   ROOFGEN_TRY(problem, op->complete(std::move(problem)));
+  if (const std::string warning = op->warning(problem); !warning.empty()) session.warn(warning);
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, run));
   bench.op = op;
   bench.problem = std::move(problem);

@@ -192,7 +192,9 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
   if (!taken) {
     winner.kernels.clear();
     winner.legal.clear();
-    ROOFGEN_TRY(bench, cli::make_workbench(session, flags.problem, flags.run));
+    ROOFGEN_TRY(cli::Workbench whole, cli::open_workbench(session, flags.problem, flags.run));
+    whole.op = bench.op, whole.problem = std::move(bench.problem);
+    bench = std::move(whole);
     ROOFGEN_CHECK(take_result(session, flags, bench, winner));
   }
   return Pipeline::load(driver, std::move(winner));

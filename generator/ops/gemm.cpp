@@ -277,6 +277,16 @@ class Gemm final : public Op {
     return p;
   }
 
+  std::string warning(const Problem& problem) const override {
+    const auto formula = epilogue(problem);
+    if (!formula || !formula->rounds_integers()) return {};
+    return fmt::format(
+        "the epilogue \"{}\" has floats, so it is computed in fp32, whose whole numbers are exact up to 2^24; the "
+        "output "
+        "is int32",
+        problem.texts.at("epilogue"));
+  }
+
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
     const auto bytes = [](int64_t rows, int64_t cols, DType dtype) {

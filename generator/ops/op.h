@@ -110,6 +110,8 @@ class Op {
   virtual std::string name() const = 0;
   /// Adds the defaults of the usual benchmarks and rejects invalid problems (Exit::kUsage).
   virtual Result<Problem> complete(Problem problem) const = 0;
+  /// What a user may not expect of an accepted problem; empty: nothing.
+  virtual std::string warning(const Problem&) const { return {}; }
   /// Inputs and outputs; temporaries belong to variants.
   virtual std::vector<Buffer> buffers(const Problem& problem) const = 0;
   /// Names visible in search-space expressions: dims, flags, strides, element size, dtype.

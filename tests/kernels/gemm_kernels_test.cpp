@@ -258,6 +258,31 @@ TEST(GemmVariants, TheStoredProductIsNotCutOff) {
   }
 }
 
+// Sums of int8 reach 6e5 here, and the epilogues wrap: fp32 has neither.
+TEST(GemmVariants, IntegersOfInt8ProductsWrap) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  const TensorArg zero{"zero", DType::kInt8, {"n"}};
+  for (const std::string variant : {"fused", "warpgroup", "unfused", "split_k2"})
+    for (const char* epilogue :
+         {"(acc - zero[n] * row_bias[m]) * 65537 + bias[n]", "-acc * acc // 3 if acc % 7 < m - n else residual[m,n]"}) {
+      auto runs = run_variant(
+          {40, 64, 512, DType::kInt8, epilogue, "row", "col", "", {zero}, {}, {{"out", DType::kInt32}}}, variant);
+      ASSERT_TRUE(runs) << variant << ": " << to_string(runs.error());
+      EXPECT_EQ(what_is_wrong(*runs), "") << variant << ": " << epilogue;
+    }
+}
+
+TEST(GemmVariants, IntegersThatBecomeFloatsAreWarnedOf) {
+  const auto warning = [](const char* epilogue, DType out) {
+    const auto problem = gemm({40, 64, 512, DType::kInt8, epilogue, "row", "col", "", {}, {}, {{"out", out}}});
+    EXPECT_TRUE(problem) << to_string(problem.error());
+    return (*find_op("gemm"))->warning(*problem);
+  };
+  EXPECT_NE(warning("acc * scale", DType::kInt32).find("exact up to 2^24; the output is int32"), std::string::npos);
+  EXPECT_EQ(warning("acc + bias[n]", DType::kInt32), "");
+  EXPECT_EQ(warning("acc * scale", DType::kBf16), "");
+}
+
 TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
   const DataFiles files;
   const auto names = [&](const Gemm& g) {

@@ -114,8 +114,8 @@ TEST(GemmOp, TheStoredProductHoldsTheSums) {
   EXPECT_EQ(stored(DType::kFp16, DType::kFp16), "fp16");
   EXPECT_EQ(stored(DType::kBf16, DType::kFp8), "bf16");
   EXPECT_EQ(stored(DType::kTf32, DType::kFp32), "fp32");
-  EXPECT_EQ(stored(DType::kInt8, DType::kInt8), "bf16");
-  EXPECT_EQ(stored(DType::kInt8, DType::kFp16), "bf16");
+  EXPECT_EQ(stored(DType::kInt8, DType::kInt8), "int32");
+  EXPECT_EQ(stored(DType::kInt8, DType::kFp16), "int32");
   EXPECT_EQ(stored(DType::kInt8, DType::kInt32), "int32");
 }
 

@@ -230,9 +230,51 @@ TEST(FormulaText, WideOutputsAreExact) {
   EXPECT_EQ(field(epilogue("acc", DType::kInt32), "outputs", 0, "exact"), "True");
 }
 
-TEST(FormulaText, Identity) {
-  EXPECT_TRUE(epilogue("acc").scope().at("identity").truthy());
-  EXPECT_FALSE(epilogue("acc * 2").scope().at("identity").truthy());
+/// Of integer accumulators; C is int32.
+Formula integers(const std::string& text) {
+  pointwise::Vocabulary v = test::epilogue_vocabulary();
+  v.source_dtype = DType::kInt32;
+  for (TensorArg& t : v.tensors)
+    if (t.name == "bias") t.dtype = DType::kInt32;
+  return parsed({{"y", text}}, {{"y", "C", DType::kInt32}}, std::move(v));
+}
+
+TEST(FormulaIntegers, StayWhatTheyAre) {
+  const auto value = [](const std::string& text, double source) {
+    return evaluate(integers(text), {source}, 3, 4)[0][0];
+  };
+  constexpr double kLargest = 2147483647;
+  for (const auto& [text, source, expected] : {std::tuple{"acc", kLargest, kLargest},
+                                               {"acc + 1", kLargest, -kLargest - 1},
+                                               {"acc + 1", 0x1p24, 0x1p24 + 1},
+                                               {"-acc", -kLargest - 1, -kLargest - 1},
+                                               {"acc * acc", 100000.0, 1410065408.0},
+                                               {"acc - bias[n]", -kLargest, kLargest - 3},
+                                               {"acc // -1", -kLargest - 1, -kLargest - 1},
+                                               {"acc // 3", -7.0, -3.0},
+                                               {"acc % 3", -7.0, 2.0},
+                                               {"acc % -1", 5.0, 0.0},
+                                               {"relu(acc) + min(acc, 2)", 5.0, 7.0},
+                                               {"abs(acc)", -kLargest, kLargest},
+                                               {"acc / 2", 3.0, 1.5},
+                                               {"acc + m * n", 1.0, 13.0}}) {
+    const pointwise::Estimate got = value(text, source);
+    EXPECT_EQ(got.value, expected) << text;
+    const bool rounds = integers(text).rounds_integers();
+    EXPECT_EQ(rounds, std::string(text) == "acc / 2") << text;
+    EXPECT_EQ(got.sigma > 0, rounds) << text;
+  }
+  EXPECT_GT(value("acc * 1.0", 0x1p24 + 1).sigma, 0.1);
+}
+
+TEST(FormulaIntegers, ArePassedAsBits) {
+  const Formula f = integers("acc + bias[n]");
+  EXPECT_EQ(body(f, "float formula_C"),
+            "  return __int_as_float(wrapping_sum(__float_as_int(x), __float_as_int(e.v_bias)));\n");
+  EXPECT_EQ(field(f, "tensors", 0, "element"), "Whole<Element_int32>");
+  EXPECT_EQ(field(f, "outputs", 0, "element"), "Whole<Element_int32>");
+  EXPECT_EQ(field(integers("acc * 0.5"), "outputs", 0, "element"), "Element_int32");
+  EXPECT_EQ(field(epilogue("acc", DType::kInt32), "outputs", 0, "element"), "Element_int32");
 }
 
 TEST(FormulaText, TensorsSayHowTheyAreIndexed) {

@@ -104,6 +104,12 @@ TEST(Emitted, GemmInSlabs) {
   self_test("gemm --M 40 --N 96 --K 520 --variant split_k2 --epilogue 'relu(acc + bias[n])'");
 }
 
+TEST(Emitted, IntegersOfInt8Products) {
+  const std::string epilogue = " --out-dtype int32 --epilogue '(acc - zero[n] * row_bias[m]) * 65537 + bias[n]'";
+  for (const char* variant : {"fused", "split_k2"})
+    self_test("gemm --M 100 --N 72 --K 512 --dtype int8 --arg 'zero:int8[n]'" + epilogue + " --variant " + variant);
+}
+
 TEST(Emitted, GatedGemm) {
   self_test("gemm --M 50 --N 128 --K 64 --variant fused --gated silu --epilogue 'acc + bias[n]'");
 }
