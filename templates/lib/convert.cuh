@@ -60,41 +60,6 @@ struct Word<signed char> {
   }
 };
 
-/// Integers that stay integers: a "float" has the bits of an int. int8 saturates when it is stored.
-template <class T>
-struct Whole {
-  T value;
-};
-template <>
-struct Word<Whole<int>> : Word<float> {};
-template <>
-struct Word<Whole<signed char>> {
-  static constexpr int kElements = 4;
-  static __device__ __forceinline__ void unpack(unsigned word, float* x) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) x[i] = __int_as_float(static_cast<signed char>(word >> 8 * i));
-  }
-  static __device__ __forceinline__ unsigned pack(const float* x) {
-    unsigned upper, word;
-    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, 0;" : "=r"(upper) : "r"(__float_as_int(x[3])), "r"(__float_as_int(x[2])));
-    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;"
-        : "=r"(word)
-        : "r"(__float_as_int(x[1])), "r"(__float_as_int(x[0])), "r"(upper));
-    return word;
-  }
-};
-/// The sum of two elements as they are loaded.
-template <class T>
-struct Addend {
-  static __device__ __forceinline__ float sum(float a, float b) { return a + b; }
-};
-template <class T>
-struct Addend<Whole<T>> {
-  static __device__ __forceinline__ float sum(float a, float b) {
-    return __int_as_float(__float_as_int(a) + __float_as_int(b));
-  }
-};
-
 #if __CUDA_ARCH__ >= 890
 __device__ __forceinline__ unsigned pack2_fp8(float lo, float hi) {
   unsigned short r;

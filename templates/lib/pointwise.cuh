@@ -13,18 +13,6 @@ __device__ __forceinline__ float min_nan(float a, float b) {
   return r;
 }
 
-/// Integers of data wrap.
-__device__ __forceinline__ int wrapping_sum(int a, int b) {
-  return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
-}
-__device__ __forceinline__ int wrapping_difference(int a, int b) {
-  return static_cast<int>(static_cast<unsigned>(a) - static_cast<unsigned>(b));
-}
-__device__ __forceinline__ int wrapping_product(int a, int b) {
-  return static_cast<int>(static_cast<unsigned>(a) * static_cast<unsigned>(b));
-}
-__device__ __forceinline__ int wrapping_negative(int a) { return static_cast<int>(0u - static_cast<unsigned>(a)); }
-
 /// Python's // and %: rounded down, with the sign of the divisor.
 __device__ __forceinline__ int floor_div(int a, int b) { return a / b - (a % b != 0 && (a ^ b) < 0); }
 __device__ __forceinline__ int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }

@@ -303,9 +303,13 @@ TEST(GemmVariants, AreOfferedOnlyWhereTheyApply) {
   EXPECT_EQ(names({128, 128, 1024, DType::kBf16, "acc", "row", "col", "silu"}),
             (std::vector<std::string>{"fused", "split_k2", "split_k4", "unfused", "unfused_warpgroup", "warpgroup",
                                       "warpgroup_split_k2", "warpgroup_split_k4", "warpgroup_stream_k"}));
-  auto whole = run_variant({64, 64, 1024, DType::kInt8}, "split_k2");
-  ASSERT_FALSE(whole);
-  EXPECT_NE(whole.error().message.find("out_dtype != 'int32'"), std::string::npos) << whole.error().message;
+  auto integers = run_variant({64, 64, 1024, DType::kInt8}, "split_k2");
+  ASSERT_TRUE(integers) << to_string(integers.error());
+  EXPECT_EQ(what_is_wrong(*integers), "");
+  auto floats =
+      run_variant({64, 64, 1024, DType::kBf16, "acc", "row", "col", "", {}, {}, {{"out", DType::kInt32}}}, "split_k2");
+  ASSERT_FALSE(floats);
+  EXPECT_NE(floats.error().message.find("out_dtype != 'int32'"), std::string::npos) << floats.error().message;
 }
 
 }  // namespace
