@@ -244,9 +244,7 @@ class LaunchModel::Estimate {
   Result<const CtaStream*> stream(uint64_t cta) {
     const auto [at, fresh] = streams_.try_emplace(cta);
     if (fresh) {
-      Result<CtaStream> made = interpreter_.run(cta);
-      if (!made) return made.error();
-      at->second = std::move(*made);
+      ROOFGEN_TRY(at->second, interpreter_.run(cta));
     }
     return &at->second;
   }
@@ -394,9 +392,7 @@ class LaunchModel::Estimate {
     if (extent > 4 && !same(at[extent - 1], at[extent / 2])) ROOFGEN_CHECK(probe(extent - 2));
     // The gap whose ends leave most of the work open is halved, unless the work grows evenly across it.
     std::set<uint32_t> even;  // gaps by their first position
-    const bool long_ctas =
-        std::ranges::any_of(at, [](const auto& one) { return one.second.warp_instructions > kManySteps; });
-    const double enough = long_ctas ? kOpenShare : 0;
+    const double enough = at[extent / 2].warp_instructions > kManySteps ? kOpenShare : 0;
     while (at.size() < kMostPositions) {
       double most = 0, sum = 0;
       uint32_t from = 0, width = 0;
@@ -410,11 +406,10 @@ class LaunchModel::Estimate {
       if (sum <= enough) break;
       const uint32_t middle = from + width / 2;
       ROOFGEN_CHECK(probe(middle));
-      const auto grows_evenly = [&](double StreamCounts::*member) {
-        const double begin = at[from].*member, end = at[from + width].*member;
-        return std::abs(at[middle].*member - (begin + end) / 2) <= kEven * std::abs(end - begin);
-      };
-      if (grows_evenly(&StreamCounts::warp_instructions) && grows_evenly(&StreamCounts::thread_instructions))
+      if (std::ranges::all_of(kWork, [&](auto member) {
+            const double begin = at[from].*member, end = at[from + width].*member;
+            return std::abs(at[middle].*member - (begin + end) / 2) <= kEven * std::abs(end - begin);
+          }))
         even.insert(from), even.insert(middle);
     }
     works.clear();
@@ -441,15 +436,16 @@ class LaunchModel::Estimate {
     return out;
   }
 
+  /// What tells the work of CTAs apart.
+  static constexpr std::array kWork = {&StreamCounts::warp_instructions, &StreamCounts::thread_instructions};
+
   static bool same(const StreamCounts& a, const StreamCounts& b) {
-    return a.warp_instructions == b.warp_instructions && a.thread_instructions == b.thread_instructions;
+    return std::ranges::all_of(kWork, [&](auto member) { return a.*member == b.*member; });
   }
   /// The share of the work of a CTA between two others that they do not tell.
   static double open_share(const StreamCounts& a, const StreamCounts& b) {
-    double out = 0;
-    for (const auto member : {&StreamCounts::warp_instructions, &StreamCounts::thread_instructions})
-      if (const double sum = a.*member + b.*member; sum > 0) out = std::max(out, std::abs(a.*member - b.*member) / sum);
-    return out;
+    const auto of = [&](auto m) { return std::abs(a.*m - b.*m) / std::max(1.0, a.*m + b.*m); };
+    return std::max(of(kWork[0]), of(kWork[1]));
   }
 
   /// The number of SMs that operate atomically on the same addresses: all, if distant CTAs do.
