@@ -28,7 +28,7 @@ TEST(Package, OneKernelBuildsAndPassesItsTest) {
 TEST(Package, KernelsOfTwoArchitecturesServeBoth) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  const std::string emit = "attention --L 128 --d 64 --batch 1 --heads 2 --variant fused,warpgroup --archs 80,90a";
+  const std::string emit = "attention --L 128 --d 64 --batch 1 --heads 2 --archs 80,90a";
   EXPECT_NE(built_and_tested(home, emit).find("100% tests passed"), std::string::npos);
   const Json manifest = Json::parse(home.read("B/manifest.json"));
   EXPECT_EQ(manifest["pipelines"][0]["arch"], "sm_90a");
@@ -59,7 +59,7 @@ void expect_made_again(const Home& home, const std::string& arguments) {
 TEST(Package, AManifestGivesTheSameBytes) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  for (const char* arguments : {"attention --L 128 --d 64 --batch 1 --heads 2 --variant fused,warpgroup --archs 80,90a",
+  for (const char* arguments : {"attention --L 128 --d 64 --batch 1 --heads 2 --archs 80,90a",
                                 "attention --L 128,200 --d 64 --batch 1 --heads 2 --variant fused,unfused"}) {
     fs::remove_all(home.dir() / "B");
     const Outcome o = home.run(std::string("emit ") + arguments + " --executor sim --evals 1 -o B");
