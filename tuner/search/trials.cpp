@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <future>
 #include <map>
 
 #include "base/pool.h"
@@ -251,7 +252,9 @@ class TrialRun {
       return !run_.trials_over() && !failed;
     });
     // Beside the verification: nvdisasm has one thread, and its start takes longer than its work.
-    if (times_by_code() && !fresh.empty()) pool.push([&] { run_.context.timer->read(fresh); });
+    std::future<void> reading;
+    if (times_by_code() && !fresh.empty())
+      reading = std::async(std::launch::async, [&] { run_.context.timer->read(fresh); });
     pool.drain([&] { tick(); });
     if (failed) return *failed;
     // Later stages wait for a feeder: the first verified candidate of the stage before, default first.
