@@ -156,13 +156,15 @@ void DeviceMemory::release(uint64_t address) {
 
 void DeviceMemory::give_pages_back() {
   std::lock_guard lock(mutex_);
-  std::sort(free_slots_.begin(), free_slots_.end(), std::greater<>());
+  // What was free before has no pages: each release would otherwise sort millions of slots again.
+  const auto fresh = free_slots_.begin() + static_cast<ptrdiff_t>(without_pages_);
+  std::sort(fresh, free_slots_.end(), std::greater<>());
   const auto give = [](void* memory, uint64_t begin, uint64_t end) {
     static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     const uint64_t from = (begin + page - 1) / page * page, to = end / page * page;
     if (from < to) madvise(static_cast<std::byte*>(memory) + from, to - from, MADV_DONTNEED);
   };
-  for (size_t i = 0; i < free_slots_.size();) {
+  for (size_t i = without_pages_; i < free_slots_.size();) {
     const uint64_t end = free_slots_[i] + uint64_t{1};
     uint64_t begin = end;
     for (; i < free_slots_.size() && free_slots_[i] + uint64_t{1} == begin; ++i) --begin;
@@ -170,6 +172,8 @@ void DeviceMemory::give_pages_back() {
     give(valid_, begin * 16, end * 16);
     give(written_words_, begin * 4, end * 4);
   }
+  std::inplace_merge(free_slots_.begin(), fresh, free_slots_.end(), std::greater<>());
+  without_pages_ = free_slots_.size();
 }
 
 Result<void> DeviceMemory::poison(uint64_t address) {
@@ -178,14 +182,17 @@ Result<void> DeviceMemory::poison(uint64_t address) {
   return {};
 }
 
+uint32_t DeviceMemory::take_slot_locked() {
+  if (free_slots_.empty()) return next_slot_ < slots_ ? next_slot_++ : 0;
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  without_pages_ = std::min(without_pages_, free_slots_.size());
+  return slot;
+}
+
 uint32_t DeviceMemory::take_slot() {
   std::lock_guard lock(mutex_);
-  if (!free_slots_.empty()) {
-    uint32_t slot = free_slots_.back();
-    free_slots_.pop_back();
-    return slot;
-  }
-  return next_slot_ < slots_ ? next_slot_++ : 0;
+  return take_slot_locked();
 }
 
 uint32_t DeviceMemory::fill_line(Buffer& buffer, uint64_t line) {
@@ -222,14 +229,9 @@ void DeviceMemory::place(Buffer& buffer, uint64_t line, uint32_t slot) {
 void DeviceMemory::take_slots(std::vector<uint32_t>& slots, size_t count) {
   std::lock_guard lock(mutex_);
   for (; count; --count) {
-    if (!free_slots_.empty()) {
-      slots.push_back(free_slots_.back());
-      free_slots_.pop_back();
-    } else if (next_slot_ < slots_) {
-      slots.push_back(next_slot_++);
-    } else {
-      return;
-    }
+    const uint32_t slot = take_slot_locked();
+    if (!slot) return;
+    slots.push_back(slot);
   }
 }
 

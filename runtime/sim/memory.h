@@ -140,6 +140,7 @@ class DeviceMemory {
  private:
   uint32_t fill_line(Buffer& buffer, uint64_t line);
   uint32_t take_slot();
+  uint32_t take_slot_locked();  ///< by a caller that holds mutex_
   /// Returns the pages of free slots to the system, and lets the lowest slots serve first.
   void give_pages_back();
   /// Drops a share of the lines behind the `first` oldest, the older ones, and returns their number. Their owner may
@@ -159,6 +160,7 @@ class DeviceMemory {
   uint64_t next_address_;
   uint32_t next_slot_ = 1;
   std::vector<uint32_t> free_slots_;
+  size_t without_pages_ = 0;            ///< of them, the first ones, in descending order
   std::array<std::mutex, 64> stripes_;  ///< one fill of a line at a time
   std::atomic<uint64_t> filled_{0};
   std::shared_mutex in_use_;
