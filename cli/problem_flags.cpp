@@ -112,8 +112,9 @@ void RunFlags::declare(FlagSet app) {
       .group("Search")
       .excludes(app.find("--strategy"));
   app.add("--evals", evals,
-          fmt::format("candidates to execute [72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]",
-                      kDefaultGpuEvals))
+          fmt::format(
+              "candidates to execute [up to 72 of attention, 40 of other ops, fewer for big problems; {} with a GPU]",
+              kDefaultGpuEvals))
       .number_from(1, 1e15, "a number")
       .group("Search");
   app.add("--effort", effort,

@@ -62,7 +62,7 @@ Result<void> can_capture(const std::string& file) {
 std::string captured_line(const std::string& op, const FlagValues& flags, const Sizes& sizes, uint64_t count) {
   Json out{{"op", op}};
   for (const auto& [name, value] : sizes) {
-    if (name == "M" && sizes.count("tokens")) continue;  // which follows from the tokens and their experts
+    if (name == "M" && sizes.count("tokens")) continue;  // M follows from tokens and topk
     std::string flag = name;
     std::ranges::replace(flag, '_', '-');
     out[flag] = value;

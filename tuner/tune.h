@@ -42,9 +42,9 @@ struct TuneOptions {
   std::vector<Schedule> first;  ///< tried after the defaults, of those that are points of a space
   bool cold = false;            ///< no candidates from the store's trials of other problems
   /// For a caller that chooses among kernels and checks its choice (docs/dispatch.md, docs/whatif.md): a variant that
-  /// is clearly slower than another gets no more work, and winners are checked neither in a row nor on the whole grid.
+  /// is far slower than another gets few candidates, and winners are checked neither in a row nor on the whole grid.
   bool best_only = false;
-  bool settles = false;  ///< no more candidates of a kernel after some in a row that were no faster
+  bool settles = false;  ///< sooner than by default (SearchRun::settles): the search begins with good schedules
   std::set<std::string> siblings =
       {};                   ///< problems whose trials are no start either: the result does not depend on them
   double time_limit_s = 0;  ///< no new candidate starts after this; 0: no limit

@@ -199,8 +199,8 @@ double modelled_seconds(const SearchRun& run, const SearchPlan& plan, const Vari
 }
 
 /// Verifies the winners of each variant in a row, and the fastest variant on the whole grid. Winners that fail there
-/// make room for the next fastest, and their variant may then lose to another. A wrong kernel of a variant that loses
-/// would only be slower still if it were right.
+/// make room for the next fastest, and their variant may then lose to another. The report says of the other variants
+/// that their whole grids did not run.
 void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner, Timings& out) {
   const auto in_a_row = [&](VariantTimes& v) {
     if (v.complete) v.verification = verify_winners(run, v, !trials.tally.simulated_now.empty(), runner, out.tally);

@@ -31,8 +31,8 @@ struct StageTimes {
   const TimedTask& best() const { return tasks[*winner]; }
 };
 
-/// Kernels and variants that a model finds this many times as slow as the fastest get no more work: twice the closed
-/// form's error.
+/// Kernels that a model finds this many times as slow as the fastest have no time of a better model, and variants few
+/// candidates: twice the closed form's error.
 inline constexpr double kHopelessRatio = 1.7;
 /// Times of the model closer than this count as equal; the kernel with fewer resources wins.
 inline constexpr double kTie = 0.01;
