@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "base/shell.h"
 #include "check/declarations.h"
 #include "check/kernel.h"
 #include "generator/expr/expr.h"
@@ -262,14 +263,6 @@ Json argument_of(const std::string& type, const std::string& name, uint64_t byte
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::vector<SourceLaunch> launches_in(const std::string& source) {
   if (source.size() > kMaxSource) return {};

@@ -15,9 +15,6 @@ struct Skeleton {
   std::vector<std::string> notes;
 };
 
-/// A word of a shell's command line, in quotes where it needs them.
-std::string shell_word(const std::string& text);
-
 /// Reads the kernel's signature, and from the source the names of its parameters and its first launch. Errors: like
 /// run().
 Result<Skeleton> make_skeleton(const Request& request);

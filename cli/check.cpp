@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/paths.h"
+#include "base/shell.h"
 #include "check/skeleton.h"
 #include "cli/cli.h"
 #include "cli/kernel_flags.h"
@@ -30,11 +31,11 @@ Result<Exit> emit_arguments(const Session& session, const check::Request& r, con
              skeleton.kernel);
   for (const std::string& note : skeleton.notes) fmt::print("note      {}\n", note);
   std::string compiler;
-  for (const std::string& directory : flags.include_dirs) compiler += " -I " + check::shell_word(directory);
-  for (const std::string& define : flags.defines) compiler += " -D " + check::shell_word(define);
+  for (const std::string& directory : flags.include_dirs) compiler += " -I " + shell_word(directory);
+  for (const std::string& define : flags.defines) compiler += " -D " + shell_word(define);
   if (flags.arch != kDefaultArch) compiler += " --arch " + flags.arch;
-  fmt::print("run       roofgen check {}{} {} --args {}\n", check::shell_word(flags.file), compiler, skeleton.flags,
-             check::shell_word(flags.emit_args));
+  fmt::print("run       roofgen check {}{} {} --args {}\n", shell_word(flags.file), compiler, skeleton.flags,
+             shell_word(flags.emit_args));
   return Exit::kOk;
 }
 

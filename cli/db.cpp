@@ -7,10 +7,10 @@
 
 #include "base/json.h"
 #include "base/paths.h"
+#include "base/shell.h"
 #include "base/suggest.h"
 #include "base/text_table.h"
 #include "base/units.h"
-#include "check/skeleton.h"
 #include "cli/cli.h"
 #include "tuner/bundle/finished.h"
 #include "tuner/search/kernel_timer.h"
@@ -120,9 +120,8 @@ Result<Exit> show(Store& store, const DbFlags& flags) {
   if (problems.size() > 1) {
     Error error{Exit::kUsage, fmt::format("{} problems fit; choose one of them:", problems.size())};
     for (const ProblemTrials& p : problems)
-      error.notes.push_back(fmt::format("  roofgen db show {} --device {} --source {}",
-                                        check::shell_word(p.any->problem), check::shell_word(p.any->device),
-                                        check::shell_word(p.any->source)));
+      error.notes.push_back(fmt::format("  roofgen db show {} --device {} --source {}", shell_word(p.any->problem),
+                                        shell_word(p.any->device), shell_word(p.any->source)));
     return error;
   }
   if (flags.json) {

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/kernel_flags.h"
 #include "cli/profile.h"
-#include "profile/profile.h"
+#include "profile/compiled.h"
 
 namespace roofgen::cli {
 namespace {

@@ -45,19 +45,10 @@ Subject CompiledKernel::subject() {
   return s;
 }
 
-timing::LaunchRequest launch_request(const sass::Code& code, Subject subject) {
-  timing::LaunchRequest out;
-  out.code = &code;
-  out.launch = std::move(subject.launch);
-  out.launch.variable = [&code, address_of = std::move(subject.address_of)](const std::string& name) -> uint64_t {
-    for (const sass::Variable& v : code.cubin.variables)
-      if (v.name == name && address_of) return address_of(v);
-    return 0;
-  };
-  out.registers = subject.binary->registers;
-  out.smem_bytes = subject.binary->static_smem_bytes + subject.launch.dynamic_smem;
-  out.buffer_bytes = subject.buffer_bytes;
-  out.dram_bytes = subject.dram_bytes;
+Result<Report> run(const Request& request) {
+  ROOFGEN_TRY(const std::unique_ptr<CompiledKernel> kernel, CompiledKernel::make(request.kernel, request.device));
+  ROOFGEN_TRY(Report out, profile_launch(request.device, kernel->subject(), request.options));
+  out.notes = kernel->notes();
   return out;
 }
 

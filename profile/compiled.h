@@ -30,7 +30,12 @@ class CompiledKernel {
   Memory memory_;
 };
 
-/// What the time models need of a subject. Refers to the code and to what the subject refers to.
-timing::LaunchRequest launch_request(const sass::Code& code, Subject subject);
+struct Request {
+  check::Request kernel;  ///< `arch` is replaced by that of the device
+  Device device;
+  Options options = {};
+};
+/// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
+Result<Report> run(const Request& request);
 
 }  // namespace roofgen::profile

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 
-#include "profile/compiled.h"
 #include "runtime/sass/code.h"
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/line_table.h"
@@ -186,6 +185,22 @@ std::vector<LineTime> by_line(const timing::SmTime& sm, const std::vector<Where>
 
 }  // namespace
 
+timing::LaunchRequest launch_request(const sass::Code& code, Subject subject) {
+  timing::LaunchRequest out;
+  out.code = &code;
+  out.launch = std::move(subject.launch);
+  out.launch.variable = [&code, address_of = std::move(subject.address_of)](const std::string& name) -> uint64_t {
+    for (const sass::Variable& v : code.cubin.variables)
+      if (v.name == name && address_of) return address_of(v);
+    return 0;
+  };
+  out.registers = subject.binary->registers;
+  out.smem_bytes = subject.binary->static_smem_bytes + subject.launch.dynamic_smem;
+  out.buffer_bytes = subject.buffer_bytes;
+  out.dram_bytes = subject.dram_bytes;
+  return out;
+}
+
 Result<Report> profile_launch(const Device& device, Subject subject, const Options& options) {
   ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(device, options.sm_mhz));
   const Binary& binary = *subject.binary;
@@ -265,13 +280,6 @@ Result<Report> profile_generated(const Device& device, const GeneratedKernel& ke
     return at < lines.size() && lines[at].line ? lines[at] : Where{file, line, 0};
   };
   return profile_launch(device, std::move(s), options);
-}
-
-Result<Report> run(const Request& request) {
-  ROOFGEN_TRY(const std::unique_ptr<CompiledKernel> kernel, CompiledKernel::make(request.kernel, request.device));
-  ROOFGEN_TRY(Report out, profile_launch(request.device, kernel->subject(), request.options));
-  out.notes = kernel->notes();
-  return out;
 }
 
 }  // namespace roofgen::profile

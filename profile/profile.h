@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "check/check.h"
 #include "roofline/device.h"
 #include "roofline/plot/figure.h"
+#include "runtime/executor.h"
 #include "tuner/timing/launch_time.h"
 
 namespace roofgen::profile {
@@ -17,12 +17,6 @@ struct Options {
   double sm_mhz = 0;       ///< 0: the device's highest clock, or its sustained one where tensor units set the power
   bool by_line = true;     ///< attribute the time to lines of the source, which takes another run of the disassembler
   size_t trace_spans = 0;  ///< of the timeline that are kept at most
-};
-
-struct Request {
-  check::Request kernel;  ///< `arch` is replaced by that of the device
-  Device device;
-  Options options = {};
 };
 
 /// What the warps did and waited for at one line of the source.
@@ -77,6 +71,8 @@ struct Subject {
   std::vector<SiteCounts> sites = {};  ///< of a simulated run, for branches on computed values
   std::function<Where(const std::string& file, int line)> place;  ///< of a line of the compiled source
 };
+/// What the time models need of a subject. Refers to the code and to what the subject refers to.
+timing::LaunchRequest launch_request(const sass::Code& code, Subject subject);
 /// Reads the machine code and models the launch. Exit::kUnavailable without nvdisasm, or if the device lacks a number.
 Result<Report> profile_launch(const Device& device, Subject subject, const Options& options);
 /// A kernel that roofgen generated, with what its search knows of the launch.
@@ -91,9 +87,6 @@ struct GeneratedKernel {
 };
 /// The same of such a kernel; places are lines of its template.
 Result<Report> profile_generated(const Device& device, const GeneratedKernel& kernel, const Options& options);
-
-/// Compiles, reads the machine code and models one launch. Errors as check::run; Exit::kUnavailable without nvdisasm.
-Result<Report> run(const Request& request);
 
 std::string profile_text(const Report& report, size_t top);
 /// Figures and tables of where the time of one kernel goes; `of` begins their titles.

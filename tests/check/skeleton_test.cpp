@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shell.h"
 #include "runtime/compiler.h"
 
 namespace roofgen::check::skeleton_test {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "../check/kernel_files.h"
-#include "profile/profile.h"
+#include "profile/compiled.h"
 #include "runtime/compiler.h"
 #include "runtime/sass/disassembler.h"
 

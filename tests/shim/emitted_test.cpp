@@ -100,21 +100,23 @@ TEST(Emitted, GemmWithAnEpilogueRunsAtOtherSizesToo) {
       "'slope:fp32[m]'");
 }
 
-TEST(Emitted, GemmInSlabs) {
+TEST(SlowEmitted, GemmInSlabs) {
   self_test("gemm --M 40 --N 96 --K 520 --variant split_k2 --epilogue 'relu(acc + bias[n])'");
 }
 
-TEST(Emitted, IntegersOfInt8Products) {
-  const std::string epilogue = " --out-dtype int32 --epilogue '(acc - zero[n] * row_bias[m]) * 65537 + bias[n]'";
-  for (const char* variant : {"fused", "split_k2"})
-    self_test("gemm --M 100 --N 72 --K 512 --dtype int8 --arg 'zero:int8[n]'" + epilogue + " --variant " + variant);
-}
+const std::string kIntegers =
+    "gemm --M 100 --N 72 --K 512 --dtype int8 --arg 'zero:int8[n]' --out-dtype int32 --epilogue "
+    "'(acc - zero[n] * row_bias[m]) * 65537 + bias[n]' --variant ";
 
-TEST(Emitted, GatedGemm) {
+TEST(Emitted, IntegersOfInt8Products) { self_test(kIntegers + "fused"); }
+
+TEST(SlowEmitted, IntegersOfInt8Products) { self_test(kIntegers + "split_k2"); }
+
+TEST(SlowEmitted, GatedGemm) {
   self_test("gemm --M 50 --N 128 --K 64 --variant fused --gated silu --epilogue 'acc + bias[n]'");
 }
 
-TEST(Emitted, GatedGemmOfWarpgroups) {
+TEST(SlowEmitted, GatedGemmOfWarpgroups) {
   self_test("gemm --M 50 --N 128 --K 64 --variant warpgroup --gated silu --epilogue 'acc + bias[n]'");
 }
 
@@ -122,13 +124,17 @@ TEST(Emitted, GatedGemmInTwoKernels) {
   self_test("gemm --M 50 --N 66 --K 64 --gated silu --out-dtype fp32 --variant unfused --epilogue 'acc + bias[n]'");
 }
 
+const std::string kExperts = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ";
+const std::string kTokens = " --tokens 50 --topk 2 --gather --scatter weighted";
+
 TEST(Emitted, GroupedGemmRunsForOtherExpertsToo) {
-  const std::string emit = "grouped_gemm --sizes 70,0,1,29 --N 72 --K 80 --epilogue 'acc + bias[n]' --variant ";
-  const std::string tokens = " --tokens 50 --topk 2 --gather --scatter weighted";
-  for (const char* variant : {"fused", "warpgroup"}) {
-    embed(emit + variant, "grouped_gemm");
-    embed(emit + variant + tokens, "grouped_gemm", "#define TOPK 2\n");
-  }
+  embed(kExperts + "fused" + kTokens, "grouped_gemm", "#define TOPK 2\n");
+}
+
+TEST(SlowEmitted, GroupedGemmRunsForOtherExpertsToo) {
+  embed(kExperts + "fused", "grouped_gemm");
+  embed(kExperts + "warpgroup", "grouped_gemm");
+  embed(kExperts + "warpgroup" + kTokens, "grouped_gemm", "#define TOPK 2\n");
 }
 
 TEST(Emitted, TwoKernelsOfANorm) { self_test("rmsnorm --rows 5 --cols 1003 --residual --variant unfused"); }
@@ -138,22 +144,22 @@ const std::string kClusterNorm =
 
 TEST(Emitted, TensorMapsClustersOverlapAndAStruct) { self_test(kClusterNorm + "20 --set ctas=2,box=64"); }
 
-TEST(Emitted, BoxesWithoutSwizzle) { self_test(kClusterNorm + "8 --set ctas=2,box=256"); }
+TEST(SlowEmitted, BoxesWithoutSwizzle) { self_test(kClusterNorm + "8 --set ctas=2,box=256"); }
 
 TEST(Emitted, SplitSoftmaxAndItsTemporaries) { self_test("softmax --rows 2 --cols 20003 --variant split"); }
 
 const std::string kDecode =
     "attention --L 1 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --set pack_gqa=true,BM=16 --variant ";
 
-TEST(Emitted, AttentionOfOneQuery) { embed(kDecode + "fused --batch 2", "attention"); }
+TEST(SlowEmitted, AttentionOfOneQuery) { embed(kDecode + "fused --batch 2", "attention"); }
 
-TEST(Emitted, AttentionOfSplitKeys) { embed(kDecode + "split4 --batch 2 --lse", "attention"); }
+TEST(SlowEmitted, AttentionOfSplitKeys) { embed(kDecode + "split4 --batch 2 --lse", "attention"); }
 
-TEST(Emitted, AttentionWithPages) {
+TEST(SlowEmitted, AttentionWithPages) {
   embed(kDecode + "fused --page 16 --kv-lengths 100,512 --lse", "attention", "#define PAGE 16\n");
 }
 
-TEST(Emitted, UnfusedAttentionOfOneQuery) {
+TEST(SlowEmitted, UnfusedAttentionOfOneQuery) {
   self_test("attention --L 1 --kv-len 500 --heads 8 --kv-heads 2 --d 64 --batch 2 --variant unfused");
 }
 
@@ -161,7 +167,7 @@ TEST(Emitted, AttentionOfSplitKeysInPages) {
   embed(kDecode + "split4 --page 16 --kv-lengths 100,512", "attention", "#define PAGE 16\n");
 }
 
-TEST(Emitted, AttentionOfSplitKeysInLargePages) {
+TEST(SlowEmitted, AttentionOfSplitKeysInLargePages) {
   embed(kDecode + "split4 --page 256 --kv-lengths 100,512 --causal", "attention", "#define PAGE 256\n");
 }
 
@@ -169,7 +175,7 @@ TEST(Emitted, AttentionOfMergedKeysOnTheCountersOfTheLaunchBefore) {
   embed(kDecode + "merged4 --batch 2 --lse", "attention");
 }
 
-TEST(Emitted, AttentionOfMergedKeysInPages) {
+TEST(SlowEmitted, AttentionOfMergedKeysInPages) {
   embed(kDecode + "merged4 --page 16 --kv-lengths 100,512", "attention", "#define PAGE 16\n");
 }
 
@@ -195,7 +201,7 @@ const std::string kRouted =
 
 TEST(Emitted, SelfTestOfCachesWithLengthsAndPages) { self_test(kCaches + "split4"); }
 
-TEST(Emitted, SelfTestOfScoreExpressions) {
+TEST(SlowEmitted, SelfTestOfScoreExpressions) {
   self_test(
       "attention --L 256 --d 64 --batch 1 --heads 4 --kv-heads 2 --variant warpgroup --score 's * t[q] + u[b,h]' --arg "
       "'t:fp32[q]' --arg 'u:bf16[b,h]'");
@@ -205,51 +211,65 @@ TEST(Emitted, SelfTestOfMasks) {
   self_test(
       "attention --L 4 --kv-len 512 --heads 8 --kv-heads 2 --d 64 --kv-lengths 100,512 --variant fused --lse --mask "
       "'(q - k < 64 or k < 4) and kind[k] != 1' --arg 'kind:int32[k]'");
+}
+
+TEST(SlowEmitted, SelfTestOfMasks) {
   self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --mask 'q - k < 64'");
   self_test("attention --L 128 --d 64 --batch 1 --heads 2 --variant unfused --lse --score 'min(s, 0.3)'");
 }
 
-TEST(Emitted, SelfTestOfPackedSequences) {
-  self_test(kPacked + "unfused");
+TEST(Emitted, SelfTestOfPackedSequences) { self_test(kPacked + "unfused"); }
+
+TEST(SlowEmitted, SelfTestOfPackedSequences) {
   self_test("attention --lengths 100,33,500 --d 64 --heads 4 --kv-heads 2 --lse --variant split2 --mask 'q - k < 64'");
 }
 
-TEST(Emitted, SelfTestOfFp8Attention) {
-  self_test(kFp8 + "--L 128 --batch 2 --lse --causal");
+TEST(Emitted, SelfTestOfFp8Attention) { self_test(kFp8 + "--L 128 --batch 2 --lse --causal"); }
+
+TEST(SlowEmitted, SelfTestOfFp8Attention) {
   self_test(kFp8 + "--lengths 100,33,70 --kv-scales head");
   self_test(kFp8 +
             "--L 128 --batch 2 --lse --score 's + slope[h] * (k - q)' --arg 'slope:fp32[h]' --mask 'q - k < 50'");
 }
 
+const std::string kRotated = " --d 64 --heads 4 --kv-heads 2 --lse --variant ";
+
 TEST(Emitted, SelfTestOfRotaryPositions) {
-  const std::string sizes = " --d 64 --heads 4 --kv-heads 2 --lse --variant ";
-  self_test("attention --L 128 --batch 2 --rotary interleaved --rotary-dim 32 --dtype fp16" + sizes + "fused");
-  self_test("attention --lengths 100,33,70 --rotary half --rotary-table" + sizes + "unfused");
+  self_test("attention --L 128 --batch 2 --rotary interleaved --rotary-dim 32 --dtype fp16" + kRotated + "fused");
+}
+
+TEST(SlowEmitted, SelfTestOfRotaryPositions) {
+  self_test("attention --lengths 100,33,70 --rotary half --rotary-table" + kRotated + "unfused");
   self_test(
       "attention --L 128 --batch 2 --rotary half --rotary-base 500 --causal --mask 'q - k < 50' --score "
       "'s + slope[h] * (k - q)' --arg 'slope:fp32[h]'" +
-      sizes + "prologue_warpgroup");
+      kRotated + "prologue_warpgroup");
 }
 
 TEST(Emitted, SelfTestOfCachesInFp8) {
   self_test(kDecode + "split4 --page 32 --kv-lengths 100,512 --kv-dtype fp8 --kv-scales head");
+}
+
+TEST(SlowEmitted, SelfTestOfCachesInFp8) {
   self_test("attention --lengths 100,33,70 --d 64 --heads 4 --kv-heads 2 --kv-dtype fp8 --variant prologue_fused");
 }
 
-TEST(Emitted, SelfTestOfAppendedKeys) {
-  const std::string pages = " --page 64 --kv-lengths 100,512 --append ";
-  self_test(kDecode + "fused --lse --rotary half" + pages);
-  self_test(kDecode + "split4 --rotary interleaved --kv-dtype fp8 --kv-scales head" + pages);
-  self_test(kDecode + "prologue_fused --kv-dtype fp8 --lse" + pages);
+const std::string kPages = " --page 64 --kv-lengths 100,512 --append ";
+
+TEST(Emitted, SelfTestOfAppendedKeys) { self_test(kDecode + "fused --lse --rotary half" + kPages); }
+
+TEST(SlowEmitted, SelfTestOfAppendedKeys) {
+  self_test(kDecode + "split4 --rotary interleaved --kv-dtype fp8 --kv-scales head" + kPages);
+  self_test(kDecode + "prologue_fused --kv-dtype fp8 --lse" + kPages);
   self_test("attention --L 4 --d 64 --heads 4 --kv-heads 2 --batch 2 --kv-len 300 --append --causal --variant unfused");
 }
 
-TEST(Emitted, SelfTestOfGroupedProducts) {
+TEST(SlowEmitted, SelfTestOfGroupedProducts) {
   self_test("grouped_gemm --sizes 70,0,1,29 --N 128 --K 512 --dtype fp8 --variant warpgroup --gated silu");
   self_test("grouped_gemm --tokens 50 --topk 2 --experts 4 --N 128 --K 64 --gather --variant warpgroup");
 }
 
-TEST(Emitted, SelfTestOfFp8Products) {
+TEST(SlowEmitted, SelfTestOfFp8Products) {
   self_test("gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused --epilogue 'gelu(acc + bias[n])'");
 }
 
@@ -264,43 +284,25 @@ void expect_failure(const Bundle& bundle, const std::string& what) {
   EXPECT_NE(out.find("FAILED"), std::string::npos) << what << out;
 }
 
-TEST(Emitted, SelfTestOfScalesOfBlocks) {
-  self_test(kBlocks + "split_k2 --epilogue 'relu(acc)'");
+TEST(Emitted, SelfTestOfScalesOfBlocks) { self_test(kBlocks + "split_k2 --epilogue 'relu(acc)'"); }
+
+TEST(SlowEmitted, SelfTestOfScalesOfBlocks) {
   self_test(kBlocks + "unfused --epilogue 'relu(acc)'");
   self_test(
       "gemm --M 50 --N 256 --K 400 --dtype fp8 --scales block --variant warpgroup --gated silu --epilogue 'acc + "
       "bias[n]'");
 }
 
-// The references depend on what the kernels read: as emitted they agree; with other data on the device, or another
-// expression, they differ.
-TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
+/// A self test with another line: its reference no longer agrees with what the kernel reads.
+struct OtherReference {
+  std::string emit, from, to;
+};
+
+void expect_differences(const std::vector<OtherReference>& cases) {
   SKIP_WITHOUT_NVRTC
-  struct Case {
-    std::string emit, from, to;
-  };
   std::unique_ptr<Bundle> bundle;
   std::string emitted;
-  for (const Case& c :
-       {Case{kCaches + "fused", "= (double)keys_of(b, L, kv_len);", "= (double)kv_len;"},
-        {kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
-        {kCaches + "fused", "kv_head = head / (heads / kv_heads)", "kv_head = head % kv_heads"},
-        {kPacked + "fused", "upload(&cu_seqlens);",
-         "cu_seqlens.values[1] -= 1, upload(&cu_seqlens), ++cu_seqlens.values[1];"},
-        {kPacked + "warpgroup", "kv_len, tokens, q_row", "kv_len, tokens - 1, q_row"},
-        {kFp8Pages, "*= scale_of(scale, i / d % heads, heads)", "*= scale_of(scale, 0, heads)"},
-        {kAppend + "fused", "settle(q, errors", "q[0] *= 1.1, settle(q, errors"},
-        {kAppend + "fused", "rotate(K.values + to, errors, j)", "rotate(K.values + to, errors, j + 1)"},
-        {kAppend + "fused --kv-dtype fp8", "settle(V.values + to", "if (j < 0) settle(V.values + to"},
-        {kAppend + "fused --kv-dtype fp8", "judge_cache(K,",
-         "K_low[0] = K_high[0] += k_scale.values[0], judge_cache(K,"},
-        {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
-        {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
-        {kBlocks + "fused", "n / 128 * blocks + k / 128", "n / 128 * blocks + (k + 1) / 128"},
-        {kBlocks + "fused", "m * blocks + k / 128", "m * blocks + k / 129"},
-        {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
-        {kRouted, "const double weight = ", "const double weight = 0.9 * "},
-        {"gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused", "acc += a * b,", "acc += (k ? a * b : 0),"}}) {
+  for (const OtherReference& c : cases) {
     SCOPED_TRACE(c.emit);
     if (std::exchange(emitted, c.emit) != c.emit) {
       bundle = std::make_unique<Bundle>(c.emit);
@@ -316,10 +318,40 @@ TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
   }
 }
 
+// The references depend on what the kernels read: as emitted they agree; with other data on the device, or another
+// expression, they differ.
+TEST(Emitted, SelfTestsFindKernelsThatReadSomethingElse) {
+  expect_differences({{kCaches + "fused", "upload(&block_table);", "upload(&block_table), block_table.values[0] = 0;"},
+                      {kGrouped, "upload(&offsets);", "offsets.values[1] -= 1, upload(&offsets);"},
+                      {kBlocks + "fused", "m * blocks + k / 128", "m * blocks + k / 129"}});
+}
+
+TEST(SlowEmitted, SelfTestsFindKernelsThatReadSomethingElse) {
+  expect_differences(
+      {{kCaches + "fused", "= (double)keys_of(b, L, kv_len);", "= (double)kv_len;"},
+       {kCaches + "fused", "kv_head = head / (heads / kv_heads)", "kv_head = head % kv_heads"},
+       {kPacked + "fused", "upload(&cu_seqlens);",
+        "cu_seqlens.values[1] -= 1, upload(&cu_seqlens), ++cu_seqlens.values[1];"},
+       {kPacked + "warpgroup", "kv_len, tokens, q_row", "kv_len, tokens - 1, q_row"},
+       {kFp8Pages, "*= scale_of(scale, i / d % heads, heads)", "*= scale_of(scale, 0, heads)"},
+       {kAppend + "fused", "settle(q, errors", "q[0] *= 1.1, settle(q, errors"},
+       {kAppend + "fused", "rotate(K.values + to, errors, j)", "rotate(K.values + to, errors, j + 1)"},
+       {kAppend + "fused --kv-dtype fp8", "settle(V.values + to", "if (j < 0) settle(V.values + to"},
+       {kAppend + "fused --kv-dtype fp8", "judge_cache(K,",
+        "K_low[0] = K_high[0] += k_scale.values[0], judge_cache(K,"},
+       {kAlibi + "fused", "modify(source, b, head,", "modify(source, b, 0,"},
+       {kBlocks + "fused", "n / 128 * blocks + k / 128", "n / 128 * blocks + (k + 1) / 128"},
+       {kRouted, "upload(&row_tokens), ", "upload(&row_tokens), row_tokens.values[1] = 0, "},
+       {kRouted, "const double weight = ", "const double weight = 0.9 * "},
+       {"gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused", "acc += a * b,", "acc += (k ? a * b : 0),"}});
+}
+
 TEST(Emitted, ALaunchInAGraphAndLaunchesOfSeveralThreads) {
-  const std::string gemm = "gemm --M 128 --N 128 --K 512 --variant ";
-  embed(gemm + "split_k2", "concurrent", "", "-pthread -fsanitize=thread");
-  embed(gemm + "warpgroup", "concurrent", "", "-pthread -fsanitize=thread");
+  embed("gemm --M 128 --N 128 --K 512 --variant split_k2", "concurrent", "", "-pthread -fsanitize=thread");
+}
+
+TEST(SlowEmitted, ALaunchInAGraphAndLaunchesOfSeveralThreads) {
+  embed("gemm --M 128 --N 128 --K 512 --variant warpgroup", "concurrent", "", "-pthread -fsanitize=thread");
 }
 
 TEST(Emitted, MisusesAreErrorsThatNameTheArgument) {
@@ -363,27 +395,28 @@ TEST(Emitted, TheSelfTestOfAFamilyReachesEachPipeline) {
   EXPECT_NE(out.find("ok 3 x 1024"), std::string::npos) << out;
 }
 
-// One instruction of each kernel differs.
-TEST(Emitted, SelfTestsFindWrongKernels) {
+/// A bundle with one other instruction.
+void expect_wrong(const std::string& emit, const std::string& from, const std::string& to) {
   SKIP_WITHOUT_NVRTC
-  struct Case {
-    std::string emit, from, to;
-  };
-  for (const Case& c :
-       {Case{"attention --L 128 --d 64 --batch 1 --heads 2 --variant fused", "ex2.approx", "lg2.approx"},
-        {kFp8 + "--L 128 --batch 2 --causal", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32"},
-        {kAppend + "fused", "sin.approx", "cos.approx"},
-        {kBlocks + "fused", "mul.f32", "add.f32"}}) {
-    const Bundle bundle(c.emit);
-    const std::string file = "out/" + bundle.name + "_images.h";
-    std::string images = bundle.home.read(file);
-    const size_t at = images.find(c.from);
-    ASSERT_NE(at, std::string::npos) << c.from;
-    bundle.home.write(file, images.replace(at, c.from.size(), c.to));
-    ASSERT_TRUE(bundle.compile("out/" + bundle.name + ".c", bundle.name + ".o") &&
-                bundle.compile("out/self_test.c", "main.o"));
-    expect_failure(bundle, c.to);
-  }
+  const Bundle bundle(emit);
+  const std::string file = "out/" + bundle.name + "_images.h";
+  std::string images = bundle.home.read(file);
+  const size_t at = images.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  bundle.home.write(file, images.replace(at, from.size(), to));
+  ASSERT_TRUE(bundle.compile("out/" + bundle.name + ".c", bundle.name + ".o") &&
+              bundle.compile("out/self_test.c", "main.o"));
+  expect_failure(bundle, to);
+}
+
+TEST(Emitted, SelfTestsFindWrongKernels) {
+  expect_wrong("attention --L 128 --d 64 --batch 1 --heads 2 --variant fused", "ex2.approx", "lg2.approx");
+}
+
+TEST(SlowEmitted, SelfTestsFindWrongKernels) {
+  expect_wrong(kFp8 + "--L 128 --batch 2 --causal", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32");
+  expect_wrong(kAppend + "fused", "sin.approx", "cos.approx");
+  expect_wrong(kBlocks + "fused", "mul.f32", "add.f32");
 }
 
 TEST(Emitted, ADriverThatIsTooOldIsAnError) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/shell.h"
 #include "generator/json_reader.h"
 
 namespace roofgen {
@@ -86,16 +87,6 @@ class SuiteReader : JsonReader {
     return out;
   }
 };
-
-std::string shell_word(const std::string& text) {
-  if (!text.empty() &&
-      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=,.:/+@") ==
-          std::string::npos)
-    return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 }  // namespace
 
