@@ -16,6 +16,7 @@ class FamilyCli : public ::testing::Test {
   }
   Home home;
 };
+using SlowFamilyCli = FamilyCli;
 
 void expect_within(const Json& table, double within) {
   EXPECT_EQ(table["schema"], "roofgen.dispatch.1");
@@ -47,7 +48,7 @@ TEST_F(FamilyCli, ATableOfRowKernels) {
 }
 
 // The second shape begins with the schedules of the first one, and ends when they leave nothing to gain.
-TEST_F(FamilyCli, LaterShapesTryFewerCandidates) {
+TEST_F(SlowFamilyCli, LaterShapesTryFewerCandidates) {
   const Outcome o = home.run("tune softmax --rows 256,1024 --cols 256 --evals 16 --executor sim");
   ASSERT_EQ(o.exit, 0) << o.err;
   std::map<std::string, int> verified;
@@ -58,7 +59,7 @@ TEST_F(FamilyCli, LaterShapesTryFewerCandidates) {
   EXPECT_LT(verified["softmax bf16 cols=256 rows=1024"], 16);
 }
 
-TEST_F(FamilyCli, SeveralListsAreAProductAndNoStoreIsNeeded) {
+TEST_F(SlowFamilyCli, SeveralListsAreAProductAndNoStoreIsNeeded) {
   const Outcome o =
       home.run("tune gemm --M 64,100 --N 64,128 --K 64 --variant fused --evals 2 --executor sim --json --no-store");
   ASSERT_EQ(o.exit, 0) << o.err;

@@ -17,7 +17,7 @@ TEST(Killed, NothingIsLostAndNothingRunsTwice) {
 }
 
 // A row for each evaluation and each trial, and one result, whoever was first.
-TEST(Killed, TwoProcessesThatTuneOneProblemShareTheStore) {
+TEST(SlowKilled, TwoProcessesThatTuneOneProblemShareTheStore) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
   const Home alone, home;
   const Outcome expected = alone.run(kJob);
@@ -74,7 +74,7 @@ TEST(Killed, TwoProcessesSplitTheEvaluations) {
 }
 
 // With an empty cache each source is compiled by one process, and the other one takes its binary.
-TEST(Killed, TwoProcessesSplitTheCompilations) {
+TEST(SlowKilled, TwoProcessesSplitTheCompilations) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
   const std::string job = "tune rmsnorm --rows 64 --cols 256 --executor sim --evals 12 --jobs 1 --json";
   const Home alone(Kernels::kOwn), home(Kernels::kOwn);
@@ -117,7 +117,7 @@ TEST(Killed, ADamagedStoreIsRebuiltAndTheResultIsTheSame) {
   EXPECT_EQ(third.err.find("was damaged"), std::string::npos) << third.err;
 }
 
-TEST(Killed, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
+TEST(SlowKilled, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
   if (!has_nvrtc(Home())) GTEST_SKIP() << "no NVRTC";
   const Home home;
   std::ifstream in(ROOFGEN_SOURCE_DIR "/templates/rows/rows.cu.jinja");

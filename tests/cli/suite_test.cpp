@@ -62,6 +62,7 @@ class SuiteCli : public ::testing::Test {
   }
   Home home;
 };
+using SlowSuiteCli = SuiteCli;
 
 }  // namespace
 
@@ -131,7 +132,7 @@ TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
 }
 
 // A rank that dies ends the run. What was finished is in the store, and runs no second time.
-TEST_F(SuiteCli, ARankThatDiesLosesNothingThatWasFinished) {
+TEST_F(SlowSuiteCli, ARankThatDiesLosesNothingThatWasFinished) {
   if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
   home.write("suite.json", suite_of(6));
   home.write("kill.sh",

@@ -20,6 +20,7 @@ class TuneCli : public ::testing::Test {
   }
   Home home;
 };
+using SlowTuneCli = TuneCli;
 
 Json parse(const Outcome& o) {
   EXPECT_EQ(o.exit, 0) << o.err;
@@ -99,31 +100,32 @@ TEST_F(TuneCli, TheWholeGridRunsWhereAShorterSumIsAnotherGrid) {
   }
 }
 
-TEST_F(TuneCli, ACacheOf40GiBIsVerifiedOnSlices) {
-  const auto tuned = [&](const std::string& keys) {
-    const Json result =
-        parse(home.run("tune attention --L 1 --heads 64 --kv-heads 8 --d 128 --page 64 --variant fused "
-                       "--evals 1 --executor sim --json " +
-                       keys));
-    EXPECT_EQ(result["variants"].size(), 1u);
-    const Json& variant = result["variants"][0];
-    EXPECT_EQ(variant["verification"]["launch_ctas_run"], 3);
-    EXPECT_GE(variant["kernels"][0]["compulsory_bytes"], 42.9e9);  // less a few shared pages
-    return variant;
-  };
-  const Json equal = tuned("--kv-len 32768 --batch 320");
+Json tune_40_gib(const Home& home, const std::string& keys) {
+  const Json result =
+      parse(home.run("tune attention --L 1 --heads 64 --kv-heads 8 --d 128 --page 64 --variant fused "
+                     "--evals 1 --executor sim --json " +
+                     keys));
+  EXPECT_EQ(result["variants"].size(), 1u);
+  const Json& variant = result["variants"][0];
+  EXPECT_EQ(variant["verification"]["launch_ctas_run"], 3);
+  EXPECT_GE(variant["kernels"][0]["compulsory_bytes"], 42.9e9);  // less a few shared pages
+  return variant;
+}
+
+TEST_F(SlowTuneCli, ACacheOf40GiBIsVerifiedOnSlices) {
+  const Json equal = tune_40_gib(home, "--kv-len 32768 --batch 320");
   EXPECT_TRUE(equal["verified"]);
   EXPECT_EQ(equal["verification"]["grid"], "kv_len=144");
   EXPECT_EQ(equal["verification"]["grid_ctas"], 2560);
   std::string lengths = "--kv-lengths 32768";
   for (int i = 1; i < 320; ++i) lengths += ",32768";
-  const Json ragged = tuned(lengths);
+  const Json ragged = tune_40_gib(home, lengths);
   EXPECT_TRUE(ragged["partly_verified"]);
   EXPECT_EQ(ragged["verification"]["not_run"], Json{"whole grid not run: it takes 344 GFLOPs"});
 }
 
 // A CTA of combine has heads of two groups.
-TEST_F(TuneCli, HeadsOfSeveralGroupsAreMergedTogether) {
+TEST_F(SlowTuneCli, HeadsOfSeveralGroupsAreMergedTogether) {
   const Json result =
       parse(home.run("tune attention --L 1 --kv-len 300 --d 64 --batch 2 --heads 14 --kv-heads 2 --variant split3 "
                      "--set heads_per_cta=4 --evals 2 --executor sim --json"));
@@ -131,7 +133,7 @@ TEST_F(TuneCli, HeadsOfSeveralGroupsAreMergedTogether) {
 }
 
 // Two stages of 64 keys do not fit into 99 KB.
-TEST_F(TuneCli, WideHeadsFitSmallSharedMemories) {
+TEST_F(SlowTuneCli, WideHeadsFitSmallSharedMemories) {
   const Json result = parse(
       home.run("tune attention --L 1 --kv-len 300 --d 256 --batch 1 --heads 4 --kv-heads 2 --rotary half --append "
                "--variant fused --device l4 --evals 1 --executor sim --json"));
@@ -198,7 +200,7 @@ TEST_F(TuneCli, PinsSelectAndTheWinnerHasThem) {
   EXPECT_EQ(result["untried"][2]["ctas"], 1);  // BM = 128 by default
 }
 
-TEST_F(TuneCli, AKilledRunKeepsFinishedResults) {
+TEST_F(SlowTuneCli, AKilledRunKeepsFinishedResults) {
   const std::string job = "tune attention --L 128 --d 64 --batch 1 --heads 1 --executor sim --evals 3 --json";
   const Outcome killed = home.run_and_signal(job, "KILL");
   ASSERT_EQ(killed.exit, 137) << killed.err;
@@ -237,7 +239,7 @@ TEST_F(TuneCli, MinScoreHasItsExitCode) {
             4);
 }
 
-TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
+TEST_F(SlowTuneCli, AVariantTooBigForMemoryIsRejectedByName) {
   const Json result =
       parse(home.run("tune attention --L 1024 --d 32 --batch 4096 --heads 32 --executor sim --evals 1 --json"));
   EXPECT_EQ(result["verdict"]["decision"], "fused only");
@@ -246,7 +248,7 @@ TEST_F(TuneCli, AVariantTooBigForMemoryIsRejectedByName) {
 }
 
 // The schedules of the nearest problem come first; other settings, and trials of other tools, do not count.
-TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
+TEST_F(SlowTuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
   const std::string of = "tune softmax --executor sim --evals 8 --json --cols 1024 --rows ";
   EXPECT_FALSE(parse(home.run(of + "8")).contains("warm_starts")) << "the store is empty";
   EXPECT_TRUE(parse(home.run(of + "64")).contains("warm_starts"));
@@ -271,7 +273,7 @@ TEST_F(TuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
   EXPECT_FALSE(parse(home.run(of + "128 --cold")).contains("warm_starts"));
 }
 
-TEST_F(TuneCli, AnEffortSetsTheNumberOfCandidates) {
+TEST_F(SlowTuneCli, AnEffortSetsTheNumberOfCandidates) {
   const std::string of = "tune softmax --rows 64 --cols 256 --variant fused --executor sim --json ";
   const Json none = parse(home.run(of + "--effort none")), quick = parse(home.run(of + "--effort quick")),
              same = parse(home.run(of));

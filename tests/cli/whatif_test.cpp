@@ -122,8 +122,8 @@ void expect_the_kernel_of_tune(const Home& home, const std::string& chain, const
 TEST(WhatIfCli, AGemmWithItsEpilogueIsThatOfTune) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  expect_the_kernel_of_tune(home, "gemm > gelu", "gemm --epilogue 'gelu(acc)'", "--M 1024 --N 512 --K 256",
-                            " --evals 4");
+  expect_the_kernel_of_tune(home, "gemm > gelu", "gemm --epilogue 'gelu(acc)'", "--M 256 --N 256 --K 128",
+                            " --evals 2");
 }
 
 TEST_F(SlowWhatIfCli, TheKernelOfAChainIsThatOfTune) {

@@ -88,7 +88,7 @@ void expect_points_give_what_names_give(uint64_t seeds) {
 
 }  // namespace
 
-TEST(Points, GiveWhatTheirNamesGive) { expect_points_give_what_names_give(200); }
+TEST(Points, GiveWhatTheirNamesGive) { expect_points_give_what_names_give(80); }
 TEST(SlowPoints, GiveWhatTheirNamesGive) { expect_points_give_what_names_give(1500); }
 
 TEST(Points, EvaluateAnExpressionOnceForItsCombination) {

@@ -94,7 +94,7 @@ void run_mutations(int count) {
   for (int i = 0; i < count; ++i) run(mutate(all[bits() % all.size()], all, bits));
 }
 
-TEST(FuzzSmoke, Mutations) { run_mutations(4000); }
+TEST(FuzzSmoke, Mutations) { run_mutations(1500); }
 TEST(SlowFuzzSmoke, Mutations) { run_mutations(40000); }
 
 }  // namespace

@@ -229,7 +229,7 @@ Result<Comparison> compare_unfused(const Problem& p, InputPattern pattern, const
 }
 
 // bf16 rounds scores of hundreds by more than the distance of the best keys, and those of 's - 100000' beyond measure.
-TEST(AttentionCompare, LargeScoresAreAsInexactAsTheirFormat) {
+TEST(SlowAttentionCompare, LargeScoresAreAsInexactAsTheirFormat) {
   for (const char* score : {"s + 0.31 * (k - q)", "s - 300", "20 * s", "s - 100000"})
     for (const InputPattern pattern : {InputPattern::kNormal, InputPattern::kOneHot, InputPattern::kGrowing}) {
       SCOPED_TRACE(std::string(score) + ", " + to_string(pattern));

@@ -82,6 +82,7 @@ class GpuWorker : public ::testing::Test {
   DevicePtr buffer_;
   ModuleId fill_, other_;
 };
+using SlowGpuWorker = GpuWorker;
 
 TEST_F(GpuWorker, BehavesLikeTheInProcessExecutor) {
   start();
@@ -122,7 +123,7 @@ TEST_F(GpuWorker, BehavesLikeTheInProcessExecutor) {
   EXPECT_TRUE(warnings_.empty()) << warnings_[0];
 }
 
-TEST_F(GpuWorker, BigInputsTravelInParts) {
+TEST_F(SlowGpuWorker, BigInputsTravelInParts) {
   start();
   const uint64_t bytes = (uint64_t{70} << 20) + 5;
   auto value = [](uint64_t at) { return static_cast<std::byte>((at * 2654435761u) >> 16); };

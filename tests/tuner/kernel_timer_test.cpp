@@ -45,6 +45,7 @@ class KernelTimes : public ::testing::Test {
   Device device;
   TuneOptions options;
 };
+using SlowKernelTimes = KernelTimes;
 
 const std::map<std::string, int64_t> kAttention{{"L", 128}, {"d", 32}, {"batch", 1}, {"heads", 2}};
 
@@ -72,7 +73,7 @@ TEST_F(KernelTimes, TheEventModelDecidesAndNoTimeIsBelowTheRoofs) {
   EXPECT_NE(text.find("time: event model (error band "), std::string::npos) << text;
 }
 
-TEST_F(KernelTimes, OneThreadAndManyGiveTheSameReport) {
+TEST_F(SlowKernelTimes, OneThreadAndManyGiveTheSameReport) {
   KernelTimer timer(device, nullptr);
   options.jobs = 1;
   auto one = search("rmsnorm", {{"rows", 256}, {"cols", 512}}, &timer);

@@ -87,6 +87,7 @@ class Measured : public ::testing::Test {
   TuneOptions options;
   std::vector<std::string> warnings;
 };
+using SlowMeasured = Measured;
 
 /// Fused kernels take longer with more rows per CTA; each unfused kernel takes 20 us.
 double by_tile(const FakeStep& s) {
@@ -94,7 +95,7 @@ double by_tile(const FakeStep& s) {
   return 10e3 + 100.0 * s.launch.grid.x;
 }
 
-TEST_F(Measured, TheModelsFirstPicksComeFirstAndItsErrorIsLearnt) {
+TEST_F(SlowMeasured, TheModelsFirstPicksComeFirstAndItsErrorIsLearnt) {
   // Times of the GPU follow what the model sees (fewer CTAs are better), in units of their own.
   FakeScript script;
   script.step_ns = by_tile;
@@ -391,7 +392,7 @@ TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
 }
 
 /// With any memory size, fitting variants are tuned and other variants rejected by name; the GPU is kept.
-TEST_F(Measured, AVariantThatDoesNotFitCostsThatVariantOnly) {
+TEST_F(SlowMeasured, AVariantThatDoesNotFitCostsThatVariantOnly) {
   length = 256;  // tensors of 128 KiB in all, S and P of 256 each
   options.variants = {"fused", "unfused"};
   options.evals = 4;
