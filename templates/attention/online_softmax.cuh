@@ -72,12 +72,12 @@ __device__ __forceinline__ void online_softmax(State& state, float c) {
   for (int i = 0; i < MT; ++i)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float shift = kMasked && state.max[i][h] == neg_inf() ? 0.0f : relative_to(state.max[i][h], c);
+      const Exponents exponents = Exponents::of<kMasked>(state.max[i][h], c);
 #pragma unroll
       for (int n = 0; n < WN / 8; ++n)
 #pragma unroll
         for (int e = 2 * h; e < 2 * h + 2; ++e) {
-          state.s[i][n][e] = exponential(fmaf(state.s[i][n][e], c, shift), 2 * n + e % 2);
+          state.s[i][n][e] = exponential(exponents(state.s[i][n][e]), 2 * n + e % 2);
           state.sum[i][h] += state.s[i][n][e];
         }
     }

@@ -168,6 +168,30 @@ TEST(SlowAttentionScores, ScoresThatAreNoNumbersStayOnes) {
   expect_scores_to_stay({"s if k != 41 else log(-1.0)"}, {"always"});
 }
 
+// Rows filled with one large number are means of V. In fp16 the rounding of 1e9 log2(e) alone is 2^16; 3.4e38 log2(e)
+// is infinite.
+void expect_filled_rows(const char* variant, DType dtype, const char* fill, int64_t keys = 130, bool lse = true) {
+  SCOPED_TRACE(std::string(fill) + ", " + to_string(dtype));
+  const Dims dims{{"L", 33}, {"kv_len", keys}, {"d", 64}, {"batch", 1}, {"heads", 1}};
+  const Texts texts{{"score", std::string("s if q % 3 != 0 else ") + fill}};
+  expect_right({{"", dims, {{"lse", lse}}, texts, {}, 0, dtype}, variant});
+}
+
+TEST(AttentionScores, FilledRowsAreMeans) { expect_filled_rows("fused", DType::kFp16, "-1e9"); }
+
+TEST(SlowAttentionScores, FilledRowsAreMeans) {
+  for (const char* fill : {"-1e9", "-1e12", "-3.4e38", "3e38"}) {
+    for (const DType dtype : {DType::kFp16, DType::kBf16, DType::kFp8}) expect_filled_rows("warpgroup", dtype, fill);
+    expect_filled_rows("fused", DType::kFp16, fill);
+    const bool in_log2 = std::abs(std::stod(fill)) < 2.3e38;  // splits keep maxima times log2 e
+    for (const char* variant : {"merged3", "warpgroup_merged3", "warpgroup_even3"})
+      expect_filled_rows(variant, DType::kFp16, fill, 700, in_log2);
+    if (!in_log2) continue;
+    for (const char* variant : {"split3", "warpgroup_split3"}) expect_filled_rows(variant, DType::kFp16, fill, 700);
+    expect_filled_rows("unfused", DType::kBf16, fill);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Variants, AttentionModifiers,
                          testing::Combine(testing::Values("fused", "unfused", "warpgroup"), testing::ValuesIn(kCases)),
                          [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });

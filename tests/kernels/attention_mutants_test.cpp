@@ -11,6 +11,7 @@ constexpr const char *kFused = "attention/fused.cu.jinja", *kScores = "attention
                      *kSoftmax = "attention/softmax.cu.jinja", *kPv = "attention/pv.cu.jinja",
                      *kOnline = "attention/online_softmax.cuh", *kWarpgroup = "attention/warpgroup.cu.jinja",
                      *kSoften = "attention/warpgroup_softmax.cuh.jinja",
+                     *kExponentials = "attention/exponentials.cuh.jinja",
                      *kProducts = "attention/warpgroup_products.cuh.jinja", *kBarrier = "lib/barrier.cuh",
                      *kSlab = "lib/swizzled_slab.cuh";
 
@@ -83,7 +84,7 @@ const Mutant kMutants[] = {
      "fused",
      {{kFused, "(sm_warp_q, o_rows, 2 * o_row_stride,", "(sm_warp_q, o_rows, 2 * o_head_stride,"}},
      true},
-    {"lse_in_base_two", "fused", {{kFused, "log2_approx(sum)) * kLn2;", "log2_approx(sum));"}}, false},
+    {"lse_in_base_two", "fused", {{kExponentials, "(max * c + log2_sum) * kLn2", "max * c + log2_sum"}}, false},
     {"tail_not_zeroed",
      "fused",
      {{"lib/async_copy.cuh", "16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes)",
@@ -184,7 +185,7 @@ const Mutant kMutants[] = {
      false},
     {"warpgroup_lse_in_base_two",
      "warpgroup",
-     {{kWarpgroup, "log2_approx(sum){{ \" - kPExponent\" if fp8 else \"\" }}) * kLn2;", "log2_approx(sum));"}},
+     {{kExponentials, "(max * c + log2_sum) * kLn2", "max * c + log2_sum"}},
      false},
     {"scores_scale_dropped",
      "unfused",
