@@ -1,5 +1,6 @@
 // Parses the command line, hands over to one subcommand, prints the one error line, exits with the
 // documented code.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,12 @@ std::atomic<bool> g_stop{false};
 
 void on_interrupt(int) {
   if (g_stop.exchange(true)) _exit(static_cast<int>(Exit::kInterrupted));
+}
+
+/// Closed standard streams would lend their numbers to the next files: a cache entry that is stderr holds warnings.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 int fail(const Error& error) {
@@ -127,6 +134,7 @@ int run(int argc, char** argv) {
 }  // namespace roofgen::cli
 
 int main(int argc, char** argv) {
+  roofgen::cli::open_standard_streams();
   try {
     return roofgen::cli::run(argc, argv);
   } catch (const std::system_error& e) {

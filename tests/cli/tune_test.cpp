@@ -224,6 +224,14 @@ TEST_F(TuneCli, InterruptReportsAndKeepsFinishedResults) {
 
 TEST_F(TuneCli, AFullOutputIsAnErrorNotACrash) { EXPECT_EQ(home.run("doctor >/dev/full #").exit, 1); }
 
+// A worker's pipe or memory under the number of a standard stream is not what the worker expects there.
+TEST_F(TuneCli, ClosedStandardStreamsHarmNothing) {
+  const Outcome o = home.run("tune rmsnorm --rows 8 --cols 64 --evals 1 <&- >out.txt 2>err.txt #");
+  EXPECT_EQ(o.exit, 0);
+  EXPECT_EQ(o.err.find("warning: no GPU"), std::string::npos) << o.err;
+  EXPECT_EQ(home.run("devices 2>err.txt >&- #").exit, 1);
+}
+
 TEST_F(TuneCli, UnwritableCacheAndStoreAreWarnings) {
   home.write("blocked", "a file where a directory is wanted");
   const Outcome o = home.run("tune attention --L 64 --d 64 --batch 1 --heads 1 --executor sim --evals 4 --json",
