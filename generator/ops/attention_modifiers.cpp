@@ -263,7 +263,8 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
           if (name == "q" || name == "k") return name;
           if (name == "b" || name == "h") return fmt::format("at({})", name);
           const TensorArg* t = tensor(name);
-          if (t && std::string(level_of(*t)) == "once") return fmt::format("at(e.v_{})", name);
+          if (t && std::string(level_of(*t)) == "once")
+            return fmt::format("{}(e.v_{})", is_integer(t->dtype) ? "at_whole" : "at", name);
           return std::nullopt;
         });
   }

@@ -51,7 +51,7 @@ bool is_callable(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-Type type_of_source(const Vocabulary& v) { return has_integers(v) ? Type::kInt : Type::kFloat; }
+Type type_of_source(const Vocabulary& v) { return has_integer_source(v) ? Type::kInt : Type::kFloat; }
 
 std::string indexed(const TensorArg& t) { return fmt::format("{}[{}]", t.name, fmt::join(t.indices, ",")); }
 
@@ -131,6 +131,7 @@ class Checker {
       case Kind::kAttr: fail(node.at, "values have no members here");
       case Kind::kList: fail(node.at, "lists do not exist in formulas");
       case Kind::kFilter: fail(node.at, fmt::format("filters do not exist in formulas; write {}(x)", node.name));
+      case Kind::kVariable: break;  // of bound expressions only
     }
     return -1;
   }
@@ -160,10 +161,7 @@ class Checker {
     return nullptr;
   }
 
-  Type type_of(const TensorArg& t) const {
-    const bool integer = t.dtype == DType::kInt8 || t.dtype == DType::kInt32;
-    return integer && has_integers(body_.vocabulary) ? Type::kInt : Type::kFloat;
-  }
+  Type type_of(const TensorArg& t) const { return has_integers(t.dtype) ? Type::kInt : Type::kFloat; }
 
   /// A value without indices; -1 if there is none of this name.
   int plain_value(const std::string& name) {
@@ -458,7 +456,7 @@ Result<void> check(const std::vector<Definition>& definitions, Body& body) {
     if (at == values.end() && output.value != body.vocabulary.source)
       return usage(fmt::format("the output {} is to be {}, which is not defined", output.buffer, output.value), "");
     int value = at == values.end() ? x : at->second;
-    const bool integer = body[value].type == Type::kInt && has_integers(body.vocabulary) && !output.is_float &&
+    const bool integer = body[value].type == Type::kInt && !output.is_float &&
                          (output.dtype == DType::kInt32 || output.dtype == DType::kInt8);
     if (body[value].type != Type::kFloat && !integer)
       value = body.graph.add(

@@ -22,7 +22,7 @@ expr::List names(const std::vector<TensorArg>& all, const std::set<int>& which, 
 /// The type of elements in kernels. Integers of formulas are not converted to floats.
 std::string element(DType dtype, bool whole) {
   const std::string type = std::string("Element_") + to_string(dtype);
-  return whole && (dtype == DType::kInt8 || dtype == DType::kInt32) ? "Whole<" + type + ">" : type;
+  return whole && has_integers(dtype) ? "Whole<" + type + ">" : type;
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ Cost Formula::cost() const { return body_->cost; }
 bool Formula::rounds_integers() const {
   const Body& b = *body_;
   for (size_t i = 0; i < b.outputs.size(); ++i)
-    if (has_integers(b.vocabulary) && b.outputs[i].dtype == DType::kInt32 && b[b.planned[i].value].type != Type::kInt)
+    if (has_integer_source(b.vocabulary) && b.outputs[i].dtype == DType::kInt32 &&
+        b[b.planned[i].value].type != Type::kInt)
       return true;
   return false;
 }
@@ -64,6 +65,7 @@ expr::Map Formula::scope() const {
   const Body& b = *body_;
   const Vocabulary& v = b.vocabulary;
   expr::List matrices, vectors, tensors, scalar_list, phases, outputs;
+  bool integers = has_integer_source(v);  // somewhere in the kernel
   int64_t per_element = 0, per_column = 0, written = 0;
   for (const TensorArg& t : b.tensors) {
     expr::List indices(t.indices.begin(), t.indices.end());
@@ -71,7 +73,7 @@ expr::Map Formula::scope() const {
     expr::List& alike = t.indices == v.indices ? matrices : vectors;
     alike.emplace_back(expr::Map{{"name", t.name},
                                  {"dtype", to_string(t.dtype)},
-                                 {"element", element(t.dtype, has_integers(v))},
+                                 {"element", element(t.dtype, true)},
                                  {"size", size_of(t.dtype)},
                                  {"indices", indices},
                                  {"param", "t_" + t.name},
@@ -81,6 +83,7 @@ expr::Map Formula::scope() const {
                                  {"place", static_cast<int64_t>(alike.size())}});
     tensors.push_back(alike.back());
     if (along_row) (t.indices.size() > 1 ? per_element : per_column) += size_of(t.dtype);
+    integers |= has_integers(t.dtype);
   }
   for (const std::string& s : scalars()) scalar_list.emplace_back(s);
   static constexpr const char* kReduces[] = {"sum", "max", "min"};
@@ -102,12 +105,14 @@ expr::Map Formula::scope() const {
                                    {"reads", names(b.tensors, planned.tensors, v)},
                                    {"after_phase", planned.after_phase}});
     if (!o.per_row) written += size_of(o.dtype);
+    integers |= b[planned.value].type == Type::kInt;
   }
   return {{"cuda", b.cuda},
           {"c", c_text(b)},
+          {"has_integers", integers},
           {"source", expr::Map{{"name", v.source},
                                {"dtype", to_string(v.source_dtype)},
-                               {"element", element(v.source_dtype, has_integers(v))}}},
+                               {"element", element(v.source_dtype, has_integer_source(v))}}},
           {"tensors", tensors},
           {"matrices", matrices},
           {"vectors", vectors},

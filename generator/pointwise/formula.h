@@ -44,15 +44,16 @@ inline bool is_exact(DType output) { return size_of(output) > 2; }
 /// The names that definitions may use.
 struct Vocabulary {
   std::string source = "acc";
-  DType source_dtype = DType::kFp32;              ///< in memory; of accumulators kFp32, or kInt32: has_integers
+  DType source_dtype = DType::kFp32;              ///< in memory; of accumulators kFp32, or kInt32
   std::vector<std::string> indices = {"m", "n"};  ///< of an element; the last runs along the row
   std::vector<TensorArg> tensors;                 ///< available tensors, declared ones included
   std::map<std::string, double> scalars;          ///< kernel arguments by value
   std::string no_reductions;                      ///< not empty: reductions are refused, with this reason
 };
 
-/// Whether the source and tensors of integer formats are integers of formulas; else they count as floats.
-inline bool has_integers(const Vocabulary& v) { return v.source_dtype == DType::kInt32; }
+/// Tensors of these formats are integers of formulas. A source is one if it has 32 bits.
+inline bool has_integers(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt32; }
+inline bool has_integer_source(const Vocabulary& v) { return v.source_dtype == DType::kInt32; }
 
 /// Operations per element of a row, counted on the shared syntax tree, before the compiler optimises it.
 struct Cost {

@@ -16,6 +16,11 @@ __device__ __forceinline__ constexpr Bounds<T> at(T x) {
   return {x, x};
 }
 __device__ __forceinline__ Bounds<float> unknown() { return at(__int_as_float(0x7fffffff)); }
+/// An int in the bits of a float, as far as floats are exact.
+__device__ __forceinline__ Bounds<float> at_whole(float bits) {
+  const int x = __float_as_int(bits);
+  return -(1 << 24) <= x && x <= 1 << 24 ? at(static_cast<float>(x)) : unknown();
+}
 __device__ __forceinline__ constexpr Truth perhaps() { return {true, false}; }
 
 template <class T>

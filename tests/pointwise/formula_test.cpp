@@ -277,6 +277,27 @@ TEST(FormulaIntegers, ArePassedAsBits) {
   EXPECT_EQ(field(epilogue("acc", DType::kInt32), "outputs", 0, "element"), "Element_int32");
 }
 
+// Beside a source of floats, too: as floats, 16777216 and 16777217 would be one document.
+TEST(FormulaIntegers, TablesAreComparedInAllTheirBits) {
+  pointwise::Vocabulary v;
+  v.tensors = {{"id", DType::kInt32, {"m"}}, {"other", DType::kInt32, {"n"}}, {"small", DType::kInt8, {"n"}}};
+  const Formula f = parsed({{"y", "acc if id[m] == other[n] else acc * small[n]"}}, {{"y", "C", DType::kBf16}}, v);
+  EXPECT_NE(cuda(f).find("(__float_as_int(e.v_id) == __float_as_int(e.v_other))"), std::string::npos) << cuda(f);
+  EXPECT_NE(cuda(f).find("float(__float_as_int(e.v_small))"), std::string::npos) << cuda(f);
+  for (const size_t i : {0u, 1u}) EXPECT_EQ(field(f, "tensors", i, "element"), "Whole<Element_int32>");
+  EXPECT_EQ(f.scope().at("has_integers").str(), "True");
+  const auto read = [](const TensorArg& t, std::span<const int64_t>, int64_t first, std::span<double> out) {
+    for (size_t n = 0; n < out.size(); ++n)
+      out[n] = t.name == "small" ? 0 : 0x1p24 + (t.name == "other" ? static_cast<double>(first) + double(n) : 1);
+  };
+  const std::vector<pointwise::Estimate> source(3, {5, 0});
+  const int64_t row[] = {0};
+  const auto y = f.evaluate(source, row, 0, read)[0];
+  EXPECT_EQ(y[0].value, 0);
+  EXPECT_EQ(y[1].value, 5);
+  EXPECT_EQ(y[2].value, 0);
+}
+
 TEST(FormulaText, TensorsSayHowTheyAreIndexed) {
   const Formula f = epilogue("acc + bias[n] + row_bias[m] + residual[m,n] + gain");
   const char* expected[][3] = {{"bias", "True", "False"},
