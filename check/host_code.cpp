@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -126,9 +127,13 @@ std::string Source::text() const {
                      (opens == std::string::npos || (closes != std::string::npos && opens < closes));
     }
     if (l == 0 || branch_ended || origin_[l - 1].file != at.file || origin_[l - 1].line + 1 != at.line) {
-      // Escape quotes and backslashes.
+      // NVRTC copies the name into PTX as it is, and a string of PTX has neither quotes nor line ends.
       std::string name;
-      for (const char c : at.file) name += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+      for (const char c : at.file)
+        name += c == '\\' ? "\\\\"
+                          : std::string(1, c == '"'                                      ? '\''
+                                           : std::iscntrl(static_cast<unsigned char>(c)) ? '?'
+                                                                                         : c);
       out += fmt::format("#line {} \"{}\"\n", at.line, name);
     }
     const size_t end = l + 1 < line_begin_.size() ? line_begin_[l + 1] : text_.size();

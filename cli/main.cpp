@@ -108,7 +108,7 @@ int run(int argc, char** argv) {
   const auto parsed = line.parse(argc, argv);
   if (!parsed) return fail(parsed.error());
   if (!*parsed) return static_cast<int>(Exit::kOk);
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int at_write : {SIGPIPE, SIGXFSZ}) std::signal(at_write, SIG_IGN);  // the write fails, and says why
   for (const auto& [flags, start] : runs) {
     if (!flags.chosen()) continue;
     // Long searches stop at the next candidate and keep what is done; all else just ends.

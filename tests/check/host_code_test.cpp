@@ -106,6 +106,12 @@ TEST_F(HostCode, AByteOrderMarkIsNoPartOfAFile) {
   expect(3, mark + "#include \"marked.h\"\n" + kScale);
 }
 
+// A quote in a name would end the string of PTX that holds it.
+TEST(HostCodeText, NamesOfFilesFitIntoPtx) {
+  const std::string text = check::Source("a\"b\\c\nd.cu", "int x;\n", {}).text();
+  EXPECT_NE(text.find("#line 1 \"a'b\\\\c?d.cu\"\n"), std::string::npos) << text;
+}
+
 TEST_F(HostCode, ManyHeadersThatIncludeEachOther) {
   std::string all;
   for (int i = 0; i < 12; ++i) all += "#include \"h" + std::to_string(i) + ".h\"\n";
