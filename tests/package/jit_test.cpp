@@ -210,6 +210,13 @@ void lengths(roofgen::Session& session) {
             std::strstr(roofgen_error(), "not compiled for these sizes"));
     }
   }
+  // A negative factor would turn the maximum of a row into its minimum.
+  const Tensor x(driver, 128 * kHeads * kD, 1), y(driver, 128 * kHeads * kD, 2);
+  for (const double scale : {-0.125, 0.0, 17.0, std::nan("")}) {
+    const Argument arguments[] = {tensor("Q", x), tensor("K", x), tensor("V", x), tensor("O", y), {"scale", scale}};
+    const auto launched = pipeline->launch(nullptr, arguments);
+    CHECK(!launched && launched.error().status == ROOFGEN_USAGE && std::strstr(roofgen_error(), "scale"));
+  }
   CHECK(served >= 2 && refused >= 1);
 }
 
