@@ -59,6 +59,15 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char*
   return {Exit::kUsage, message};
 }
 
+/// CLI11 would read it by the locale of the program that has loaded the library, where 0,5 may be a half.
+std::optional<double> number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (bad != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 }  // namespace
 
 Flag Flag::help(const std::string& text) const { return Flag(option_->description(text)); }
@@ -79,9 +88,8 @@ template Flag Flag::range(uint64_t, uint64_t) const;
 
 Flag Flag::number_from(double least, double most, const std::string& what) const {
   const auto fault = [=](const std::string& text) -> std::string {
-    double value = 0;
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (bad == std::errc() && end == text.data() + text.size() && value >= least && value <= most) return "";
+    const std::optional<double> value = number(text);
+    if (value && *value >= least && *value <= most) return "";
     return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least)
                         : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
   };
@@ -93,7 +101,11 @@ std::string Flag::name() const { return option_->get_name(); }
 
 template <class T>
 Flag FlagSet::add(const std::string& name, T& value, const std::string& help) const {
-  return Flag(app_->add_option(name, value, help));
+  if constexpr (std::is_same_v<T, double>)
+    return add_each<double>(
+        name, [&value](const double& x) { value = x; }, help);
+  else
+    return Flag(app_->add_option(name, value, help));
 }
 template Flag FlagSet::add(const std::string&, std::string&, const std::string&) const;
 template Flag FlagSet::add(const std::string&, std::vector<std::string>&, const std::string&) const;
@@ -104,7 +116,16 @@ template Flag FlagSet::add(const std::string&, double&, const std::string&) cons
 
 template <class T>
 Flag FlagSet::add_each(const std::string& name, std::function<void(const T&)> take, const std::string& help) const {
-  return Flag(app_->add_option_function<T>(name, take, help));
+  if constexpr (std::is_same_v<T, double>) {
+    const auto read = [take](const CLI::results_t& given) {
+      const std::optional<double> x = number(given.back());
+      if (x) take(*x);
+      return x.has_value();
+    };
+    return Flag(app_->add_option(name, read, help)->type_name("FLOAT"));
+  } else {
+    return Flag(app_->add_option_function<T>(name, take, help));
+  }
 }
 template Flag FlagSet::add_each(const std::string&, std::function<void(const std::string&)>, const std::string&) const;
 template Flag FlagSet::add_each(const std::string&, std::function<void(const int64_t&)>, const std::string&) const;

@@ -1,6 +1,7 @@
 // roofgen roofline: the ceilings of a device, with operators placed on them.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -60,9 +61,9 @@ class PointRows {
   Error bad(const TableCell& cell, std::string message) const { return cell_error(cell, file_, std::move(message)); }
 
   Result<double> number(const TableCell& cell, const char* what) const {
-    char* end = nullptr;
-    const double v = std::strtod(cell.text.c_str(), &end);
-    if (cell.text.empty() || *end || !(v >= 1e-12 && v <= 1e12))
+    double v = 0;
+    const char* const end = cell.text.data() + cell.text.size();
+    if (std::from_chars(cell.text.data(), end, v).ptr != end || !(v >= 1e-12 && v <= 1e12))
       return bad(cell, fmt::format("{} is \"{}\"; a number from 1e-12 to 1e12 was expected", what, cell.text));
     return v;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 
 #include "base/suggest.h"
@@ -100,9 +101,8 @@ class Reader {
 }  // namespace
 
 Result<int64_t> parse_count(const std::string& flag, const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  double scale = 1;
+  double value = 0, scale = 1;
+  const char* end = std::from_chars(text.c_str(), text.c_str() + text.size(), value).ptr;
   if (*end == 'k' || *end == 'K')
     scale = 1024, ++end;
   else if (*end == 'M')

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <set>
 
@@ -229,10 +230,9 @@ class ChainParser {
         break;
       }
       case Takes::kNumber: {
-        char* end = nullptr;
-        eps_ = given ? std::strtod(text.c_str(), &end)
-                     : (word.name == std::string_view("layernorm") ? rows::kLayernorm : rows::kRmsnorm).eps;
-        if (given && (*end != 0 || !(eps_ >= 0) || eps_ > 1))
+        eps_ = (word.name == std::string_view("layernorm") ? rows::kLayernorm : rows::kRmsnorm).eps;
+        const char* const end = text.data() + text.size();
+        if (given && (std::from_chars(text.data(), end, eps_).ptr != end || !(eps_ >= 0) || eps_ > 1))
           return bad(argument.span, fmt::format("{}: an epsilon from 0 to 1 was expected", word.name));
         break;
       }

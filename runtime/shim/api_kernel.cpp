@@ -1,6 +1,7 @@
 // The driver API: modules, functions, launches.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -78,9 +79,13 @@ Status attribute(State& s, const char* call, int* out, int attribute, Handle han
       *out = report->registers;
       break;
     }
-    case 5:
-      *out = static_cast<int>(10 * std::strtod(std::string(f->module->ptx.version).c_str(), nullptr) + 0.5);
+    case 5: {
+      const std::string_view version = f->module->ptx.version;
+      double number = 0;
+      std::from_chars(version.data(), version.data() + version.size(), number);
+      *out = static_cast<int>(10 * number + 0.5);
       break;
+    }
     case 6: *out = static_cast<int>(s.device.integer("arch")); break;
     case 7: *out = 0; break;
     case 8: *out = f->max_dynamic_smem; break;

@@ -148,6 +148,18 @@ TEST(Tree, NamesNoMachineAndNoRegistry) {
     }
 }
 
+// The library runs in programs whose locale may write a half as 0,5.
+TEST(Tree, NumbersAreReadWithoutTheLocale) {
+  const std::regex reads(R"(\b(strtod|strtof|strtold|stod|stof|stold|atof)\s*\()");
+  for (const File& file : tree()) {
+    if (!is_cpp(file) || file.name.starts_with("tests/") || file.name.starts_with("bench/") ||
+        file.name.starts_with("examples/"))
+      continue;
+    for (const std::string& line : file.lines)
+      EXPECT_FALSE(std::regex_search(line, reads)) << file.name << ": std::from_chars was expected: " << line;
+  }
+}
+
 TEST(Tree, NoTrailingSpaceAndOneFinalNewline) {
   for (const File& file : tree()) {
     if (!is_cpp(file) && !has_extension(file.name, {".cmake", ".cuh", ".jinja"})) continue;
