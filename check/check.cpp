@@ -411,6 +411,7 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   options.sites = &sites;
   options.cooperative = r.cooperative;
   options.schedule = schedule;
+  options.vain_waits = schedule != 0;
   options.printed = &report.printed;
   if (r.progress) options.progress = [&](const Progress& p) { r.progress(progress_text(p, own_places, r)); };
   options.progress_after_s = r.progress_after_s;

@@ -281,7 +281,8 @@ void CtaOrder::arrive(uint32_t id, uint32_t warp) {
   if (!follows() || (!active_ && !of_cluster)) return;
   active_ = true;
   Offer& past = warps_[warp].past;
-  for (uint32_t l = nearest(); l <= kAll; ++l) take_pending(warp, l);
+  for (uint32_t l = nearest(); l <= kAll; ++l)
+    if (past.fenced[l].any) take_pending(warp, l);
   if (!of_cluster) return barriers_[id].join(past);
   GridOrder::ClusterBarrier& barrier = grid_->cluster_barriers_[cluster_];
   Past all{past.known, {}, true};

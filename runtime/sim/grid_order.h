@@ -12,7 +12,8 @@
 // that include each other, or both store the same value.
 //
 // Two rules are weaker than the model, for what last-block reductions do in practice: a barrier of the CTA acquires
-// what its warps read strongly before, and passes on that accesses were fenced. Fence-SC order is no order here,
+// what its warps read strongly before, if they have fenced (as in __threadfence, atomicAdd, __syncthreads), and passes
+// on that accesses were fenced. Fence-SC order is no order here,
 // because it depends on the schedule.
 #pragma once
 

@@ -52,6 +52,7 @@ struct LaunchState {
   Prerequisites::Conduct* conduct = nullptr;         ///< towards them
   std::optional<AccessHistory>* accesses = nullptr;  ///< receives those of the launch; may be null
   uint64_t schedule = 0;                             ///< RunOptions::schedule
+  bool vain_waits = false;                           ///< RunOptions::vain_waits
   uint64_t changes = 0;                              ///< grows when a byte of device memory changes
   uint64_t grid_workspace = 0;     ///< address of a cooperative launch's barrier, 8 bytes of zeros; 0: not cooperative
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null

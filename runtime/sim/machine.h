@@ -131,6 +131,7 @@ struct Warp {
   std::vector<ProductUse> uses;                        ///< by Kernel::watched
   SumsInUse sums;
   bool impatient = false;  ///< its next wait for a phase ends at once
+  bool in_vain = false;    ///< with RunOptions::vain_waits: its last wait ended without success
   bool finished() const { return dead == ~0u; }
 };
 

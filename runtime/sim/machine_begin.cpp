@@ -167,7 +167,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     std::fill(std::begin(w.committed), std::end(w.committed), 0u);
     w.cluster_arrived = w.cluster_released = 0;
     w.ran = w.now = 0;
-    w.impatient = false;
+    w.impatient = w.in_vain = false;
     w.fences = w.batches = w.batches_done = 0;
     w.uses.assign(kernel_.watched_names.size(), {});
     w.sums = {};

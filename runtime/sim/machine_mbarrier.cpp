@@ -150,7 +150,10 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     }
     settle();
   }
-  if (op == MbarrierOp::kTry && there != mask && !w.impatient) {
+  // try_wait may end without success at any time (PTX ISA, mbarrier.try_wait): a kernel that waits once goes on.
+  const bool in_vain = op == MbarrierOp::kTry && there != mask && state_.vain_waits && !w.in_vain;
+  if (op == MbarrierOp::kTry) w.in_vain = in_vain;
+  if (op == MbarrierOp::kTry && there != mask && !w.impatient && !in_vain) {
     // The lanes sleep until some phase completes, and look again.
     w.parked.push_back({w.pc, w.active, kWaitsForPhase});
     w.active = 0;

@@ -232,6 +232,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   GridOrder order(may_synchronise(state));
   if (n > 1 || reads_read_only(state.kernel) || state.accesses) state.order = &order;
   state.schedule = options.schedule;
+  state.vain_waits = options.vain_waits;
   std::mt19937_64 random(options.schedule);
   const size_t side_by_side = 2 + random() % 15;  // CTAs that take turns in a random schedule
   std::vector<uint64_t> window;                   // the next CTAs of a random schedule

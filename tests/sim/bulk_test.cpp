@@ -49,7 +49,7 @@ struct Outcome {
   std::vector<uint32_t> out;
 };
 /// A tensor of 64 x 20 words in row-major order: word (x, y) is 1000 y + x. `map` receives its address.
-Outcome run(const std::string& ptx, TensorView map, uint32_t threads) {
+Outcome run(const std::string& ptx, TensorView map, uint32_t threads, const RunOptions& options = {}) {
   Bench b;
   if (const std::string error = b.load(ptx); !error.empty()) return {error, {}};
   std::vector<uint32_t> words(64 * 20);
@@ -58,7 +58,7 @@ Outcome run(const std::string& ptx, TensorView map, uint32_t threads) {
   std::vector<std::byte> bytes(sim::kTensorMapBytes);
   map.encode(bytes.data());
   const DevicePtr first = map.rank ? b.buffer(bytes, "map") : DevicePtr{map.address}, out = b.poisoned(threads * 4);
-  const RunResult r = b.arg(first).arg(out).run({1, 1, 1}, {threads, 1, 1});
+  const RunResult r = b.arg(first).arg(out).run({1, 1, 1}, {threads, 1, 1}, 0, options);
   return {r.findings.empty() ? "" : r.findings[0].kind, b.read<uint32_t>(out, threads)};
 }
 TensorView tensor(uint32_t wide, uint32_t high, uint32_t swizzle = 0) {
@@ -87,6 +87,18 @@ TEST(Bulk, ABoxIsStoredByRowsWithZerosOutsideTheTensor) {
     ASSERT_EQ(o.kind, "") << x << " " << y;
     for (int i = 0; i < 128; ++i) ASSERT_EQ(o.out[i], word(x + i % 8, y + i / 8)) << x << " " << y << " " << i;
   }
+}
+
+TEST(Bulk, ASingleWaitMayEndWithoutSuccess) {
+  RunOptions options;
+  options.vain_waits = true;
+  const std::string right = text(load(0, 0), 8 * 16 * 4);
+  EXPECT_EQ(run(right, tensor(8, 16), 128, options).kind, "");
+  std::string wrong = right;
+  const std::string again = "@!%p2 bra W;";
+  wrong.replace(wrong.find(again), again.size(), "");
+  EXPECT_EQ(run(wrong, tensor(8, 16), 128).kind, "");
+  EXPECT_NE(run(wrong, tensor(8, 16), 128, options).kind, "");
 }
 
 TEST(Bulk, SwizzledPiecesChangePlacesWithinTheirRows) {

@@ -111,6 +111,9 @@ TEST(GridOrder, PatternsAndScopes) {
   EXPECT_EQ(pass("", "atom.acq_rel.gpu.global.exch.b32 %r5, [%rd1], %r2;\n", get("acquire.gpu"), ""), "");
   EXPECT_EQ(pass(gl, "red.global.add.u32 [%rd1], 1;\n", get("acquire.gpu"), ""), "");
   EXPECT_EQ(pass("", "red.release.gpu.global.add.u32 [%rd1], 1;\n", get("acquire.gpu"), ""), "");
+  // A barrier of the CTA acquires for a warp that has fenced, as the last block of a reduction does, and for no other.
+  EXPECT_EQ(pass(gl, atom, gl + look, "bar.sync 0;\n"), "");
+  EXPECT_EQ(pass(gl, atom, look, "bar.sync 0;\n"), "race");
   // The flag itself: plain accesses race, and so do scopes that leave out the other.
   EXPECT_EQ(pass(gl, "st.global.u32 [%rd1], 1;\n", get("acquire.gpu"), ""), "race");
   EXPECT_EQ(pass("", one("release.cta"), get("acquire.gpu"), ""), "race");
