@@ -83,13 +83,14 @@ class Attention final : public Op {
 
   std::vector<Buffer> buffers(const Problem& problem) const override {
     const Shape s(problem);
-    const int64_t q = s.layout_of_q().elements;
-    const uint64_t kv = static_cast<uint64_t>(s.layout_of_kv().elements * size_of(s.kv_dtype()));
+    const auto bytes = [](const attention::Layout& l, DType dtype) {
+      return static_cast<uint64_t>(l.elements * size_of(dtype));
+    };
     const Buffer::Role cache = s.append() ? Buffer::Role::kUpdated : Buffer::Role::kInput;
-    std::vector<Buffer> out{{"Q", s.q_dtype(), static_cast<uint64_t>(q * size_of(s.q_dtype())), Buffer::Role::kInput},
-                            {"K", s.kv_dtype(), kv, cache},
-                            {"V", s.kv_dtype(), kv, cache},
-                            {"O", s.dtype, static_cast<uint64_t>(q * 2), Buffer::Role::kOutput}};
+    std::vector<Buffer> out{{"Q", s.q_dtype(), bytes(s.layout_of_q(), s.q_dtype()), Buffer::Role::kInput},
+                            {"K", s.kv_dtype(), bytes(s.layout_of_k(), s.kv_dtype()), cache},
+                            {"V", s.kv_dtype(), bytes(s.layout_of_v(), s.kv_dtype()), cache},
+                            {"O", s.dtype, bytes(s.layout_of_o(), s.dtype), Buffer::Role::kOutput}};
     if (s.lse)
       out.push_back({"LSE", DType::kFp32, static_cast<uint64_t>(s.q_tokens() * s.heads) * 4, Buffer::Role::kOutput});
     if (s.modifiers)
@@ -113,7 +114,10 @@ class Attention final : public Op {
     out["esize"] = size_of(problem.dtype);
     const Shape s(problem);
     for (const std::string prefix : {"q", "o", "k", "v"}) {
-      const attention::Layout layout = prefix == "q" || prefix == "o" ? s.layout_of_q() : s.layout_of_kv();
+      const attention::Layout layout = prefix == "q"   ? s.layout_of_q()
+                                       : prefix == "o" ? s.layout_of_o()
+                                       : prefix == "k" ? s.layout_of_k()
+                                                       : s.layout_of_v();
       const bool pages = s.paged() && (prefix == "k" || prefix == "v");
       out[prefix + "_batch_stride"] = pages ? 0 : layout.block;  // with lengths, kernels use the cumulative lengths
       if (prefix == "k" || prefix == "v") out[prefix + "_page_stride"] = pages ? layout.block : 0;
@@ -368,7 +372,10 @@ class Attention final : public Op {
                                                            : attention::Tensor::kV;
     if (buffer.ends_with("_scale")) return fill_scale(inputs, tensor, offset, out);
     const bool is_q = buffer == "Q", is_cache = buffer == "K" || buffer == "V", is_new = !is_q && !is_cache;
-    const attention::Layout layout = is_q ? s.layout_of_q() : is_new ? s.layout_of_new() : s.layout_of_kv();
+    const attention::Layout layout = is_q            ? s.layout_of_q()
+                                     : is_new        ? s.layout_of_new()
+                                     : buffer == "K" ? s.layout_of_k()
+                                                     : s.layout_of_v();
     const size_t size = static_cast<size_t>(size_of(is_q ? s.q_dtype() : is_cache ? s.kv_dtype() : s.dtype));
     const bool fp8 = size == 1;
     const int64_t line = s.spread ? layout.row : s.d;  // elements from one row of d elements to the next

@@ -155,7 +155,7 @@ Result<void> compare_cache(const Shape& shape, InputPattern pattern, const Regio
     RowReader row(read, name);
     Expected expected{std::vector<double>(d), std::vector<double>(d)};
     for (int64_t key = first_new + band.row_begin; key < first_new + band.row_end; ++key) {
-      ROOFGEN_CHECK(row.read(shape.place_of_key(b, head, key), d));
+      ROOFGEN_CHECK(row.read(shape.place_of_key(tensor == Tensor::kV, b, head, key), d));
       expect_new(shape, inputs, tensor, b, head, key, expected);
       judge_row(row, expected, key, judge);
     }
@@ -163,7 +163,7 @@ Result<void> compare_cache(const Shape& shape, InputPattern pattern, const Regio
     std::vector<std::byte> bytes(static_cast<size_t>(d) * size);
     std::vector<uint16_t> bits(static_cast<size_t>(d));
     for (const int64_t key : some_keys(shape, first_new)) {
-      const int64_t at = shape.place_of_key(b, head, key);
+      const int64_t at = shape.place_of_key(tensor == Tensor::kV, b, head, key);
       inputs.row(tensor, b, head, key, bits.data());
       for (size_t i = 0; i < bytes.size(); ++i)
         bytes[i] = static_cast<std::byte>(bits[i / size] >> (8 * (i % size)) & 255);
@@ -174,7 +174,7 @@ Result<void> compare_cache(const Shape& shape, InputPattern pattern, const Regio
     }
     std::fill(expected.x.begin(), expected.x.end(), std::numeric_limits<double>::quiet_NaN());
     for (int64_t key = keys; key < std::min(keys + kRowsBehind, capacity); ++key) {
-      ROOFGEN_CHECK(row.read(shape.place_of_key(b, head, key), d));
+      ROOFGEN_CHECK(row.read(shape.place_of_key(tensor == Tensor::kV, b, head, key), d));
       judge_row(row, expected, key, judge);
     }
     judge.add_to(out);

@@ -59,7 +59,7 @@ Result<void> compare_output(const Shape& shape, const Region& band, int64_t spli
   Judge judge("O", band), judge_of_logs("LSE", band);
   RowReader row(read, "O");
   Merged merged(shape, read, splits);
-  const Layout layout = shape.layout_of_q();
+  const Layout layout = shape.layout_of_o();
   const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
   for (int64_t i = 0; i < reference.rows; ++i) {
     const int64_t r = band.row_begin + i;
@@ -157,7 +157,7 @@ bool holds_exact_result(const Shape& shape, InputPattern pattern, const Written&
              output = written.value == Value::kOutput && (one_hot || one_key);
   if (shape.has_mask() || written.splits > 0 || (shape.lse && written.lse) || (!probabilities && !output)) return false;
   const Inputs inputs(shape, pattern);
-  const Layout layout = shape.layout_of_q();
+  const Layout layout = shape.layout_of_o();
   const int64_t first = shape.varlen() ? shape.first_token(band.batch) * layout.row : band.batch * layout.block;
   const uint16_t one = encode16(1, shape.dtype);
   std::vector<uint16_t> row(static_cast<size_t>(probabilities ? shape.kv_len : shape.d), 0);

@@ -98,7 +98,7 @@ double Inputs::level(int64_t key) const {
 // A kernel may rescale where all rows of a warp need it, or only look at some of them. Of each 256 rows, counted from
 // the end, 64 grow by `late` and 64 by `level` where `grows_alone`; 64 differ at random; all of 64 grow.
 double Inputs::growth(int64_t batch, int64_t kind) const {
-  constexpr std::array<double, 8> kFactors{1, 1, 1, 1, -1, -1, 1.0 / 8, 0};
+  constexpr std::array<double, 8> kFactors{1, 1, 1, 1, -1, -0.75, 1.0 / 8, 0};
   switch (block_from_end(batch, kind) % 4) {
     case 0: return 0;
     case 1: return grows_alone(kind ^ 8) ? 1 : 0;
@@ -111,6 +111,11 @@ double Inputs::growth(int64_t batch, int64_t kind) const {
 double Inputs::offset_factor(int64_t kind) {
   constexpr std::array<double, 16> kFactors{0, 1, 0, kLowest, 0, 0.08, 0, -0.08, 0, 1, 0, kLowest, 0, 0.3, 0, -0.3};
   return kFactors[static_cast<size_t>(kind % 16)];
+}
+
+double lowest_score(const Numbers& shape) {
+  if (shape.has_score() || shape.prologue || shape.scale < 1.0 / 32) return 0;
+  return shape.dtype == DType::kFp16 ? -56000 * shape.scale : -80000;
 }
 
 int64_t Inputs::block_from_end(int64_t batch, int64_t kind) const {
@@ -155,12 +160,13 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
     if (pattern_ != InputPattern::kGrowing) return;
     if (tensor == Tensor::kV) {
       // The keys of one head or sequence lie behind those of another. Two sequences may share a page: in pages, heads
-      // alone differ. The last head of the last of two sequences, which is compared, is finite in both cases.
-      if (((shape_.paged() ? 1 : batch) + head) % 2 != 0)
+      // alone differ. The last head of the last of two sequences, which is compared, is finite in both
+      // cases. Of packed sequences the first is compared: the second lies behind it.
+      if (((shape_.paged() ? 1 : shape_.varlen() ? batch + 1 : batch) + head) % 2 != 0)
         return (void)std::fill_n(out, shape_.d, encode16(std::numeric_limits<double>::quiet_NaN(), shape_.dtype));
       // Keys before the last step still count, at e^-6.
-      for (int64_t c = 0; c < shape_.d && level(row) < 0; ++c)
-        out[c] = encode16(kGrowingValue * decode16(out[c], shape_.dtype), shape_.dtype);
+      const double factor = growing_unit(shape_) * (level(row) < 0 ? kGrowingValue : 1);
+      for (int64_t c = 0; c < shape_.d; ++c) out[c] = encode16(factor * decode16(out[c], shape_.dtype), shape_.dtype);
       return;
     }
     const auto put = [&](int column, double value) {
@@ -169,9 +175,13 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
       out[column] = encode16(round_to(value, format_of(shape_.dtype)), shape_.dtype);
     };
     const int64_t kind = this->kind(batch, head, row);
-    const double factor = shape_.scale * growing_query_, sign = offset_factor(kind);
+    const double factor = shape_.scale * growing_query_, lowest = lowest_score(shape_);
+    const bool is_lowest = tensor == Tensor::kQ && kind % 16 == kLowestKind && lowest < 0;
+    const double sign = is_lowest ? lowest / kOffset : offset_factor(kind);
+    if (is_lowest) std::fill_n(out, shape_.d, uint16_t{0});
     put(0, tensor == Tensor::kQ ? growth(batch, kind) * growing_query_ : level(row) / factor);
-    put(3, tensor == Tensor::kQ ? late_factor(batch, row, kind) * growing_query_ : late(batch, row) / factor);
+    const double of_late = is_lowest ? 0 : late_factor(batch, row, kind) * growing_query_;
+    put(3, tensor == Tensor::kQ ? of_late : late(batch, row) / factor);
     for (const int column : {1, 2}) put(column, tensor == Tensor::kQ ? sign * growing_query_ : kOffset / 2 / factor);
   }
 }

@@ -89,8 +89,10 @@ class Inputs {
 /// kGrowing: the largest score, in magnitude, that column 0 adds. A maximum from before the first step is
 /// too small by more than e^x can represent.
 inline constexpr double kDeepest = 128;
-/// kGrowing: the factor of V for keys before the last step.
+/// kGrowing: the factor of V for keys before the last step, and of all V. Sums of p v on the way exceed fp16 and, in
+/// bf16, so do values of O.
 inline constexpr double kGrowingValue = 64;
+inline double growing_unit(const Numbers& shape) { return shape.fp8() ? 1 : shape.dtype == DType::kFp16 ? 256 : 65536; }
 /// kGrowing: after as many rows, all kinds of growth have occurred.
 inline constexpr int64_t kGrowingRows = 256;
 /// Up to as many queries of a head, which show few kinds of growth and few targets, heads differ in them.
@@ -98,6 +100,10 @@ inline constexpr int64_t kFewRows = 16;
 /// kGrowing: columns 1 and 2 add this, or a part of it, to all scores of some rows and subtract it in others. exp(100)
 /// overflows fp32. The largest part that is subtracted: a maximum that grows below zero.
 inline constexpr double kOffset = 100, kLowest = -2;
+/// kGrowing: rows of this kind, of 16, see scores that are lower by far; fp16 holds no unscaled product below -56000.
+/// Their other columns of Q are 0, so that their sums of products are exact.
+inline constexpr int64_t kLowestKind = 11;
+double lowest_score(const Numbers& shape);  ///< 0: a score expression, a prologue or the scale forbids it
 /// kGrowing: what column 3 adds for the last key that a row sees; e times less for each kLateKeys before it.
 inline constexpr double kLate = 192, kLateKeys = 32;
 /// The most that it adds for a hidden key, e^2 times as much.

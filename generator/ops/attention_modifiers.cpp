@@ -10,6 +10,7 @@
 #include "base/memo.h"
 #include "generator/ops/attention_cache.h"
 #include "generator/ops/attention_prologue.h"
+#include "generator/ops/counter_random.h"
 #include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
@@ -271,13 +272,23 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
   return out;
 }
 
+bool Modifiers::is_nan(InputPattern pattern, const TensorArg& t, int64_t position, int64_t key) {
+  if (pattern != InputPattern::kGrowing || is_integer(t.dtype) || !contains(t.indices, "q")) return false;
+  return position % 64 == 23 &&
+         (!contains(t.indices, "k") ||
+          key == static_cast<int64_t>(mix(static_cast<uint64_t>(position)) % static_cast<uint64_t>(position + 1)));
+}
+
 pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
   // Tables of integers hold small integers, so that comparisons of them are true for some elements.
   const auto real =
       contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
   const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
-  return [real, whole](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
+  return [=, this](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
     (is_integer(t.dtype) ? whole : real)(t, row, first, out);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (is_nan(pattern, t, row[2], first + static_cast<int64_t>(i)))
+        out[i] = std::numeric_limits<double>::quiet_NaN();
   };
 }
 
@@ -294,7 +305,26 @@ bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t o
   const InputPattern own = is_integer(t->dtype)                ? InputPattern::kIntegers
                            : pattern == InputPattern::kSpecial ? pattern
                                                                : InputPattern::kNormal;
-  TensorContents{own, t->name, t->dtype}.fill(offset, out);
+  const TensorContents contents{own, t->name, t->dtype};
+  if (pattern != InputPattern::kGrowing || !contains(t->indices, "q")) return contents.fill(offset, out), true;
+  const auto sizes = [&](const std::string& index) {
+    return index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols;
+  };
+  fill_values(
+      t->dtype,
+      [&](uint64_t first, std::span<double> numbers) {
+        contents.values(first, numbers);
+        for (size_t i = 0; i < numbers.size(); ++i) {
+          int64_t element = static_cast<int64_t>(first + i), position = 0, key = 0;
+          for (size_t at = t->indices.size(); at-- > 0; element /= sizes(t->indices[at])) {
+            const int64_t value = element % sizes(t->indices[at]);
+            if (t->indices[at] == "q") position = value;
+            if (t->indices[at] == "k") key = value;
+          }
+          if (is_nan(pattern, *t, position, key)) numbers[i] = std::numeric_limits<double>::quiet_NaN();
+        }
+      },
+      offset, out);
   return true;
 }
 

@@ -63,6 +63,8 @@ class Modifiers {
   Result<void> check_int32(const pointwise::Condition& condition, int64_t lead) const;
   pointwise::RangeOf box(InputPattern pattern, int64_t batch, int64_t head, pointwise::Range q,
                          pointwise::Range k) const;
+  /// kGrowing: a row of 64 has a NaN in each table over q.
+  static bool is_nan(InputPattern pattern, const TensorArg& t, int64_t position, int64_t key);
   pointwise::TensorReader reader(InputPattern pattern) const;
   const TensorArg* tensor(const std::string& name) const;
 

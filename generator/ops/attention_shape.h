@@ -148,17 +148,19 @@ struct Shape : Numbers {
     return varlen() ? modifiers->first_tokens()[static_cast<size_t>(b)] : b * q_len;
   }
   int64_t q_tokens() const { return varlen() ? modifiers->first_tokens().back() : batch * q_len; }
-  /// And of O.
   Layout layout_of_q() const { return layout(batch, q_len, heads, false, kSpreadRows, 16 / size_of(q_dtype())); }
-  Layout layout_of_kv() const {
-    const int64_t gap = 16 / size_of(kv_dtype());
+  /// Spread layouts of O and V have other strides than those of Q and K.
+  Layout layout_of_o() const { return layout(batch, q_len, heads, false, kSpreadRows, 32 / size_of(dtype)); }
+  Layout layout_of_k() const { return layout_of_kv(16 / size_of(kv_dtype())); }
+  Layout layout_of_v() const { return layout_of_kv(32 / size_of(kv_dtype())); }
+  Layout layout_of_kv(int64_t gap) const {
     return paged() ? layout(cache->pages(), cache->page(), kv_heads, hnd, kSpreadRowsOfPage, gap)
                    : layout(batch, kv_len, kv_heads, hnd, kSpreadRows, gap);
   }
   Layout layout_of_new() const { return layout(batch, q_len, kv_heads, false, kSpreadRows); }  ///< of K_new and V_new
-  /// The element of K and V at which the row of a key begins.
-  int64_t place_of_key(int64_t b, int64_t head, int64_t key) const {
-    const Layout l = layout_of_kv();
+  /// The element of K, or of V, at which the row of a key begins.
+  int64_t place_of_key(bool v, int64_t b, int64_t head, int64_t key) const {
+    const Layout l = v ? layout_of_v() : layout_of_k();
     if (varlen()) return head * l.head + (first_token(b) + key) * l.row;
     if (!paged()) return b * l.block + head * l.head + key * l.row;
     return cache->table(b, key / cache->page()) * l.block + head * l.head + key % cache->page() * l.row;

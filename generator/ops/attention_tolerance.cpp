@@ -91,7 +91,7 @@ Tolerance::Row Tolerance::output_row(const RowFacts& facts, double row_rms) cons
   // unfused one the final p. V has mean square 1.
   const double absolute = rms_subnormal_error(format) / shape_.largest_p() *
                           (path_.rounding.probabilities ? 1.0 : std::exp(facts.max - facts.lse));
-  const double largest = pattern_ == InputPattern::kGrowing ? kGrowingValue : 1;
+  const double largest = pattern_ == InputPattern::kGrowing ? kGrowingValue * growing_unit(shape_) : 1;
   row.absolute_variance = n * absolute * absolute * largest * largest;
   if (facts.decided) return row;
   // The sum of p e^error (v - o) has this variance; the sum of p e^error, by which it is divided, may be below 1.

@@ -2,6 +2,7 @@
 // input tensors.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,6 +47,18 @@ struct TensorContents {
   /// kExtremeRows: a residual would change the contents of the rows that it is added to.
   bool is_zero() const;
 };
+
+/// Writes `out.size()` bytes from `byte_offset` on of a tensor with the elements `values(first, numbers)`.
+template <class Values>
+void fill_values(DType dtype, const Values& values, uint64_t byte_offset, std::span<std::byte> out) {
+  const auto size = static_cast<uint64_t>(size_of(dtype));
+  const uint64_t skip = byte_offset % size, count = (skip + out.size() + size - 1) / size;
+  std::vector<double> numbers(count);
+  values(byte_offset / size, std::span<double>(numbers));
+  std::vector<std::byte> bytes(count * size);
+  for (size_t i = 0; i < count; ++i) store_element(bytes.data(), i, dtype, numbers[i]);
+  std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(skip), out.size(), out.begin());
+}
 
 /// Collects the worst element of one buffer of a comparison.
 class Judge {

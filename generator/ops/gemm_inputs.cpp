@@ -13,18 +13,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Writes `out.size()` bytes from `byte_offset` on of a tensor with the elements `values(first, numbers)`.
-template <class Values>
-void fill_elements(DType dtype, Values values, uint64_t byte_offset, std::span<std::byte> out) {
-  const auto size = static_cast<uint64_t>(size_of(dtype));
-  const uint64_t skip = byte_offset % size, count = (skip + out.size() + size - 1) / size;
-  std::vector<double> numbers(count);
-  values(byte_offset / size, numbers);
-  std::vector<std::byte> bytes(count * size);
-  for (size_t i = 0; i < count; ++i) store_element(bytes.data(), i, dtype, numbers[i]);
-  std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(skip), out.size(), out.begin());
-}
-
 bool has_extremes(InputPattern p) { return p == InputPattern::kExtremes || p == InputPattern::kExtremeRows; }
 
 }  // namespace
@@ -82,7 +70,7 @@ void OperandContents::values(uint64_t first, std::span<double> out) const {
 
 void OperandContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
   if (plain()) return TensorContents{pattern_, is_a_ ? "A" : "B", shape_.dtype}.fill(byte_offset, out);
-  fill_elements(
+  fill_values(
       shape_.dtype, [&](uint64_t first, std::span<double> numbers) { values(first, numbers); }, byte_offset, out);
 }
 
@@ -96,7 +84,7 @@ void scale_values(InputPattern pattern, Operand operand, uint64_t first, std::sp
 }
 
 void fill_scales(InputPattern pattern, Operand operand, uint64_t byte_offset, std::span<std::byte> out) {
-  fill_elements(
+  fill_values(
       DType::kFp32, [&](uint64_t first, std::span<double> numbers) { scale_values(pattern, operand, first, numbers); },
       byte_offset, out);
 }

@@ -36,7 +36,7 @@ double of_class(int64_t row_class, double normal, int64_t col, int64_t single, c
   // Steps of 40, 15, 5 and 1, as in the growing scores of attention.
   constexpr std::array<double, 8> kLevels{-64, -24, -9, -4, -3, -2, -1, 0};
   switch (row_class - kOutlierRows) {
-    case 1: return -1000;
+    case 1: return softmax ? -30000 : -1000;
     case 2: return 1000;
     case 3: return 1e-6 * normal;
     case 4: return col == single ? kInfinity : normal;

@@ -222,14 +222,14 @@ TEST(AttentionCacheOp, TheReferenceReadsThroughTheTable) {
         const auto q = filled<uint16_t>(p, "Q"), k = filled<uint16_t>(p, "K"), v = filled<uint16_t>(p, "V");
         const auto table = filled<int32_t>(p, "block_table");
         const auto number = [](uint16_t bits) { return static_cast<double>(decode16(bits, DType::kBf16)); };
-        const attention::Layout of_q = s.layout_of_q(), of_kv = s.layout_of_kv();
+        const attention::Layout of_q = s.layout_of_q(), of_k = s.layout_of_k(), of_v = s.layout_of_v();
         for (int64_t b = 0; b < 4; ++b) {
           const auto band =
               attention::reference_of(s, InputPattern::kNormal, attention::Rounding::kFused, {b, 1, 0, 2});
-          const auto place = [&](int64_t key) {
+          const auto place = [&](const attention::Layout& l, int64_t key) {
             const int64_t block =
                 page > 0 ? table[static_cast<size_t>(b * s.cache->pages_per_sequence() + key / page)] : b;
-            return static_cast<size_t>(block * of_kv.block + of_kv.head + (page > 0 ? key % page : key) * of_kv.row);
+            return static_cast<size_t>(block * l.block + l.head + (page > 0 ? key % page : key) * l.row);
           };
           for (int64_t r = 0; r < 2; ++r) {
             std::vector<double> o(32, 0.0);
@@ -238,10 +238,10 @@ TEST(AttentionCacheOp, TheReferenceReadsThroughTheTable) {
               double product = 0;
               for (size_t c = 0; c < 32; ++c)
                 product += number(q[static_cast<size_t>(b * of_q.block + of_q.head + r * of_q.row) + c]) *
-                           number(k[place(key) + c]);
+                           number(k[place(of_k, key) + c]);
               const double e = std::exp(product * s.scale);
               sum += e;
-              for (size_t c = 0; c < 32; ++c) o[c] += e * number(v[place(key) + c]);
+              for (size_t c = 0; c < 32; ++c) o[c] += e * number(v[place(of_v, key) + c]);
             }
             for (size_t c = 0; c < 32; ++c)
               ASSERT_NEAR(band->o[static_cast<size_t>(r) * 32 + c], o[c] / sum, 1e-9)

@@ -229,7 +229,7 @@ TEST(PrologueReference, EveryChoiceHasItsOwnResult) {
 std::string failure_with(const Case& c, const std::string& buffer, int64_t b, int64_t h, int64_t key, double value) {
   World world(complete(c), InputPattern::kNormal);
   world.run();
-  world.put(buffer, world.key(b, h, key) + 3, value);
+  world.put(buffer, world.key(buffer[0] == 'V', b, h, key) + 3, value);
   return world.compare("fused", "attention").failure;
 }
 
@@ -260,7 +260,7 @@ TEST(PrologueCompare, OneStageAndOneHeadAnswerForTheCache) {
   const Problem p = complete({"", {}, {}, kAppend});
   World world(p, InputPattern::kNormal);
   world.run();
-  world.put("K", world.key(0, 0, 36) + 3, 9);
+  world.put("K", world.key(false, 0, 0, 36) + 3, 9);
   EXPECT_NE(world.compare("fused", "attention").failure, "");
   EXPECT_NE(world.compare("prologue", "prologue").failure, "");
   EXPECT_EQ(world.compare("prologue", "attention").failure, "");

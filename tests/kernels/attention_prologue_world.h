@@ -147,13 +147,14 @@ class World {
     if (s.varlen()) return (s.first_token(b) + r) * row + h * head;
     return b * number((prefix + "_batch_stride").c_str()) + h * head + r * row;
   }
-  int64_t key(int64_t b, int64_t h, int64_t k) const {
+  int64_t key(bool v, int64_t b, int64_t h, int64_t k) const {
     const Shape s(p_);
-    const int64_t row = number("k_row_stride"), head = number("k_head_stride"), page = number("page");
+    const auto stride = [&](const char* name) { return number((std::string(v ? "v" : "k") + name).c_str()); };
+    const int64_t row = stride("_row_stride"), head = stride("_head_stride"), page = number("page");
     if (s.varlen()) return (s.first_token(b) + k) * row + h * head;
-    if (page == 0) return b * number("k_batch_stride") + h * head + k * row;
+    if (page == 0) return b * stride("_batch_stride") + h * head + k * row;
     const auto entry = static_cast<int64_t>(get("block_table", b * number("pages_per_sequence") + k / page));
-    return entry * number("k_page_stride") + h * head + k % page * row;
+    return entry * stride("_page_stride") + h * head + k % page * row;
   }
   int64_t fresh(int64_t b, int64_t h, int64_t j) const {
     return b * number("k_new_batch_stride") + h * number("k_new_head_stride") + j * number("k_new_row_stride");
@@ -203,7 +204,7 @@ class World {
             x.resize(static_cast<size_t>(s.d));
             const bool from_v = fresh_one && f.exchanged ? !values : values;
             const std::string name = std::string(from_v ? "V" : "K") + (fresh_one ? "_new" : "");
-            const int64_t at = fresh_one ? fresh(b, h, j - first_new) : key(b, h, j);
+            const int64_t at = fresh_one ? fresh(b, h, j - first_new) : key(from_v, b, h, j);
             for (int64_t c = 0; c < s.d; ++c) x[static_cast<size_t>(c)] = get(name, at + c);
             const int64_t position = j + f.k_shift;
             if (rotary && !values && fresh_one && !f.new_unrotated) turn(x, position, f, f.new_twice ? 2 : 1);
@@ -285,11 +286,12 @@ class World {
     int64_t to = std::max<int64_t>(0, j + f.append_shift);
     if (f.other_sequence) to = std::min(to, Shape(p_).keys(0) - 1);
     for (size_t c = 0; c < x.size(); ++c)
-      put(name, key(f.other_sequence ? 0 : b, h, to) + static_cast<int64_t>(c), x[c]);
-    if (f.old_overwritten && j == Shape(p_).first_new(b)) put(name, key(b, h, 1) + 5, get(name, key(b, h, 0) + 5) + 1);
+      put(name, key(values, f.other_sequence ? 0 : b, h, to) + static_cast<int64_t>(c), x[c]);
+    if (f.old_overwritten && j == Shape(p_).first_new(b))
+      put(name, key(values, b, h, 1) + 5, get(name, key(values, b, h, 0) + 5) + 1);
     const Shape s(p_);
     if (f.writes_behind && j + 1 == s.keys(b) && s.keys(b) < s.kv_len)
-      put(name, key(b, h, j) + number("k_row_stride"), 1);
+      put(name, key(values, b, h, j) + number(values ? "v_row_stride" : "k_row_stride"), 1);
   }
 
   void attend(int64_t b, int64_t h, int64_t r, const std::vector<std::vector<double>>& k,
