@@ -104,6 +104,13 @@ TEST(Tiles, PersistentCtasHaveEveryNthTileInsideTheMatrix) {
   EXPECT_EQ(select_ctas(l, {{0, 0, 0, 1, 129, 300}}, extent), (std::vector<uint64_t>{0})) << "tiles 4 and 8";
   EXPECT_EQ(select_ctas(l, {{0, 0, 300, 301, 0, 1}}, extent), (std::vector<uint64_t>{2}));
   EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 0, 300}}, extent), (std::vector<uint64_t>{0, 1, 2})) << "12, 13 and 14";
+  uint64_t elements = 0;
+  for (uint64_t cta = 0; cta < l.grid.x; ++cta)
+    for (const Region& r : tiles_of(l, extent, cta)) {
+      elements += static_cast<uint64_t>((r.row_end - r.row_begin) * (r.col_end - r.col_begin));
+      EXPECT_EQ(select_ctas(l, {r}, extent), (std::vector<uint64_t>{cta})) << r.row_begin << " " << r.col_begin;
+    }
+  EXPECT_EQ(elements, 600u * 300u) << "the tiles of all CTAs are the whole matrix";
   l.grid = {24, 1, 1};
   EXPECT_FALSE(numbers_tiles(l));
   EXPECT_EQ(select_ctas(l, {{0, 0, 599, 600, 0, 300}}, extent), (std::vector<uint64_t>{12, 16, 20}));

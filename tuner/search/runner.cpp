@@ -266,10 +266,7 @@ Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {
   key.slice += " grid";
   key.device.clear();  // no count is taken
   const std::unique_ptr<EvaluationClaim> claim = wait_for_claim(key);
-  if (const auto known = recall(key)) {
-    const Verification& v = known->verification;
-    return {v, 0, v.not_run.empty() ? "" : v.not_run[0]};
-  }
+  if (const auto known = recall(key)) return Verifier::Grid::from_stored(known->verification);
   const Variant& variant = *chain[0]->candidate.variant;
   const std::string phase = "whole grid of " + variant.name;
   const auto go_on = [&](uint64_t done, uint64_t total) {
@@ -283,8 +280,7 @@ Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {
   if (!grid) return {{}, 0, grid.error().message};
   if (grid->verification.rows_checked > 0 && !grid->failed() && !run_.interrupted()) {
     Evaluation e;
-    e.verification = grid->verification;
-    if (!grid->not_run.empty()) e.verification.not_run = {grid->not_run};
+    e.verification = grid->stored();
     remember(run_.context.store, key, e);
   }
   return std::move(*grid);

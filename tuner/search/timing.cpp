@@ -44,6 +44,7 @@ Verification verified_alone(const VariantTimes& variant) {
     each.launch_ctas_total += v.launch_ctas_total;
     each.launch_in_tiles |= v.launch_in_tiles;
     each.inputs = v.inputs;
+    each.not_run = v.not_run;
     each.add_checks(v);
   }
   return each;

@@ -13,8 +13,6 @@
 namespace roofgen {
 namespace {
 
-/// Most outputs and temporaries of a whole grid, in bytes. The simulator holds each byte with its records.
-constexpr uint64_t kGridBytes = uint64_t{512} << 20;
 /// Above this many written bytes, a stage alone runs on a sample of its grid: its outputs may be all of S or P.
 constexpr uint64_t kFedBytes = uint64_t{256} << 20;
 /// Up to as many bytes of outputs and intermediates, a stage alone runs with all keys.
@@ -55,6 +53,20 @@ Result<bool> Verifier::has_all_ctas(const Site& site, const std::vector<Candidat
   return true;
 }
 
+/// Whether all kernels, compiled for the schedules of `tuned`, may be launched for a problem.
+Result<bool> Verifier::all_serve(const std::vector<Candidate>& chain, const std::vector<Legal>& tuned,
+                                 const Problem& problem) const {
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, problem, limits(device_)));
+  for (size_t i = 0; i < chain.size(); ++i) {
+    const auto checked = check_schedule(variant_, chain[i].stage(), chain[i].schedule, scope, false);
+    const Legal* legal = std::get_if<Legal>(&checked);
+    if (!legal) return false;
+    ROOFGEN_TRY(const bool one, serves(chain[i].stage(), tuned[i], *legal));
+    if (!one) return false;
+  }
+  return true;
+}
+
 /// The shortest problem that all kernels of a chain may be launched for, of those with the whole grid if one can be
 /// run.
 Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole,
@@ -70,18 +82,8 @@ Result<std::unique_ptr<Verifier::Site>> Verifier::thin_site(const Problem& whole
   problems.push_back({whole, ""});
   std::unique_ptr<Site> shortest;
   for (Op::Thin& thin : problems) {
-    ROOFGEN_TRY(const expr::Map scope, problem_scope(op_, thin.problem, limits(device_)));
-    bool all = true;
-    for (size_t i = 0; i < chain.size() && all; ++i) {
-      const auto checked = check_schedule(variant_, chain[i].stage(), chain[i].schedule, scope, false);
-      const Legal* legal = std::get_if<Legal>(&checked);
-      if (!legal) {
-        all = false;
-      } else {
-        ROOFGEN_TRY(all, serves(chain[i].stage(), tuned[i], *legal));
-      }
-    }
-    if (!all) continue;
+    ROOFGEN_TRY(const bool serve, all_serve(chain, tuned, thin.problem));
+    if (!serve) continue;
     auto site = std::make_unique<Site>();
     site->name = "whole grid" + (thin.label.empty() ? "" : " with " + thin.label);
     site->label = thin.label;
@@ -127,20 +129,20 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
     for (int64_t row = r.row_begin; row < r.row_end; row += rows) {
       const int64_t end = std::min(row + rows, r.row_end);
       if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end});
-      for (int64_t col = 0; col < extent.cols; col += kTileCols)
-        parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, extent.cols)});
+      const int64_t last = extent.cols == 0 || r.col_end < 0 ? extent.cols : r.col_end;
+      for (int64_t col = r.col_begin; col < last; col += kTileCols)
+        parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, last)});
     }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<Verification> found(parts.size());
   ROOFGEN_CHECK(for_each_index(threads, parts.size(), [&](size_t i) {
     return compare(site, candidate, {{}, {parts[i]}}, buffers, found[i]);
   }));
-  for (const Verification& v : found) {
-    // A row is compared once for each of its column tiles.
-    const uint64_t tiles = extent.cols > 0 ? static_cast<uint64_t>((extent.cols + kTileCols - 1) / kTileCols) : 1;
-    into.add_checks(v);
-    into.rows_checked += v.rows_checked / tiles - v.rows_checked;
-    if (into.failure.empty()) into.failure = v.failure;
+  for (size_t i = 0; i < found.size(); ++i) {
+    into.add_checks(found[i]);
+    // A row is compared once for each of its column tiles, and counts once.
+    if (parts[i].col_begin > 0) into.rows_checked -= found[i].rows_checked;
+    if (into.failure.empty()) into.failure = found[i].failure;
   }
   return {};
 }
@@ -221,11 +223,35 @@ void Verifier::Grid::add_to(Verification& all) const {
     all.grid_ctas = verification.grid_ctas;
     all.grid = verification.grid;
   } else {
-    all.not_run.push_back("whole grid not run: " + not_run);
+    all.not_run.push_back(kNotRun + not_run);
   }
+  all.division = verification.division;
+  for (const std::string& check : verification.not_run) all.not_run.push_back(check);
+}
+
+Verification Verifier::Grid::stored() const {
+  Verification out = verification;
+  if (!not_run.empty()) out.not_run.insert(out.not_run.begin(), kNotRun + not_run);
+  return out;
+}
+
+Verifier::Grid Verifier::Grid::from_stored(Verification v) {
+  Grid out{std::move(v), 0, ""};
+  std::vector<std::string>& checks = out.verification.not_run;
+  if (!checks.empty() && checks[0].starts_with(kNotRun)) {
+    out.not_run = checks[0].substr(std::string(kNotRun).size());
+    checks.erase(checks.begin());
+  }
+  return out;
 }
 
 Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
+  ROOFGEN_TRY(Grid out, verify_thin_grid(chain, go_on));
+  if (!out.failed() && (!go_on || go_on(0, 1))) ROOFGEN_CHECK(add_division(chain.front(), out));
+  return out;
+}
+
+Result<Verifier::Grid> Verifier::verify_thin_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
   // The largest run of a search: what the heap keeps of the runs before goes back to the system.
   malloc_trim(0);
   const auto fed = variant_.stages.size() > 1 && !variant_.fused ? op_.fed(problem_) : std::nullopt;

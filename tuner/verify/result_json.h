@@ -31,11 +31,11 @@ inline void from_json(const Json& j, Finding& f) {
 
 inline void to_json(Json& j, const Verification& v) {
   ROOFGEN_PUT(j, v, passed, ctas_run, ctas_total, rows_checked, error_over_tolerance, findings, failure,
-              launch_ctas_run, launch_ctas_total, launch_in_tiles, inputs, grid_ctas, grid, not_run)
+              launch_ctas_run, launch_ctas_total, launch_in_tiles, inputs, grid_ctas, grid, division, not_run)
 }
 inline void from_json(const Json& j, Verification& v) {
   ROOFGEN_GET(j, v, passed, ctas_run, ctas_total, rows_checked, findings, failure, launch_ctas_run, launch_ctas_total,
-              launch_in_tiles, inputs, grid_ctas, grid, not_run)
+              launch_in_tiles, inputs, grid_ctas, grid, division, not_run)
   // JSON has no infinity: null stands for it.
   const Json& error = j.at("error_over_tolerance");
   v.error_over_tolerance = error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();

@@ -11,6 +11,9 @@
 
 namespace roofgen {
 
+/// Most outputs and temporaries of a whole grid, in bytes. The simulator holds each byte with its records.
+inline constexpr uint64_t kGridBytes = uint64_t{512} << 20;
+
 struct Verifier::Site {
   std::string name;
   std::string label;  ///< of a shorter sum: "kv_len=64"
@@ -19,6 +22,9 @@ struct Verifier::Site {
   bool whole = false;  ///< every CTA; else only those of the bands
   bool counted = false;
   bool real = false;  ///< the real launch, not the reduced problem
+  /// The CTAs that run, each as in a launch of the whole grid: none of their tiles is left out, none has a CTA of its
+  /// own. Empty: all.
+  std::optional<std::vector<uint64_t>> as_launched;
   bool fed = false;   ///< temporaries that a kernel reads are generated inputs
   uint64_t skip = 0;  ///< bytes between the start of an allocation and the buffer
   struct Anchor {

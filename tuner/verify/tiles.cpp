@@ -194,6 +194,37 @@ std::vector<uint64_t> select_ctas(const Launch& launch, const std::vector<Region
   return out;
 }
 
+std::vector<Region> tiles_of(const Launch& launch, const Extent& extent, uint64_t cta) {
+  const std::vector<uint64_t> positions = tile_positions(launch, extent);
+  const int64_t rows = finest_step(launch, "row"), cols = finest_step(launch, "col");
+  std::vector<Region> out;
+  for (uint64_t tile = cta; tile < positions.size(); tile += launch.grid.x) {
+    uint64_t rest = positions[tile];
+    Region r{0, 0, 0, extent.rows, 0, extent.cols > 0 ? 0 : -1};
+    bool by_group = false;
+    for (const GridAxis& axis : launch.axes) {
+      if (axis.dim != 0) continue;
+      const auto digit = static_cast<int64_t>(rest % static_cast<uint64_t>(axis.extent));
+      rest /= static_cast<uint64_t>(axis.extent);
+      const int64_t covers = (axis.reverse ? axis.extent - 1 - digit : digit) * axis.step;
+      if (axis.name == "batch") r.batch += covers;
+      if (axis.name == "head") r.head += covers;
+      if (axis.name == "col") r.col_begin += covers;
+      if (axis.name == "row") r.row_begin += covers, by_group |= axis.by_group && !extent.groups.empty();
+    }
+    r.row_end = r.row_begin + rows;
+    if (by_group) {
+      const GroupTile t =
+          group_tiles(extent.groups, rows, rows_together(launch))[static_cast<size_t>(r.row_begin / rows)];
+      r.row_begin = t.begin, r.row_end = t.end;
+    }
+    r.row_end = std::min(r.row_end, extent.rows_of(r.batch));
+    if (extent.cols > 0) r.col_end = std::min(r.col_begin + cols, extent.cols);
+    if (r.row_begin < r.row_end && (extent.cols == 0 || r.col_begin < r.col_end)) out.push_back(r);
+  }
+  return out;
+}
+
 double busy_ctas(const Launch& launch, const Extent& extent) {
   const std::vector<uint64_t> stride = strides(launch);
   double out = 1;

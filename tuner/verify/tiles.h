@@ -32,6 +32,9 @@ bool numbers_tiles(const Launch& launch);
 /// Of such a launch: tiles of the CTAs along x.
 uint64_t tile_count(const Launch& launch, const Extent& extent);
 
+/// The tiles that a CTA of such a launch computes one after another, each with the rows and columns that it covers.
+std::vector<Region> tiles_of(const Launch& launch, const Extent& extent, uint64_t cta);
+
 /// CTAs whose tile begins inside the output; a rasterised grid may have others, which exit at once. Of a CTA with
 /// several tiles, the share that begins inside counts. The CTAs of a cluster do as much as its first one.
 double busy_ctas(const Launch& launch, const Extent& extent);

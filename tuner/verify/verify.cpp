@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/pool.h"
+#include "base/units.h"
 #include "generator/ops/elements.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/verify/site.h"
@@ -90,6 +91,10 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
   // On a GPU the run costs little; the comparison takes the time.
   const double limit = executor_.origin() == Origin::kSimulated ? kFullLimitFlops : kFullComparisonFlops;
   plan_.full = plan_.reduced_flops <= limit && bytes <= kFullLimitBytes;
+  if (!plan_.full && executor_.origin() == Origin::kSimulated)
+    plan_.not_full = "reduced problem not run: " + (bytes > kFullLimitBytes
+                                                        ? "its buffers take " + bytes_text(static_cast<double>(bytes))
+                                                        : "it takes " + count_text(plan_.reduced_flops) + "FLOPs");
   plan_.tile_slices = (slice.tile || !plan_.full) && variant_.stages.size() == 1;
 
   const auto add = [&](std::string name, const Problem& p, InputPattern pattern,
@@ -112,8 +117,11 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     plan_.patterns += std::string(", ") + to_string(pattern);
     const Problem problem_of_pattern = op_.with_pattern(reduced, pattern);
     const Extent its = op_.extent(problem_of_pattern);
+    // Of packed sequences one with another behind it, whose values must not count (kGrowing: they are NaN).
+    const bool packed = pattern == InputPattern::kGrowing && !its.batch_rows.empty() && its.batch > 1;
+    const int64_t batch = its.batch - (packed ? 2 : 1);
     Site& site = add(to_string(pattern), problem_of_pattern, pattern,
-                     {{its.batch - 1, head, its.rows_of(its.batch - 1) - 1, std::max<int64_t>(0, its.cols - 1)}});
+                     {{batch, head, its.rows_of(batch) - 1, std::max<int64_t>(0, its.cols - 1)}});
     site.skip = kOffsetOfBuffers;
     head = its.heads - 1;
   }
@@ -328,21 +336,24 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   if (site.counted && how == Run::kCandidate) options.sites = &run.sites;
   // CTAs that meet must do so in any order: one after another, two groups may share a counter unnoticed.
   if (counts_arrivals) options.schedule = kRandomOrder;
-  if (site.whole && !site.counted)
+  options.vain_waits = site.whole && !site.counted;
+  if ((site.whole && !site.counted) || site.as_launched)
     options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   auto slices =
       only.empty() ? slices_of(run.launch, candidate.stage_index, site, how) : Result<Slices>(Slices{only, only});
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
-  if (numbers_tiles(run.launch) && executor_.runs_parts()) {
+  if (numbers_tiles(run.launch) && executor_.runs_parts() && !site.as_launched) {
     ROOFGEN_TRY(const int64_t walkers, candidate.stage().persistent->eval_int(legal.scope));
     run.in_tiles = walkers > 0 && !(site.whole && only.empty());
     if (walkers > 0) run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), !run.in_tiles);
   }
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
-    options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
-    run.ctas = options.ctas->ctas.size();
+    options.ctas = CtaSelection{site.as_launched ? *site.as_launched
+                                                 : select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
+    if (options.ctas->ctas.empty()) options.ctas.reset();
+    run.ctas = options.ctas ? options.ctas->ctas.size() : run.ctas;
   }
   run.launches = before.launches;
   const auto depends = [](const Stage& stage) { return stage.overlap.has_value(); };
@@ -501,6 +512,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
     }
   }
   out.verification.passed = true;
+  if (!plan_.not_full.empty()) out.verification.not_run.push_back(plan_.not_full);
   return out;
 }
 
@@ -716,6 +728,7 @@ Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain)
     if (!out.failure.empty()) return out;
   }
   out.passed = true;
+  if (!plan_.not_full.empty()) out.not_run.push_back(plan_.not_full);
   return out;
 }
 

@@ -58,6 +58,7 @@ struct Evaluation {
 /// The extent of the checks. The key of a store row contains key().
 struct VerifyPlan {
   bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
+  std::string not_full;      ///< why, in the simulator
   double reduced_flops = 0;  ///< MMA FLOPs of the reduced problem, which decide `full`
   bool tile_slices = false;  ///< slices are single tiles (variants of one stage)
   int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
@@ -98,7 +99,11 @@ class Verifier {
     Verification verification;  ///< of what ran
     size_t wrong = 0;           ///< the first kernel that failed
     std::string not_run;        ///< why the grid did not run, or not all of it; empty: it ran
+    static constexpr const char* kNotRun = "whole grid not run: ";
     bool failed() const { return !verification.failure.empty(); }
+    /// All of it in a Verification, and back.
+    Verification stored() const;
+    static Grid from_stored(Verification v);
     void add_to(Verification& all) const;  ///< its comparisons, and its CTAs or why they did not run
   };
   using GoOn = std::function<bool(uint64_t done, uint64_t total)>;
@@ -125,7 +130,12 @@ class Verifier {
   Result<Legal> legal_of(const Site& site, const Candidate& candidate) const;
   Result<Grid> verify_regions(Site& site, const std::vector<Candidate>& chain, const std::vector<Region>& regions,
                               const GoOn& go_on);
+  Result<Grid> verify_thin_grid(const std::vector<Candidate>& chain, const GoOn& go_on);
   Result<Grid> verify_thin(const Problem& whole, const std::vector<Candidate>& chain, const GoOn& go_on);
+  Result<void> add_division(const Candidate& candidate, Grid& all);
+  Result<std::unique_ptr<Site>> division_site(const Candidate& candidate, double share, double most_flops) const;
+  Result<bool> all_serve(const std::vector<Candidate>& chain, const std::vector<Legal>& tuned,
+                         const Problem& problem) const;
   uint64_t written_bytes(const Site& site, const std::vector<Candidate>& chain) const;
   std::string too_large(const Site& site, const std::vector<Candidate>& chain) const;
   Result<bool> has_all_ctas(const Site& site, const std::vector<Candidate>& chain) const;

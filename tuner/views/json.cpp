@@ -15,6 +15,7 @@ Json verification_json(const Verification& v) {
   Json j;
   ROOFGEN_PUT(j, v, ctas_run, ctas_total, launch_ctas_run, launch_ctas_total, launch_in_tiles, rows_checked, inputs,
               grid_ctas, grid, error_over_tolerance)
+  if (!v.division.empty()) j["division"] = v.division;
   if (!v.not_run.empty()) j["not_run"] = v.not_run;
   if (!v.failure.empty()) j["failure"] = v.failure;
   return j;

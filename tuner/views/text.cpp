@@ -38,9 +38,9 @@ std::string verified_text(const TuneReport& r, const Verification& v) {
                      : "slices only: ";
   const std::string grid =
       v.grid_ctas == 0 ? "" : fmt::format(", all {}{}", v.grid_ctas, v.grid.empty() ? "" : " with " + v.grid);
-  std::string out =
-      fmt::format("{}{} of {} {} of the launch{}; {} rows compared; inputs {}", whole, v.launch_ctas_run,
-                  v.launch_ctas_total, v.launch_in_tiles ? "tiles" : "CTAs", grid, v.rows_checked, v.inputs);
+  std::string out = fmt::format("{}{} of {} {} of the launch{}{}; {} rows compared; inputs {}", whole,
+                                v.launch_ctas_run, v.launch_ctas_total, v.launch_in_tiles ? "tiles" : "CTAs", grid,
+                                v.division.empty() ? "" : ", " + v.division, v.rows_checked, v.inputs);
   for (const std::string& check : v.not_run) out += "; " + check;
   return out;
 }

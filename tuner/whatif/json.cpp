@@ -31,6 +31,7 @@ Json partition_json(const WhatIfReport& r, const PartitionReport& p) {
   if (p.together) {
     Json& together = j["verified_together"];
     ROOFGEN_PUT(together, (*p.together), passed, rows_checked, error_over_tolerance, grid_ctas, grid)
+    if (!p.together->division.empty()) together["division"] = p.together->division;
     if (!p.together->not_run.empty()) together["not_run"] = p.together->not_run;
   }
   j["intermediates"] = Json::array();

@@ -103,6 +103,7 @@ std::string verified_text(const Verification& v) {
   std::string out = fmt::format("{} rows compared; inputs {}", v.rows_checked, v.inputs);
   if (v.grid_ctas > 0)
     out = fmt::format("all {} CTAs{}; {}", v.grid_ctas, v.grid.empty() ? "" : " with " + v.grid, out);
+  if (!v.division.empty()) out = v.division + "; " + out;
   for (const std::string& check : v.not_run) out += "; " + check;
   return out;
 }
