@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/number.h"
 #include "base/suggest.h"
 
 namespace roofgen::cli {
@@ -59,15 +59,6 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e, int argc, char*
   return {Exit::kUsage, message};
 }
 
-/// CLI11 would read it by the locale of the program that has loaded the library, where 0,5 may be a half.
-std::optional<double> number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (bad != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 Flag Flag::help(const std::string& text) const { return Flag(option_->description(text)); }
@@ -88,7 +79,7 @@ template Flag Flag::range(uint64_t, uint64_t) const;
 
 Flag Flag::number_from(double least, double most, const std::string& what) const {
   const auto fault = [=](const std::string& text) -> std::string {
-    const std::optional<double> value = number(text);
+    const std::optional<double> value = parse_number(text);
     if (value && *value >= least && *value <= most) return "";
     return most >= 1e15 ? fmt::format("{}: {} of at least {:g} was expected", text, what, least)
                         : fmt::format("{}: {} from {:g} to {:g} was expected", text, what, least, most);
@@ -118,7 +109,8 @@ template <class T>
 Flag FlagSet::add_each(const std::string& name, std::function<void(const T&)> take, const std::string& help) const {
   if constexpr (std::is_same_v<T, double>) {
     const auto read = [take](const CLI::results_t& given) {
-      const std::optional<double> x = number(given.back());
+      // CLI11 would read it by the locale of the program that has loaded the library, where 0,5 may be a half.
+      const std::optional<double> x = parse_number(given.back());
       if (x) take(*x);
       return x.has_value();
     };

@@ -1,12 +1,12 @@
 // roofgen roofline: the ceilings of a device, with operators placed on them.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
 #include "base/csv.h"
 #include "base/json_text.h"
+#include "base/number.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
@@ -61,11 +61,10 @@ class PointRows {
   Error bad(const TableCell& cell, std::string message) const { return cell_error(cell, file_, std::move(message)); }
 
   Result<double> number(const TableCell& cell, const char* what) const {
-    double v = 0;
-    const char* const end = cell.text.data() + cell.text.size();
-    if (std::from_chars(cell.text.data(), end, v).ptr != end || !(v >= 1e-12 && v <= 1e12))
+    const auto v = parse_number(cell.text);
+    if (!v || !(*v >= 1e-12 && *v <= 1e12))
       return bad(cell, fmt::format("{} is \"{}\"; a number from 1e-12 to 1e12 was expected", what, cell.text));
-    return v;
+    return *v;
   }
 
   template <class Cell>

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
+#include "base/number.h"
 #include "base/suggest.h"
 
 namespace roofgen::cli {
@@ -101,14 +101,11 @@ class Reader {
 }  // namespace
 
 Result<int64_t> parse_count(const std::string& flag, const std::string& text) {
-  double value = 0, scale = 1;
-  const char* end = std::from_chars(text.c_str(), text.c_str() + text.size(), value).ptr;
-  if (*end == 'k' || *end == 'K')
-    scale = 1024, ++end;
-  else if (*end == 'M')
-    scale = 1024 * 1024, ++end;
-  const double total = value * scale;
-  if (text.empty() || end == text.c_str() || *end || !(std::fabs(total) <= 0x1p40) || total != std::floor(total))
+  const char unit = text.empty() ? 0 : text.back();
+  const double scale = unit == 'k' || unit == 'K' ? 1024 : unit == 'M' ? 1024 * 1024 : 1;
+  const auto value = parse_number(std::string_view(text).substr(0, text.size() - (scale > 1)));
+  const double total = value.value_or(0) * scale;
+  if (!value || !(std::fabs(total) <= 0x1p40) || total != std::floor(total))
     return Error{Exit::kUsage,
                  fmt::format("--{} {}: a whole number up to 2^40 was expected, like 4096, 4k or 1e6", flag, text)};
   return static_cast<int64_t>(total);

@@ -167,10 +167,11 @@ class Describer {
       std::string of = (*known)["pipelines"];
       if (of != "all" && !has_word(of, pipeline)) (*known)["pipelines"] = of + (of.empty() ? "" : ", ") + pipeline;
     };
-    Json rule_list = Json::array();
+    Json rules_of_sizes = Json::array(), rules_of_launches = Json::array();
     for (const Interface::Rule& r : rules) {
-      rule_list.push_back({{"code", members(r.code)}, {"text", r.text}, {"refusal", requirement(r.text)}});
-      number(rule_list.back(), "all");
+      Json& of = r.of_launches ? rules_of_launches : rules_of_sizes;
+      of.push_back({{"code", members(r.code)}, {"text", r.text}, {"refusal", requirement(r.text)}});
+      number(of.back(), "all");
     }
     for (Json& p : pipelines) {
       most_temporaries = std::max(most_temporaries, p["temporaries"].size());
@@ -198,7 +199,8 @@ class Describer {
            {"driver", driver_.first},
            {"ptx_driver", fmt::format("{}.{}", driver_.first, driver_.second)},
            {"parameters", parameters},
-           {"rules", rule_list},
+           {"rules", rules_of_sizes},
+           {"launch_rules", rules_of_launches},
            {"conditions", condition_list},
            {"pipelines", pipelines},
            {"kernels", kernels_},

@@ -255,7 +255,11 @@ Result<std::vector<Interface::Rule>> Interface::rules() {
   std::vector<Rule> out;
   for (const expr::Expr& e : rules_) {
     ROOFGEN_TRY(const std::string code, translate(e));
-    if (code != "1") out.push_back({code, e.text()});
+    const auto is_number = [&](const std::string& name) {
+      return std::ranges::any_of(parameters_,
+                                 [&](const Parameter& p) { return p.kind == Parameter::Kind::kReal && p.key == name; });
+    };
+    if (code != "1") out.push_back({code, e.text(), std::ranges::any_of(e.names(), is_number)});
   }
   return out;
 }

@@ -34,6 +34,7 @@ class Interface {
   /// What a call must satisfy besides the conditions of its kernels; `code` is C.
   struct Rule {
     std::string code, text;
+    bool of_launches = false;  ///< it reads a number that a launch has, and calls about sizes have not
   };
   /// Bounds of a call under which no product of sizes overflows 64 bits.
   static constexpr int64_t kMostSize = INT32_MAX, kMostStride = int64_t{1} << 40;

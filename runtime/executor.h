@@ -77,8 +77,8 @@ struct RunOptions {
   /// 0: CTAs, and the warps of each, take turns in order. Others: seeds of random orders and lengths of turns, on one
   /// core (simulator only).
   uint64_t schedule = 0;
-  /// Each first of the waits of a warp for a phase of an mbarrier that is not complete ends without success, as
-  /// mbarrier.try_wait may (simulator only).
+  /// Of a warp's waits for phases that are not complete every other one ends without success, as mbarrier.try_wait may
+  /// (simulator only).
   bool vain_waits = false;
   /// The launches of the stream before this one, to which it is added. Of a launch with `overlap`, accesses that
   /// conflict with theirs are findings unless griddepcontrol.wait comes first (simulator only).

@@ -161,7 +161,7 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
     if (tensor == Tensor::kV) {
       // The keys of one head or sequence lie behind those of another. Two sequences may share a page: in pages, heads
       // alone differ. The last head of the last of two sequences, which is compared, is finite in both
-      // cases. Of packed sequences the first is compared: the second lies behind it.
+      // cases. Of packed sequences the first is compared: the second follows.
       if (((shape_.paged() ? 1 : shape_.varlen() ? batch + 1 : batch) + head) % 2 != 0)
         return (void)std::fill_n(out, shape_.d, encode16(std::numeric_limits<double>::quiet_NaN(), shape_.dtype));
       // Keys before the last step still count, at e^-6.

@@ -284,12 +284,13 @@ pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
   const auto real =
       contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
   const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
-  return [=, this](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
-    (is_integer(t.dtype) ? whole : real)(t, row, first, out);
-    for (size_t i = 0; i < out.size(); ++i)
-      if (is_nan(pattern, t, row[2], first + static_cast<int64_t>(i)))
-        out[i] = std::numeric_limits<double>::quiet_NaN();
-  };
+  return
+      [real, whole, pattern](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
+        (is_integer(t.dtype) ? whole : real)(t, row, first, out);
+        for (size_t i = 0; i < out.size(); ++i)
+          if (is_nan(pattern, t, row[2], first + static_cast<int64_t>(i)))
+            out[i] = std::numeric_limits<double>::quiet_NaN();
+      };
 }
 
 bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const {

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <set>
 
 #include "base/diagnostics.h"
+#include "base/number.h"
 #include "base/suggest.h"
 #include "generator/ops/chain.h"
 #include "generator/ops/declared.h"
@@ -231,9 +231,11 @@ class ChainParser {
       }
       case Takes::kNumber: {
         eps_ = (word.name == std::string_view("layernorm") ? rows::kLayernorm : rows::kRmsnorm).eps;
-        const char* const end = text.data() + text.size();
-        if (given && (std::from_chars(text.data(), end, eps_).ptr != end || !(eps_ >= 0) || eps_ > 1))
+        if (!given) break;
+        const std::optional<double> eps = parse_number(text);
+        if (!eps || !(*eps >= 0) || *eps > 1)
           return bad(argument.span, fmt::format("{}: an epsilon from 0 to 1 was expected", word.name));
+        eps_ = *eps;
         break;
       }
       case Takes::kQuantFormat:

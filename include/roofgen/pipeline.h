@@ -253,7 +253,8 @@ struct Verification {
   /// one CTA. 0: it did not run.
   uint64_t grid_ctas = 0;
   std::string grid;
-  /// Of kernels whose CTAs walk over tiles: what ran as it is launched, "CTA 0 with all of its 22 tiles".
+  /// Of kernels whose CTAs walk over tiles: what ran as it is launched, "1 CTA with all of its 22 tiles" or "all 132
+  /// CTAs with their shares of the sums".
   std::string division;
   /// Checks that apply and did not run, each with the reason: "whole grid not run: outputs and intermediates take 2.15
   /// GB".

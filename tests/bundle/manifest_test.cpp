@@ -91,7 +91,7 @@ TEST_F(MadeAgain, TheFilesAreTheSame) {
 
 TEST_F(MadeAgain, ARefusalNamesTheUsersSizes) {
   const Files files = bundle_of_defaults(problem("rmsnorm", {{"rows", 64}, {"cols", 4096}}), "fused");
-  EXPECT_THAT(files.at("it.c"), HasSubstr("cols is 4096 in the tuned problem (condition 1 of it.h)"));
+  EXPECT_THAT(files.at("it.c"), HasSubstr("cols is 4096 in the tuned problem (condition 2 of it.h)"));
   EXPECT_THAT(files.at("it.h"), AllOf(HasSubstr(" *   1. "), HasSubstr(", where ")));
 }
 

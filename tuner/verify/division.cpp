@@ -129,7 +129,7 @@ Result<void> Verifier::add_division(const Candidate& candidate, Grid& all) {
   if (!v.failure.empty()) return fail(v.failure), Result<void>();
   const size_t ran = site->as_launched->size();
   const std::string with = site->label.empty() ? "" : " with " + site->label;
-  v.division = shares ? fmt::format("their sums divided among all {} CTAs as launched{}", launch.grid.x, with)
+  v.division = shares ? fmt::format("all {} CTAs with their shares of the sums{}", launch.grid.x, with)
                       : fmt::format("{} CTA{} with all of {} {} tiles{}", ran, ran > 1 ? "s" : "",
                                     ran > 1 ? "their" : "its", tiles.size(), with);
   return {};

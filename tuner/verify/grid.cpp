@@ -124,14 +124,17 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
                                    const Feed& buffers, Verification& into) const {
   const Extent extent = op_.extent(site.problem);
   std::vector<Region> parts;
+  std::vector<bool> beside;  // another part of the same rows
   const int64_t rows = extent.cols > 0 ? kTileRows : kCompareRows;
   for (const Region& r : regions)
     for (int64_t row = r.row_begin; row < r.row_end; row += rows) {
       const int64_t end = std::min(row + rows, r.row_end);
-      if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end});
+      if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end}), beside.push_back(false);
       const int64_t last = extent.cols == 0 || r.col_end < 0 ? extent.cols : r.col_end;
-      for (int64_t col = r.col_begin; col < last; col += kTileCols)
+      for (int64_t col = r.col_begin; col < last; col += kTileCols) {
         parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, last)});
+        beside.push_back(col > r.col_begin);
+      }
     }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<Verification> found(parts.size());
@@ -140,8 +143,8 @@ Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate,
   }));
   for (size_t i = 0; i < found.size(); ++i) {
     into.add_checks(found[i]);
-    // A row is compared once for each of its column tiles, and counts once.
-    if (parts[i].col_begin > 0) into.rows_checked -= found[i].rows_checked;
+    // A row of a region is compared once for each of its column tiles, and counts once.
+    if (beside[i]) into.rows_checked -= found[i].rows_checked;
     if (into.failure.empty()) into.failure = found[i].failure;
   }
   return {};
@@ -247,7 +250,14 @@ Verifier::Grid Verifier::Grid::from_stored(Verification v) {
 
 Result<Verifier::Grid> Verifier::verify_grid(const std::vector<Candidate>& chain, const GoOn& go_on) {
   ROOFGEN_TRY(Grid out, verify_thin_grid(chain, go_on));
-  if (!out.failed() && (!go_on || go_on(0, 1))) ROOFGEN_CHECK(add_division(chain.front(), out));
+  if (out.failed()) return out;
+  // What the grid has shown stands, whatever hinders this run.
+  Result<void> done;
+  if (go_on && !go_on(0, 1))
+    done = Error{Exit::kFailed, "interrupted"};
+  else
+    done = add_division(chain.front(), out);
+  if (!done) out.verification.not_run.push_back("launch as it is not run: " + done.error().message);
   return out;
 }
 

@@ -117,7 +117,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     plan_.patterns += std::string(", ") + to_string(pattern);
     const Problem problem_of_pattern = op_.with_pattern(reduced, pattern);
     const Extent its = op_.extent(problem_of_pattern);
-    // Of packed sequences one with another behind it, whose values must not count (kGrowing: they are NaN).
+    // Of packed sequences one that another follows, whose values must not count (kGrowing: they are NaN).
     const bool packed = pattern == InputPattern::kGrowing && !its.batch_rows.empty() && its.batch > 1;
     const int64_t batch = its.batch - (packed ? 2 : 1);
     Site& site = add(to_string(pattern), problem_of_pattern, pattern,
@@ -350,9 +350,10 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
   }
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
-    options.ctas = CtaSelection{site.as_launched ? *site.as_launched
-                                                 : select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
-    if (options.ctas->ctas.empty()) options.ctas.reset();
+    if (!site.as_launched)
+      options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
+    else if (!site.as_launched->empty())  // else all
+      options.ctas = CtaSelection{*site.as_launched};
     run.ctas = options.ctas ? options.ctas->ctas.size() : run.ctas;
   }
   run.launches = before.launches;

@@ -204,10 +204,10 @@ class TunePage : public ResultPage {
   }
 
   plot::TableBlock verification() const {
-    plot::TableBlock t{
-        "Verification",
-        {"variant", "verified", "reduced problem", "launch", "whole grid", "rows compared", "inputs", "not run"},
-        {}};
+    plot::TableBlock t{"Verification",
+                       {"variant", "verified", "reduced problem", "launch", "whole grid", "as launched",
+                        "rows compared", "inputs", "not run"},
+                       {}};
     for (const Json& variant : result_.at("variants")) {
       if (!variant.at("available").get<bool>()) continue;
       const Json& v = variant.at("verification");
@@ -228,7 +228,7 @@ class TunePage : public ResultPage {
                         v.at("grid_ctas") == 0 ? ""
                         : grid.empty()         ? all
                                                : all + " with " + grid,
-                        count("rows_checked"), text(v, "inputs"), not_run});
+                        v.value("division", ""), count("rows_checked"), text(v, "inputs"), not_run});
     }
     return t;
   }

@@ -307,6 +307,7 @@ class Search {
     if (!v.passed) return v;
     auto grid = verifier.verify_grid(chain, [&](uint64_t, uint64_t) { return !stopped(); });
     v.not_run.clear();
+    if (!verifier.plan().not_full.empty()) v.not_run.push_back(verifier.plan().not_full);
     // Too little memory, for example, is no fault of the kernels.
     if (!grid) grid = Verifier::Grid{{}, 0, grid.error().message};
     grid->add_to(v);
