@@ -13,8 +13,7 @@
 //
 // Two rules are weaker than the model, for what last-block reductions do in practice: a barrier of the CTA acquires
 // what its warps read strongly before, if they have fenced (as in __threadfence, atomicAdd, __syncthreads), and passes
-// on that accesses were fenced. Fence-SC order is no order here,
-// because it depends on the schedule.
+// on that accesses were fenced. Fence-SC order is no order here, because it depends on the schedule.
 #pragma once
 
 #include <array>
