@@ -73,6 +73,10 @@ inline Outcome run_and_kill(const Home& home, const std::string& arguments, std:
 /// Kills `kills` runs of `job`. Each home goes on until a run ends by itself; its result must then be that of a run
 /// that was not disturbed, and no evaluation may have been written twice.
 inline void expect_to_survive(const std::string& job, int kills, unsigned seed, Kernels kernels) {
+  unsetenv("ROOFGEN_COSTS");  // how many runs it takes to be killed depends on the clock
+  if (kernels == Kernels::kOfAllTests) {
+    ASSERT_EQ(Home(kernels).run(job).exit, 0);  // so that no run is longer than those to be killed
+  }
   const Home undisturbed(kernels);
   const CountedStore reference(undisturbed);
   const auto begun = std::chrono::steady_clock::now();
