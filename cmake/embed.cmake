@@ -21,6 +21,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       list(APPEND names ${found})
     endforeach()
     list(FILTER names EXCLUDE REGEX "(^|/)[.#][^/]*$|~$")  # editors' left-overs
+    list(FILTER names EXCLUDE REGEX "\\.mutants$")           # of the tests
     list(TRANSFORM names REPLACE "^roofline/" "" OUTPUT_VARIABLE names_in_table)
     list(SORT names_in_table COMPARE STRING)
     set(list_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_files.txt)

@@ -5,7 +5,7 @@
 
 #include "generator/ops/attention_parts.h"
 #include "tests/kernels/attention_case.h"
-#include "tests/kernels/expect_caught.h"
+#include "tests/kernels/run_kernel.h"
 
 namespace roofgen::test::attention_cache_test {
 namespace {
@@ -186,61 +186,6 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(16, 64, 256), testing::Values("pv"),
         testing::Values(Pins{{"BK", n(32)}, {"stages", n(4)}},
                         Pins{{"BM", n(64)}, {"BK", n(128)}, {"stages", n(2)}, {"warps", n(8)}, {"warps_n", n(2)}})));
-
-// ---- Mutants ---------------------------------------------------------------------------------------
-
-constexpr const char *kScores = "attention/scores.cu.jinja", *kSoftmax = "attention/softmax.cu.jinja",
-                     *kPv = "attention/pv.cu.jinja", *kPages = "attention/pages.cuh", *kGather = "lib/gather.cuh",
-                     *kShared = "attention/modifiers.jinja";
-
-struct Mutant {
-  const char* name;
-  int64_t page;
-  Edit edit;
-};
-void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
-
-class CacheMutants : public testing::TestWithParam<Mutant> {};
-
-TEST_P(CacheMutants, IsCaught) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  Request request;
-  Dims dims{{"L", 2}, {"kv_len", 256}, {"d", 64}, {"heads", 2}};
-  if (GetParam().page > 0) dims["page"] = GetParam().page;
-  request.problem = problem_of({"", dims, kLse, {{"kv_lengths", "75,170,40"}}});
-  request.variant = "unfused";
-  request.edits = {GetParam().edit};
-  expect_caught(run(request), CaughtBy::kEither, 1);
-}
-
-const Mutant kMutants[] = {
-    {"scores_of_the_first_length", 0, {kScores, "kv_len = kv_lengths[batch];", "kv_len = kv_lengths[0];"}},
-    {"softmax_of_one_key_more", 0, {kSoftmax, "kv_lengths[blockIdx.z];", "kv_lengths[blockIdx.z] + 1;"}},
-    {"softmax_of_one_key_less", 0, {kSoftmax, "kv_lengths[blockIdx.z];", "kv_lengths[blockIdx.z] - 1;"}},
-    {"values_of_one_key_more", 0, {kPv, "kv_len = kv_lengths[batch];", "kv_len = kv_lengths[batch] + 1;"}},
-    {"values_of_the_capacity", 0, {kPv, "  kv_len = kv_lengths[batch];", "  //"}},
-    {"capacity_filled", 0, {kPv, "\"true\" if even_kv else", "\"true\" if kv_len % BK == 0 else"}},
-    {"capacity_of_pages_filled", 16, {kScores, "\"true\" if even_kv else", "\"true\" if kv_len % BN == 0 else"}},
-    {"table_of_the_first_sequence", 16, {kShared, "(batch) * pages_per_sequence", "(0) * pages_per_sequence"}},
-    {"pages_in_order", 16, {kPages, "__ldg(table + k / kPage)", "static_cast<int>(k / kPage)"}},
-    {"the_next_entry", 16, {kPages, "__ldg(table + k / kPage)", "__ldg(table + k / kPage + 1)"}},
-    {"one_page_for_all", 16, {kPages, "__ldg(table + k / kPage)", "__ldg(table)"}},
-    {"first_row_of_the_page", 16, {kPages, "+ k % kPage * row_bytes", ""}},
-    {"first_row_of_a_large_page", 256, {kPages, "+ k % kPage * row_bytes", ""}},
-    {"a_page_without_a_head", 16, {kShared, "+ {{ head }} * {{ t }}_head_stride", ""}},
-    {"rows_behind_the_end_copied", 16, {kGather, "valid(row, group.chunk + kChunk) ? 16 : 0", "16"}},
-    {"a_row_behind_the_end",
-     16,
-     {kPages, "return keys(first + row); }, FirstRows{end - first}",
-      "return keys(first + row); }, FirstRows{end - first + 1}"}},
-    {"a_row_behind_the_end_of_a_large_page",
-     256,
-     {kPages, "keys(first), FirstRows{end - first}", "keys(first), FirstRows{end - first + 1}"}},
-    {"a_tile_in_two_pages", 16, {kPages, "kPage % kRows == 0", "true"}},
-};
-
-INSTANTIATE_TEST_SUITE_P(Attention, CacheMutants, testing::ValuesIn(kMutants),
-                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace roofgen::test::attention_cache_test

@@ -8,20 +8,18 @@
 #include <cstring>
 #include <regex>
 
-#include "generator/jinja/jinja.h"
 #include "generator/ops/op.h"
 #include "generator/points.h"
 #include "roofline/device.h"
 #include "runtime/compiler.h"
+#include "tests/kernels/programs.h"
 #include "tests/support/compile_cache.h"
 #include "tuner/ceilings/kernels.h"
 
 namespace roofgen::ceiling_kernels_test {
 namespace {
 
-struct Edit {
-  std::string file, from, to;
-};
+using test::Edit;
 
 /// Kernels whose mma the simulator does not support.
 bool only_compiled(const std::string& name) { return name == "mma_fp16_acc16" || name == "mma_fp64"; }
@@ -77,7 +75,10 @@ class Ceilings : public testing::Test {
     for (const auto& [name, formula] : stage.work) {
       ROOFGEN_TRY(out.work[name], formula.eval_number(out.kernel.legal.scope));
     }
-    if (!edits.empty()) ROOFGEN_CHECK(edit(stage, out.kernel, edits));
+    for (const Edit& edit : edits) {
+      ROOFGEN_TRY(const bool done, test::apply(edit, out.kernel.program));
+      if (!done) return Error{Exit::kFailed, edit.file + " gives no such code: " + edit.from};
+    }
     ROOFGEN_TRY(out.binary, compile(out.kernel.program, fmt::format("sm_{}", arch)));
     if (only_compiled(spec.name)) return out;
     ROOFGEN_CHECK(simulate(*variant, scope, out));
@@ -85,26 +86,6 @@ class Ceilings : public testing::Test {
   }
 
  private:
-  Result<void> edit(const Stage& stage, MicroKernel& kernel, const std::vector<Edit>& edits) {
-    std::string failure;
-    const jinja::Loader loader = [&](std::string_view name) {
-      auto text = files_.read("templates/" + std::string(name));
-      for (const Edit& e : edits) {
-        if (!text || e.file != name) continue;
-        const size_t at = text->find(e.from);
-        if (at == std::string::npos || text->find(e.from, at + 1) != std::string::npos)
-          failure = "not there exactly once: " + e.from;
-        else
-          text->replace(at, e.from.size(), e.to);
-      }
-      return text;
-    };
-    ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, kernel.legal.scope));
-    if (!failure.empty()) return Error{Exit::kFailed, failure};
-    kernel.program.source = std::move(rendered.text);
-    return {};
-  }
-
   Result<Binary> compile(const Program& program, const std::string& arch) {
     CompileOptions options;
     options.arch = arch;

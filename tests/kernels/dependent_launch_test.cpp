@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "tests/kernels/attention_case.h"
-#include "tests/kernels/expect_caught.h"
+#include "tests/kernels/run_kernel.h"
 #include "tests/kernels/gemm_support.h"
 #include "tests/kernels/rows_case.h"
 
@@ -109,55 +109,6 @@ class DependentLaunch : public testing::TestWithParam<Case> {};
 TEST_P(DependentLaunch, IsRight) { expect_right(request_of(GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, DependentLaunch, testing::ValuesIn(kCases),
-                         [](const auto& test) { return test.param.name; });
-
-struct Mutant {
-  const char* name;
-  Case of;
-  std::vector<Edit> edits;
-};
-void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
-
-class DependentLaunchMutants : public testing::TestWithParam<Mutant> {};
-
-TEST_P(DependentLaunchMutants, IsCaught) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  Request request = request_of(GetParam().of);
-  request.edits = GetParam().edits;
-  expect_caught(run(request), CaughtBy::kFinding, 0);
-}
-
-constexpr const char *kInclude = "{% include \"lib/dependent_launch.jinja\" %}\n",
-                     *kWait = "lib/dependent_launch.jinja", *kSoftmax = "attention/softmax.cu.jinja",
-                     *kRows = "rows/rows.cu.jinja", *kCombine = "attention/combine.cu.jinja";
-
-const Mutant kMutants[] = {
-    {"softmax_does_not_wait", kAttention, {{kSoftmax, kInclude, ""}}},
-    {"pv_does_not_wait", kAttention, {{"attention/pv.cu.jinja", kInclude, ""}}},
-    {"combine_does_not_wait", kSplitKeys, {{kCombine, kInclude, ""}}},
-    {"combine_of_experts_does_not_wait", kExperts, {{"grouped_gemm/combine.cu.jinja", kInclude, ""}}},
-    {"gemm_does_not_wait", kExperts, {{"gemm/gemm.cu.jinja", kInclude, ""}}},
-    {"epilogue_does_not_wait", kEpilogue, {{kRows, kInclude, ""}}},
-    {"softmax_waits_late",
-     kAttention,
-     {{kSoftmax, kInclude, ""},
-      {kSoftmax, "  if constexpr (kWriteLse) {",
-       "{% include \"lib/dependent_launch.jinja\" %}\n  if constexpr (kWriteLse) {"}}},
-    {"norm_waits_late",
-     kNorm,
-     {{kRows, kInclude, ""},
-      {kRows, "  NoReduction none;\n", "{% include \"lib/dependent_launch.jinja\" %}\n  NoReduction none;\n"}}},
-    {"one_warp_waits",
-     kEpilogue,
-     {{kWait, "asm volatile(\"griddepcontrol.wait;\"", "if (threadIdx.x < 32) asm volatile(\"griddepcontrol.wait;\""}}},
-    {"one_thread_waits",
-     kSplitRow,
-     {{kWait, "asm volatile(\"griddepcontrol.wait;\"", "if (threadIdx.x == 0) asm volatile(\"griddepcontrol.wait;\""}}},
-    {"source_is_restrict", kEpilogue, {{kRows, "{{ restrict }}x_in", "__restrict__ x_in"}}},
-    {"parts_are_restrict", kSplitKeys, {{kCombine, "{{ restrict }}partial_o", "__restrict__ partial_o"}}},
-};
-
-INSTANTIATE_TEST_SUITE_P(Mutants, DependentLaunchMutants, testing::ValuesIn(kMutants),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -2,9 +2,34 @@
 
 #include <fmt/format.h>
 
-#include "generator/jinja/jinja.h"
+#include <algorithm>
 
 namespace roofgen::test {
+namespace {
+
+/// Code without blanks and comments.
+struct Bare {
+  std::string code;
+  std::vector<size_t> at;  ///< of each character in the text
+};
+
+Bare bare(std::string_view text) {
+  Bare out;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!quoted && text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
+    if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
+    if (std::isspace(static_cast<unsigned char>(text[i]))) continue;
+    out.code += text[i];
+    out.at.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace
 
 Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins) {
   ROOFGEN_TRY(Schedule schedule, default_schedule(variant, stage, scope, pins));
@@ -15,24 +40,32 @@ Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const e
   return std::get<Legal>(std::move(checked));
 }
 
-Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal, const std::vector<Edit>& edits) {
-  std::string failure;
-  const jinja::Loader loader = [&](std::string_view name) {
-    auto text = files.read("templates/" + std::string(name));
-    for (const Edit& edit : edits) {
-      if (!text || edit.file != name) continue;
-      const std::string_view from = edit.from;
-      const size_t at = text->find(from);
-      if (at == std::string::npos || text->find(from, at + 1) != std::string::npos)
-        failure = fmt::format("{}: the text to replace is not there exactly once: {}", name, edit.from);
-      else
-        text->replace(at, from.size(), edit.to);
-    }
-    return text;
-  };
-  ROOFGEN_TRY(jinja::Rendered rendered, jinja::render(loader, stage.template_name, legal.scope));
-  if (!failure.empty()) return Error{Exit::kFailed, failure};
-  return Program{legal.schedule, std::move(rendered.text), stage.entry, std::move(rendered.line_map), stage.target};
+Result<bool> apply(const Edit& edit, Program& program) {
+  std::string& text = program.source;
+  std::vector<Where>& lines = program.line_map.lines;
+  const Bare code = bare(text);
+  const std::string from = bare(edit.from).code;
+  if (from.empty()) return Error{Exit::kFailed, "an edit without code to replace"};
+  const auto line_of = [&](size_t at) { return std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'); };
+  std::vector<size_t> found;
+  for (size_t at = 0; (at = code.code.find(from, at)) != std::string::npos; at += from.size()) {
+    const Where& where = lines.at(static_cast<size_t>(line_of(code.at[at])));
+    if (!where.file.ends_with(edit.file)) continue;
+    const Where& first = found.empty() ? where : lines.at(static_cast<size_t>(line_of(code.at[found[0]])));
+    if (where.line != first.line)
+      return Error{Exit::kFailed, fmt::format("{}: lines {} and {} both give the code to replace: {}", edit.file,
+                                              first.line, where.line, edit.from)};
+    found.push_back(at);
+  }
+  for (auto at = found.rbegin(); at != found.rend(); ++at) {
+    const size_t begin = code.at[*at], end = code.at[*at + from.size() - 1] + 1;
+    const auto first = lines.begin() + line_of(begin);
+    const Where where = *first;
+    lines.erase(first, lines.begin() + line_of(end - 1));
+    lines.insert(lines.begin() + line_of(begin), static_cast<size_t>(std::ranges::count(edit.to, '\n')), where);
+    text.replace(begin, end - begin, edit.to);
+  }
+  return !found.empty();
 }
 
 }  // namespace roofgen::test

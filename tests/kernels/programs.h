@@ -1,4 +1,4 @@
-// Template -> Program for tests: a schedule with some parameters pinned, and a template with some lines changed.
+// Template -> Program for tests: a schedule with some parameters pinned, and code with some lines changed.
 #pragma once
 
 #include <map>
@@ -11,16 +11,17 @@ namespace roofgen::test {
 
 using Pins = std::map<std::string, ParamValue>;
 
-/// One change of a template's text. `from` must occur in the file exactly once.
-struct Edit {        // literals: a table of strings is code that takes seconds to compile
-  const char* file;  ///< "attention/fused.cu.jinja"
-  const char *from, *to;
+/// One change of generated code: of what a file below templates/ gives. Blanks, line breaks and comments of `from` do
+/// not count. `from` must come from one place of the file; what the place gives several times is changed each time.
+struct Edit {
+  std::string file;  ///< "attention/fused.cu.jinja"
+  std::string from, to;
 };
 
 /// The default schedule but for the pins, also where it is pruned. Errors: a constraint that it violates.
 Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins);
 
-/// As generate(), of the changed template.
-Result<Program> render(const DataFiles& files, const Stage& stage, const Legal& legal, const std::vector<Edit>& edits);
+/// Whether the program had the code of the edit, which has been changed. Errors: code from several places.
+Result<bool> apply(const Edit& edit, Program& program);
 
 }  // namespace roofgen::test

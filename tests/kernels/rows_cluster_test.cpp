@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "tests/kernels/expect_caught.h"
+#include "tests/kernels/run_kernel.h"
 #include "tests/kernels/rows_case.h"
 
 namespace roofgen::test::rows_cluster_test {
@@ -148,104 +148,6 @@ TEST(RowsClusterRules, RowsWithoutReductionsAreNotShared) {
   const RowsCase c{"map", 4, 8192, DType::kBf16, {}, {{"expr", "x * 2"}}, {}, "fused", {{"cluster", n(2)}}};
   EXPECT_THAT(broken_rule(c, 90), testing::HasSubstr("reduces > 0"));
 }
-
-// ---- Mutants ---------------------------------------------------------------------------------------
-
-struct Mutant {
-  const char* name;
-  RowsCase problem;
-  std::vector<Edit> edits;
-  CaughtBy by;
-};
-void PrintTo(const Mutant& m, std::ostream* out) { *out << m.name; }
-
-class RowsClusterMutants : public testing::TestWithParam<Mutant> {};
-
-TEST_P(RowsClusterMutants, IsCaught) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  const Mutant& m = GetParam();
-  auto request = request_of(m.problem);
-  ASSERT_TRUE(request) << to_string(request.error());
-  request->edits = m.edits;
-  expect_caught(run(*request), m.by, 1.5);
-}
-
-const RowsCase kNorm{"layernorm", 3, 3001, DType::kBf16, kResidual, {}, {}, "fused", pins(4, 64)};
-const RowsCase kQuant{"rmsnorm", 3, 3001, DType::kBf16, {}, kInt8, {}, "fused", pins(4, 64)};
-
-const Mutant kMutants[] = {
-    {"others_not_waited_for", kNorm, {{kRows, "    exchange.wait();\n", ""}}, CaughtBy::kFinding},
-    {"last_exchange_not_waited_for",
-     kNorm,
-     {{kRows, "exchange.wait();", "if constexpr (kPhase + 1 < kPhases) exchange.wait();"}},
-     CaughtBy::kFinding},
-    {"wrong_parity",
-     kNorm,
-     {{kExchange, "barrier_wait(at(&arrived), 0)", "barrier_wait(at(&arrived), 1)"}},
-     CaughtBy::kFinding},
-    {"cta_ends_before_the_others_have_sent",
-     kNorm,
-     {{kRows, "    exchange.wait();\n", "    if (part == 1) return;\n    exchange.wait();\n"},
-      {kRows, "    if constexpr (!shares_pass<decltype(phase)::value>()) thread",
-       "    if (decltype(phase)::value == 1 && part == 1) return;\n    if constexpr "
-       "(!shares_pass<decltype(phase)::value>()) thread"}},
-     CaughtBy::kFinding},
-    {"exchange_used_twice", kNorm, {{kRows, "exchanges()[kPhase]", "exchanges()[0]"}}, CaughtBy::kEither},
-    {"place_of_the_receiver", kNorm, {{kExchange, "&part[row][rank]", "&part[row][lane]"}}, CaughtBy::kFinding},
-    {"sent_to_the_own_cta", kNorm, {{kExchange, "at(&arrived), lane);", "at(&arrived), rank);"}}, CaughtBy::kFinding},
-    {"sent_beyond_the_cluster",
-     kNorm,
-     {{kExchange, "at(&arrived), lane);", "at(&arrived), lane + 1);"}},
-     CaughtBy::kFinding},
-    {"counted_in_the_own_cta",
-     kNorm,
-     {{kCluster, "mapa.shared::cluster.u32 counts, %2, %3;", "mov.u32 counts, %2;"}},
-     CaughtBy::kFinding},
-    {"too_few_bytes_expected", kNorm, {{kExchange, "sizeof part);", "sizeof part - 4);"}}, CaughtBy::kFinding},
-    {"too_many_bytes_expected", kNorm, {{kExchange, "sizeof part);", "sizeof part + 4);"}}, CaughtBy::kFinding},
-    {"sent_by_every_thread", kNorm, {{kExchange, "if (lane < kCluster) store", "store"}}, CaughtBy::kFinding},
-    {"last_cta_not_sent_to", kNorm, {{kExchange, "lane < kCluster)", "lane < kCluster - 1)"}}, CaughtBy::kFinding},
-    {"exchange_not_begun", kNorm, {{kRows, "exchange.begin();", ""}}, CaughtBy::kFinding},
-    {"barriers_not_fenced", kNorm, {{kRows, "      barrier_init_fence();\n", ""}}, CaughtBy::kFinding},
-    {"not_arrived_at_the_cluster", kNorm, {{kRows, "    cluster_arrive();\n", ""}}, CaughtBy::kFinding},
-    {"no_barrier_of_the_cluster",
-     kNorm,
-     {{kRows, "if constexpr (kPhase == 0) cluster_wait();", ""}, {kRows, "    cluster_arrive();\n", ""}},
-     CaughtBy::kFinding},
-    {"last_rank_missing",
-     kNorm,
-     {{kExchange, "rank < kCluster; ++rank", "rank < kCluster - 1; ++rank"}},
-     CaughtBy::kComparison},
-    {"first_rank_twice",
-     kNorm,
-     {{kExchange, "(total, part[row][rank])", "(total, part[row][0])"}},
-     CaughtBy::kComparison},
-    {"own_total_only",
-     kNorm,
-     {{kRows, "total[r] = exchange.template total<Reduce>(first + r * kRowsAtOnce);", ";"}},
-     CaughtBy::kComparison},
-    {"maximum_added",
-     kQuant,
-     {{kRows, "exchange.template total<Reduce>", "exchange.template total<Sum>"}},
-     CaughtBy::kComparison},
-    {"total_of_another_row",
-     kNorm,
-     {{kRows, "total<Reduce>(first + r", "total<Reduce>((first ^ 1) + r"}},
-     CaughtBy::kComparison},
-    {"segment_of_another_cta",
-     kNorm,
-     {{kRows, "RowThread::begin_exchanges();", "RowThread::begin_exchanges();\n  const int own = part / 2;"},
-      {kRows, "const long long start = computed_once(row * cols + part * segment);",
-       "const long long start = computed_once(row * cols + own * segment);"}},
-     CaughtBy::kFinding},
-    {"scale_not_written", kQuant, {{kRows, "part == 0))", "part == kCluster))"}}, CaughtBy::kComparison},
-    {"scale_of_each_segment",
-     kQuant,
-     {{kRows, "(common ? at[r].row : at[r].row * segments + part)", "(at[r].row * segments + part)"}},
-     CaughtBy::kEither},
-};
-INSTANTIATE_TEST_SUITE_P(Rows, RowsClusterMutants, testing::ValuesIn(kMutants),
-                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace roofgen::test::rows_cluster_test

@@ -133,16 +133,24 @@ Result<Prepared> prepare(const Request& request) {
 
   std::vector<Legal> legal;
   std::vector<Program> programs;
+  std::vector<bool> applied(request.edits.size());
   for (const Stage& stage : variant->stages) {
-    const auto pinned = request.pins.find(stage.name);
+    const bool first = &stage == &variant->stages[0];
+    const auto pinned = request.pins.find(first && request.pins.count("") ? "" : stage.name);
     Pins pins = pinned == request.pins.end() ? Pins{} : pinned->second;
-    if (request.dependent && &stage != &variant->stages[0]) pins["dependent"] = true;
+    if (request.dependent && !first) pins["dependent"] = true;
     ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins));
     legal.push_back(std::move(one));
-    ROOFGEN_TRY(Program program, render(files, stage, legal.back(), request.edits));
+    ROOFGEN_TRY(Program program, generate(files, stage, legal.back()));
+    for (size_t i = 0; i < request.edits.size(); ++i) {
+      ROOFGEN_TRY(const bool done, apply(request.edits[i], program));
+      if (done) applied[i] = true;
+    }
     if (request.arch != 90) program.target = fmt::format("sm_{}", request.arch);
     programs.push_back(std::move(program));
   }
+  for (size_t i = 0; i < applied.size(); ++i)
+    if (!applied[i]) return Error{Exit::kFailed, request.edits[i].file + " gives no such code: " + request.edits[i].from};
   // Kernels with planted faults are executed, and nobody asks for their machine code.
   ROOFGEN_TRY(std::vector<Binary> binaries, compile(std::move(programs), request.edits.empty()));
   return Prepared{op, std::move(scope), std::move(*variant), std::move(legal), std::move(binaries)};

@@ -38,7 +38,11 @@ Result<Compiled> compile(const Generated& kernel) {
   if (variant == variants.end()) return Error{Exit::kFailed, "no variant " + kernel.variant};
   const Stage& stage = variant->stages.at(kernel.stage);
   ROOFGEN_TRY(const Legal legal, test::legal_schedule(*variant, stage, scope, kernel.pins));
-  ROOFGEN_TRY(out.program, test::render(files, stage, legal, kernel.edits));
+  ROOFGEN_TRY(out.program, generate(files, stage, legal));
+  for (const test::Edit& edit : kernel.edits) {
+    ROOFGEN_TRY(const bool done, test::apply(edit, out.program));
+    if (!done) return Error{Exit::kFailed, edit.file + " gives no such code: " + edit.from};
+  }
   ROOFGEN_TRY(out.launch, make_launch(stage, legal));
   ROOFGEN_TRY(out.binary, compile(out.program, out.device.arch));
   return out;
