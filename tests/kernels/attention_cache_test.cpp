@@ -1,11 +1,10 @@
 // Attention with caches of different lengths, in pages and in both layouts: whole grids at small and odd sizes in the
-// simulator, compared with the reference, and mutants that must be caught.
+// simulator, compared with the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "generator/ops/attention_parts.h"
 #include "tests/kernels/attention_case.h"
-#include "tests/kernels/run_kernel.h"
 
 namespace roofgen::test::attention_cache_test {
 namespace {

@@ -1,10 +1,9 @@
 // Attention of e4m3 Q, K and V (--dtype fp8, docs/attention-warpgroup.md): sizes, options, schedules and random
-// problems against the reference; kernels with one wrong line must be caught.
+// problems against the reference.
 #include <gtest/gtest.h>
 
 #include "tests/generator/random_condition.h"
 #include "tests/kernels/attention_case.h"
-#include "tests/kernels/run_kernel.h"
 #include "tests/support/cases.h"
 
 namespace roofgen::test::attention_fp8_test {

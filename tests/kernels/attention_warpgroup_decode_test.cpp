@@ -1,12 +1,11 @@
 // Attention by warpgroups as it is served: the heads of a group as rows of a tile, split keys, pages, a prologue, in 16
-// bits and in e4m3. Whole grids at small and odd sizes, and mutants of each protocol.
+// bits and in e4m3. Whole grids at small and odd sizes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "tests/kernels/attention_case.h"
-#include "tests/kernels/run_kernel.h"
 #include "tests/support/cases.h"
 
 namespace roofgen::test::attention_warpgroup_decode_test {

@@ -1,11 +1,10 @@
 // Variants of several kernels whose kernels behind the first are dependent launches (docs/dependent-launch.md): right
-// in the simulator, which reports accesses that griddepcontrol.wait does not order, and mutants with one wrong line.
+// in the simulator, which reports accesses that griddepcontrol.wait does not order.
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "tests/kernels/attention_case.h"
-#include "tests/kernels/run_kernel.h"
 #include "tests/kernels/gemm_support.h"
 #include "tests/kernels/rows_case.h"
 

@@ -6,14 +6,12 @@
 #include <algorithm>
 
 #include "tests/kernels/run_kernel.h"
+#include "tests/support/mutants.h"
 
 namespace roofgen::test {
 
-/// The check that must reject a mutant.
-enum class CaughtBy { kFinding, kComparison, kEither };
-
 /// Expects a finding of the simulator or an error above `least` tolerances for a mutant's run.
-inline void expect_caught(const Result<std::vector<StageRun>>& runs, CaughtBy by, double least) {
+inline void expect_caught(const Result<std::vector<StageRun>>& runs, Fate by, double least) {
   ASSERT_TRUE(runs) << to_string(runs.error());
   bool found = false;
   double worst = 0;
@@ -23,9 +21,9 @@ inline void expect_caught(const Result<std::vector<StageRun>>& runs, CaughtBy by
   }
   const std::string wrong = what_is_wrong(*runs);
   EXPECT_NE(wrong, "");
-  if (by == CaughtBy::kFinding) {
+  if (by == Fate::kFinding) {
     EXPECT_TRUE(found) << wrong;
-  } else if (by == CaughtBy::kComparison || !found) {
+  } else if (by == Fate::kComparison || !found) {
     EXPECT_GT(worst, least) << wrong;
   }
   testing::Test::RecordProperty("caught by", wrong);

@@ -207,7 +207,7 @@ TEST(GemmOnAda, Fp8IsPromoted) {
     if (!g.scales.empty()) continue;
     request.edits = {{"gemm/gemm.cu.jinja", "mma_32_bytes<Element>(part[i][n],", "mma_32_bytes<Element>(c[i][n],"},
                      {"gemm/gemm.cu.jinja", "promote(c[i], part[i]);", ";"}};
-    expect_caught(run(request), CaughtBy::kComparison, 1.9);
+    expect_caught(run(request), Fate::kComparison, 1.9);
   }
 }
 

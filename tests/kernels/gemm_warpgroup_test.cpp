@@ -1,5 +1,5 @@
-// The warpgroup kernel of GEMM: its machine code against the published design, its results in the simulator, and
-// mutants with one wrong line, each caught by a finding or by the comparison (docs/mutants.md).
+// The warpgroup kernel of GEMM: its machine code against the published design, its results in the
+// simulator.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -7,7 +7,6 @@
 
 #include "runtime/sass/cubin.h"
 #include "runtime/sass/disassembler.h"
-#include "tests/kernels/run_kernel.h"
 #include "tests/kernels/gemm_support.h"
 #include "tests/support/cases.h"
 

@@ -1,5 +1,4 @@
-// Grouped GEMM: bad input, its reference against the textbook sum, kernels in the simulator for sizes of all kinds, and
-// mutants with one wrong line (docs/mutants.md).
+// Grouped GEMM: bad input, its reference against the textbook sum, kernels in the simulator for sizes of all kinds.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,7 +7,6 @@
 #include "generator/ops/gemm.h"
 #include "generator/ops/gemm_groups.h"
 #include "tests/kernels/expect_caught.h"
-#include "tests/kernels/run_kernel.h"
 #include "tests/support/cases.h"
 
 namespace roofgen::test::grouped_gemm_test {
@@ -459,8 +457,6 @@ TEST(GroupedGemmOp, TheReferenceOfATokenIsTheWeightedSumOfItsRows) {
   }
 }
 
-// ---- Mutants ---------------------------------------------------------------------------------------
-
 TEST(GroupedGemm, RowsAtTheEndOfAnExpertAreStoredByTheWarp) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   const auto problem = grouped({"70,0,1,40", 136, 72});
@@ -473,7 +469,7 @@ TEST(GroupedGemm, RowsAtTheEndOfAnExpertAreStoredByTheWarp) {
                        {{"grouped_gemm", by_tma(narrow())}},
                        InputPattern::kNormal,
                        {{"lib/tensor_stage.cuh", from, to}}}),
-                  CaughtBy::kEither, 1.9);
+                  Fate::kEither, 1.9);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rows that the CTAs of a cluster share: random problems and schedules against the reference, common totals, mutants.
+// Rows that the CTAs of a cluster share: random problems and schedules against the reference, common totals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <cstring>
 #include <random>
 
-#include "tests/kernels/run_kernel.h"
 #include "tests/kernels/rows_case.h"
 
 namespace roofgen::test::rows_cluster_test {

@@ -150,7 +150,8 @@ Result<Prepared> prepare(const Request& request) {
     programs.push_back(std::move(program));
   }
   for (size_t i = 0; i < applied.size(); ++i)
-    if (!applied[i]) return Error{Exit::kFailed, request.edits[i].file + " gives no such code: " + request.edits[i].from};
+    if (!applied[i])
+      return Error{Exit::kFailed, request.edits[i].file + " gives no such code: " + request.edits[i].from};
   // Kernels with planted faults are executed, and nobody asks for their machine code.
   ROOFGEN_TRY(std::vector<Binary> binaries, compile(std::move(programs), request.edits.empty()));
   return Prepared{op, std::move(scope), std::move(*variant), std::move(legal), std::move(binaries)};
