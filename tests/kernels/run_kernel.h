@@ -16,7 +16,7 @@ namespace roofgen::test {
 struct Request {
   Problem problem;                   ///< completed by the op
   std::string variant = "fused";     ///< of a variant with instances any: "split7"
-  std::map<std::string, Pins> pins;  ///< stage name, or "" for the first -> parameters; the rest is the default schedule
+  std::map<std::string, Pins> pins;  ///< of a stage, "" the first: parameters; the rest is the default schedule
   InputPattern pattern = InputPattern::kNormal;
   std::vector<Edit> edits;
   bool keep_bytes = false;  ///< keeps the outputs in StageRun::bytes
