@@ -106,6 +106,17 @@ Result<std::string> left_in_zeroed(Executor& executor, const std::vector<Buffer>
   return std::string();
 }
 
+Result<const Op*> op_of(const Request& request) {
+  if (request.op) return request.op;
+  return find_op(request.problem.op);
+}
+
+Result<expr::Map> scope_of(const Op& op, const Request& request) {
+  expr::Map device = device_of(request.arch);
+  device["sms"] = request.sms;
+  return problem_scope(op, request.problem, device);
+}
+
 /// A request's variant, with a schedule and the machine code for each stage.
 struct Prepared {
   const Op* op;
@@ -117,29 +128,18 @@ struct Prepared {
 
 Result<Prepared> prepare(const Request& request) {
   const DataFiles files;
-  const Op* op = request.op;
-  if (!op) {
-    ROOFGEN_TRY(op, find_op(request.problem.op));
-  }
-  expr::Map device = device_of(request.arch);
-  device["sms"] = request.sms;
-  ROOFGEN_TRY(expr::Map scope, problem_scope(*op, request.problem, device));
-  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
-  for (Variant& v : variants) ROOFGEN_CHECK(allow_instance(v, request.variant));
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
-  const auto variant =
-      std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.name == request.variant; });
-  if (variant == variants.end()) return Error{Exit::kFailed, "no variant " + request.variant};
-
+  ROOFGEN_TRY(const Op* op, op_of(request));
+  ROOFGEN_TRY(expr::Map scope, scope_of(*op, request));
+  ROOFGEN_TRY(Variant variant, variant_of(request));
   std::vector<Legal> legal;
   std::vector<Program> programs;
   std::vector<bool> applied(request.edits.size());
-  for (const Stage& stage : variant->stages) {
-    const bool first = &stage == &variant->stages[0];
+  for (const Stage& stage : variant.stages) {
+    const bool first = &stage == &variant.stages[0];
     const auto pinned = request.pins.find(first && request.pins.count("") ? "" : stage.name);
     Pins pins = pinned == request.pins.end() ? Pins{} : pinned->second;
     if (request.dependent && !first) pins["dependent"] = true;
-    ROOFGEN_TRY(Legal one, legal_schedule(*variant, stage, scope, pins));
+    ROOFGEN_TRY(Legal one, legal_schedule(variant, stage, scope, pins));
     legal.push_back(std::move(one));
     ROOFGEN_TRY(Program program, generate(files, stage, legal.back()));
     for (size_t i = 0; i < request.edits.size(); ++i) {
@@ -154,10 +154,22 @@ Result<Prepared> prepare(const Request& request) {
       return Error{Exit::kFailed, request.edits[i].file + " gives no such code: " + request.edits[i].from};
   // Kernels with planted faults are executed, and nobody asks for their machine code.
   ROOFGEN_TRY(std::vector<Binary> binaries, compile(std::move(programs), request.edits.empty()));
-  return Prepared{op, std::move(scope), std::move(*variant), std::move(legal), std::move(binaries)};
+  return Prepared{op, std::move(scope), std::move(variant), std::move(legal), std::move(binaries)};
 }
 
 }  // namespace
+
+Result<Variant> variant_of(const Request& request) {
+  const DataFiles files;
+  ROOFGEN_TRY(const Op* op, op_of(request));
+  ROOFGEN_TRY(const expr::Map scope, scope_of(*op, request));
+  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, request.problem));
+  for (Variant& v : variants) ROOFGEN_CHECK(allow_instance(v, request.variant));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+  for (Variant& v : variants)
+    if (v.name == request.variant) return std::move(v);
+  return Error{Exit::kFailed, "no variant " + request.variant};
+}
 
 bool have_nvrtc() { return nvrtc_info().found; }
 

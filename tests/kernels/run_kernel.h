@@ -47,6 +47,8 @@ struct Compiled {
 /// Skips the calling test and returns false when this machine has no NVRTC.
 bool have_nvrtc();
 
+Result<Variant> variant_of(const Request& request);
+
 /// Compiles the stages, and runs none.
 Result<std::vector<Compiled>> compile(const Request& request);
 
