@@ -16,6 +16,15 @@ __device__ __forceinline__ void cluster_sync() {
   cluster_arrive();
   cluster_wait();
 }
+/// Ends this warp's use of a stage: arrives at its barrier `empty` in each CTA of the cluster. All load parts of it.
+template <int kCluster>
+__device__ __forceinline__ void release(unsigned empty, int lane) {
+  if constexpr (kCluster > 1) {
+    if (lane < kCluster) barrier_arrive_at(empty, lane);
+  } else {
+    if (lane == 0) barrier_arrive(empty);
+  }
+}
 /// Stores 4 bytes at the same place of the shared memory of another CTA. The mbarrier at the same place there counts
 /// them when they have arrived.
 __device__ __forceinline__ void store_at_rank(unsigned place, float value, unsigned barrier, int rank) {
