@@ -71,10 +71,10 @@ Argument at(const char* name, const Tensor& tensor, size_t element = 0) {
   return Argument::at(name, tensor.at + 2 * element);
 }
 Request rmsnorm(size_t tokens) {
-  return Request("rmsnorm").set("rows", tokens).set("cols", kWidth).set("eps", kEps).set("evals", 4);
+  return Request("rmsnorm").set("rows", tokens).set("cols", kWidth).set("eps", kEps).set("evals", 2);
 }
 Request gemm(size_t M, size_t N, size_t K) {
-  return Request("gemm").set("M", M).set("N", N).set("K", K).set("evals", 4);
+  return Request("gemm").set("M", M).set("N", N).set("K", K).set("evals", 2);
 }
 
 std::vector<Stage> block(const Inputs& in, size_t tokens, Form& f) {

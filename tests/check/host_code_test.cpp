@@ -222,7 +222,8 @@ TEST_F(HostCode, AKernelThatIsNoneLeavesTheSourceAsItIs) {
       << to_string(wrong.error());
 }
 
-TEST_F(HostCode, DevicePartsOfCubsUmbrellaHeader) {
+using SlowHostCode = HostCode;
+TEST_F(SlowHostCode, DevicePartsOfCubsUmbrellaHeader) {
   const std::string& toolkit = nvrtc_info().include_dir;
   if (toolkit.empty() || (!fs::exists(fs::path(toolkit) / "cccl" / "cub") && !fs::exists(fs::path(toolkit) / "cub")))
     GTEST_SKIP() << "no CUB on this machine";

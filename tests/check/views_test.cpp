@@ -1,8 +1,7 @@
 // Text and JSON of a finished check, from a hand-made report.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "check/check.h"
 
 namespace roofgen::check::views_test {
@@ -58,7 +57,7 @@ TEST(CheckViews, TextNamesPlacesAndTheWorstLines) {
 }
 
 TEST(CheckViews, Json) {
-  const auto j = nlohmann::json::parse(check_json(sample()));
+  const auto j = parse_json(check_json(sample()));
   EXPECT_EQ(j["schema"], "roofgen.check.1");
   EXPECT_EQ(j["clean"], false);
   EXPECT_EQ(j["findings"][0]["source"]["line"], 7);
@@ -69,7 +68,7 @@ TEST(CheckViews, Json) {
 }
 
 TEST(CheckViews, SarifHasARuleForEachResult) {
-  const auto j = nlohmann::json::parse(check_sarif(sample()));
+  const auto j = parse_json(check_sarif(sample()));
   EXPECT_EQ(j["version"], "2.1.0");
   const auto& run = j["runs"][0];
   ASSERT_EQ(run["results"].size(), 2u);

@@ -41,7 +41,7 @@ class Calibrate : public ::testing::Test {
   double profiled(const std::string& flags) {
     const Outcome o = home.run("profile " + (kLaunch + flags) + " --top 0 --json");
     EXPECT_EQ(o.exit, 0) << o.err;
-    return Json::parse(o.out)["models"]["event"]["time_us"];
+    return parse_json(o.out)["models"]["event"]["time_us"];
   }
   Home home;
 };
@@ -66,12 +66,12 @@ TEST_F(Calibrate, ProfileTakesTheOverlay) {
   home.write("times.json", times("\"time_us\": " + std::to_string(2 * before)));
   const Outcome o = home.run("calibrate --device a100-sxm-80 --times times.json -o fitted.json --json");
   ASSERT_EQ(o.exit, 0) << o.err;
-  const Json report = Json::parse(o.out);
+  const Json report = parse_json(o.out);
   EXPECT_EQ(report["schema"], "roofgen.calibration.1");
   EXPECT_EQ(report["times"][0]["measured"], "by a test");
   EXPECT_LT(report["objective"]["fitted"], report["objective"]["before"]);
   EXPECT_TRUE(report["held_out"].is_null());
-  const Json cells = Json::parse(home.read("fitted.json"))["cells"];
+  const Json cells = parse_json(home.read("fitted.json"))["cells"];
   ASSERT_TRUE(cells.contains("smem_wavefront_cycles")) << cells;
   EXPECT_EQ(cells["smem_wavefront_cycles"]["origin"], "model");
   EXPECT_EQ(cells["smem_wavefront_cycles"]["source"].get<std::string>().substr(0, 46),

@@ -1,10 +1,10 @@
 // The commands of README.md and of docs/: the program knows their options, and has kernels for their problems.
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <sstream>
 
 #include "tests/cli/program.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test::docs_test {
 namespace {
@@ -19,14 +19,15 @@ std::vector<Command> commands() {
   for (const auto& entry : fs::directory_iterator(ROOFGEN_SOURCE_DIR "/docs"))
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   std::sort(pages.begin(), pages.end());
-  const std::regex command(R"( {4}(?:\./)?roofgen ((?:[^ ']| (?! )|'[^']*')+).*)");
+  const std::string command = R"( {4}(?:\./)?roofgen ((?:[^ ']| (?! )|'[^']*')+).*)";
   std::vector<Command> out;
   for (const fs::path& page : pages) {
     std::ifstream in(page);
     for (std::string line; std::getline(in, line);) {
       for (std::string more; line.ends_with('\\') && std::getline(in, more);)
         line = line.substr(0, line.size() - 1) + more.substr(more.find_first_not_of(' '));
-      if (std::smatch parts; std::regex_match(line, parts, command) && line.find("...") == std::string::npos)
+      if (const test::Match parts = test::whole_match(line, command);
+          !parts.empty() && line.find("...") == std::string::npos)
         out.push_back({page.filename(), parts[1]});
     }
   }

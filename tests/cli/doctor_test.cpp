@@ -28,7 +28,7 @@ TEST(Doctor, ShowsEveryGpu) {
 
 TEST(Doctor, TheSameAsJson) {
   Home home;
-  const Json j = Json::parse(home.run("doctor --json", fakes()).out, nullptr, false);
+  const Json j = parse_json(home.run("doctor --json", fakes()).out);
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j["gpu"]["found"], true);
   EXPECT_EQ(j["gpu"]["name"], "Fake GPU 0");
@@ -52,7 +52,7 @@ TEST(Doctor, WithoutNvmlNumbersAreUnknown) {
   const std::string before = "ROOFGEN_LIBCUDA=" ROOFGEN_FAKE_CUDA " ROOFGEN_LIBNVML=/no/such/nvml";
   EXPECT_NE(home.run("doctor", before).out.find("NVML: no, so clocks, power and other processes are unknown\n"),
             std::string::npos);
-  const Json j = Json::parse(home.run("doctor --json", before).out, nullptr, false);
+  const Json j = parse_json(home.run("doctor --json", before).out);
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j["gpus"][0]["nvml"], false);
   EXPECT_TRUE(j["gpus"][0]["power_w"].is_null());

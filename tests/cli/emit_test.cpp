@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "tests/cli/killed.h"
 
 namespace roofgen::test::emit_test {
@@ -15,7 +16,7 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
   const Outcome o = home.run(kEmit + " --replay");
   ASSERT_EQ(o.exit, 0) << o.err;
-  const Json manifest = Json::parse(home.read("out/manifest.json"), nullptr, false);
+  const Json manifest = parse_json(home.read("out/manifest.json"));
   ASSERT_FALSE(manifest.is_discarded());
   EXPECT_EQ(manifest["schema"], "roofgen.manifest.3");
   ASSERT_EQ(manifest["pipelines"].size(), 1u);
@@ -24,7 +25,7 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   for (const Json& k : pipeline["kernels"])
     EXPECT_GT(home.read("out/" + k["source"].get<std::string>()).size(), 100u) << k;
   EXPECT_EQ(pipeline["result"]["variant"]["verified"], true);
-  const Json replay = Json::parse(home.read("out/replay/replay.json"), nullptr, false);
+  const Json replay = parse_json(home.read("out/replay/replay.json"));
   ASSERT_FALSE(replay.is_discarded());
   EXPECT_EQ(replay["kernels"].size(), pipeline["kernels"].size());
   for (const Json& k : replay["kernels"]) {
@@ -68,8 +69,8 @@ TEST(Emit, AFamilyInTheStoreIsTakenAsItIs) {
   ASSERT_EQ(again.exit, 0) << again.err;
   EXPECT_EQ(again.out, first.out);
   EXPECT_EQ(searches(), 1);
-  const Json manifest = Json::parse(home.read("out/manifest.json"));
-  EXPECT_EQ(manifest["table"], Json::parse(home.read("t.json")));
+  const Json manifest = parse_json(home.read("out/manifest.json"));
+  EXPECT_EQ(manifest["table"], parse_json(home.read("t.json")));
   EXPECT_EQ(home.read("out/manifest.json"), home.read("none/manifest.json"));
   ASSERT_EQ(home.run(emit + "--within 50% -o wide").exit, 0);
   EXPECT_EQ(searches(), 2) << "another search";

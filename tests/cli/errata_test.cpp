@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "tests/cli/program.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test::errata_test {
 
@@ -44,13 +44,11 @@ std::vector<std::string> split(const std::string& text, const std::string& by) {
 
 /// `roofgen ...` → `text`, no `text`
 bool read_command(const std::string& cell, Command& out) {
-  static const std::regex whole("`roofgen ?([^`]*)` → ((no )?`[^`]+`(, (no )?`[^`]+`)*)"), one("(no )?`([^`]+)`");
-  std::smatch m;
-  if (!std::regex_match(cell, m, whole)) return false;
+  const test::Match m = test::whole_match(cell, "`roofgen ?([^`]*)` → ((no )?`[^`]+`(, (no )?`[^`]+`)*)");
+  if (m.empty()) return false;
   out.line = m[1];
-  const std::string list = m[2];
-  for (std::sregex_iterator it(list.begin(), list.end(), one), end; it != end; ++it)
-    out.expected.push_back({(*it)[2], (*it)[1].matched});
+  for (const test::Match& one : test::matches(m[2], "(no )?`([^`]+)`"))
+    out.expected.push_back({one[2], !one[1].empty()});
   return true;
 }
 
@@ -108,9 +106,8 @@ bool has(const std::string& text, const std::string& part) {
 
 /// The numbers in a text, as written.
 std::vector<std::string> numbers(const std::string& text) {
-  static const std::regex number("[0-9]+(\\.[0-9]+)?");
   std::vector<std::string> out;
-  for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) out.push_back(it->str());
+  for (const test::Match& number : test::matches(text, "[0-9]+(\\.[0-9]+)?")) out.push_back(number[0]);
   return out;
 }
 

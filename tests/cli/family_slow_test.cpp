@@ -12,7 +12,7 @@ TEST(SlowFamily, AttentionOfFourLengths) {
       "tune attention --L 100,128,256,512 --d 64 --batch 1 --heads 8 --evals 12 --executor sim --device h200-sxm "
       "--json");
   ASSERT_EQ(o.exit, 0) << o.err;
-  const Json table = Json::parse(o.out);
+  const Json table = parse_json(o.out);
   ASSERT_EQ(table["shapes"].size(), 4u);
   for (const Json& shape : table["shapes"]) {
     EXPECT_GE(shape["ratio"].get<double>(), 1);

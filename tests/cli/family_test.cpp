@@ -39,10 +39,10 @@ TEST_F(FamilyCli, ATableOfRowKernels) {
   EXPECT_THAT(text.out, HasSubstr("2 shapes"));
   EXPECT_THAT(text.out, HasSubstr("nothing was measured"));
   const std::string file = home.read("out.json");
-  expect_within(Json::parse(file), 0.02);
+  expect_within(parse_json(file), 0.02);
   // The same store, the same bytes; and a wide tolerance leaves one kernel.
   EXPECT_EQ(home.run(command + "--json").out, file);
-  const Json one = Json::parse(home.run(command + "--json --within 100%").out);
+  const Json one = parse_json(home.run(command + "--json --within 100%").out);
   expect_within(one, 1);
   EXPECT_EQ(one["kernels"].size(), 1u);
 }
@@ -52,7 +52,7 @@ TEST_F(SlowFamilyCli, LaterShapesTryFewerCandidates) {
   const Outcome o = home.run("tune softmax --rows 256,1024 --cols 256 --evals 16 --executor sim");
   ASSERT_EQ(o.exit, 0) << o.err;
   std::map<std::string, int> verified;
-  const Json listed = Json::parse(home.run("db list --json").out);
+  const Json listed = parse_json(home.run("db list --json").out);
   for (const Json& p : listed["problems"]) verified[p["problem"]] = p["verified"];
   EXPECT_GE(verified["softmax bf16 cols=256 rows=256"], 16);
   EXPECT_GE(verified["softmax bf16 cols=256 rows=1024"], 5);
@@ -63,7 +63,7 @@ TEST_F(SlowFamilyCli, SeveralListsAreAProductAndNoStoreIsNeeded) {
   const Outcome o =
       home.run("tune gemm --M 64,100 --N 64,128 --K 64 --variant fused --evals 2 --executor sim --json --no-store");
   ASSERT_EQ(o.exit, 0) << o.err;
-  const Json table = Json::parse(o.out);
+  const Json table = parse_json(o.out);
   expect_within(table, 0.02);
   ASSERT_EQ(table["shapes"].size(), 4u);
   EXPECT_EQ(table["shapes"][1]["problem"]["M"], 64);

@@ -80,7 +80,7 @@ TEST_F(GpuFlags, NothingIsLabelledMeasuredWithoutATiming) {
   const Outcome o = home.run(kTiny + "--executor cuda --json --record r --html page.html", kFake);
   EXPECT_EQ(o.exit, 1) << o.err;
   EXPECT_NE(o.err.find("nothing was verified: run: "), std::string::npos) << o.err;
-  const Json j = Json::parse(o.out, nullptr, false);
+  const Json j = parse_json(o.out);
   ASSERT_TRUE(j.is_object());
   EXPECT_EQ(j["device"]["origin"], "simulated");
   EXPECT_EQ(j["gpu"]["timed"], 0);

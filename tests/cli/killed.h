@@ -6,16 +6,14 @@
 #include <sqlite3.h>
 
 #include <random>
-#include <regex>
 
 #include "tests/cli/program.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test {
 
 /// Without what depends on which of the results were known.
-inline std::string without_fresh(std::string text) {
-  return std::regex_replace(text, std::regex("\"fresh\": \\{[^}]*\\}"), "");
-}
+inline std::string without_fresh(std::string text) { return test::substituted(text, "\"fresh\": \\{[^}]*\\}", ""); }
 
 /// A store that counts how often each evaluation was written.
 class CountedStore {

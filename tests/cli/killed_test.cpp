@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "base/json.h"
+
 namespace roofgen::test::killed_test {
 
 namespace {
@@ -30,7 +32,7 @@ TEST(SlowKilled, TwoProcessesThatTuneOneProblemShareTheStore) {
         << home.read("err" + std::string(i) + ".txt");
     EXPECT_EQ(home.read("err" + std::string(i) + ".txt").find("store"), std::string::npos);
   }
-  const auto rows = [](const Home& of) { return Json::parse(of.run("db list --json").out); };
+  const auto rows = [](const Home& of) { return parse_json(of.run("db list --json").out); };
   EXPECT_EQ(rows(home), rows(alone));
 }
 
@@ -49,7 +51,7 @@ void run_twice(const Home& home, const std::string& job, const std::string& kill
 /// Of both processes.
 int sum_of(const Home& home, const char* member) {
   int sum = 0;
-  for (const char* name : {"out1.txt", "out2.txt"}) sum += Json::parse(home.read(name))["fresh"][member].get<int>();
+  for (const char* name : {"out1.txt", "out2.txt"}) sum += parse_json(home.read(name))["fresh"][member].get<int>();
   return sum;
 }
 
@@ -60,7 +62,7 @@ TEST(Killed, TwoProcessesSplitTheEvaluations) {
   const Home alone;
   const Outcome expected = alone.run(job);
   ASSERT_EQ(expected.exit, 0) << expected.err;
-  const int simulated = Json::parse(expected.out)["fresh"]["simulated"];
+  const int simulated = parse_json(expected.out)["fresh"]["simulated"];
   for (const bool kills : {false, true}) {
     const Home home;
     const CountedStore store(home);
@@ -80,7 +82,7 @@ TEST(SlowKilled, TwoProcessesSplitTheCompilations) {
   const Home alone(Kernels::kOwn), home(Kernels::kOwn);
   const Outcome expected = alone.run(job);
   ASSERT_EQ(expected.exit, 0) << expected.err;
-  const Json fresh = Json::parse(expected.out)["fresh"];
+  const Json fresh = parse_json(expected.out)["fresh"];
   run_twice(home, job, "");
   for (const std::string i : {"1", "2"})
     EXPECT_EQ(without_fresh(home.read("out" + i + ".txt")), without_fresh(expected.out))
@@ -136,7 +138,7 @@ TEST(SlowKilled, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
   const Outcome first = home.run(job);
   ASSERT_EQ(first.exit, 0) << first.err;
   std::map<std::string, int> outcomes;
-  const Json shown = Json::parse(home.run("db show rmsnorm --json").out);
+  const Json shown = parse_json(home.run("db show rmsnorm --json").out);
   for (const Json& t : shown["trials"]) {
     const std::string outcome = t["outcome"];
     ++outcomes[outcome];
@@ -153,7 +155,7 @@ TEST(SlowKilled, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
   EXPECT_GT(outcomes["verify"], 0);
   const Outcome again = home.run(job);
   EXPECT_EQ(without_fresh(again.out), without_fresh(first.out));
-  const Json fresh = Json::parse(again.out)["fresh"];
+  const Json fresh = parse_json(again.out)["fresh"];
   EXPECT_EQ(fresh["compiled"], 0);
   EXPECT_EQ(fresh["simulated"], 0);
 }

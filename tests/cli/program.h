@@ -7,14 +7,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "tests/support/compile_cache.h"
 
 namespace roofgen::test {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 struct Outcome {

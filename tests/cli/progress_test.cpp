@@ -49,7 +49,7 @@ TEST(Progress, TheNextRunKnowsThePhasesOfTheLastOne) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2100));
     progress.show("verifying", 2, 2);
   }
-  const test::Json kept = test::Json::parse(home.read("data/phases.json"));
+  const Json kept = parse_json(home.read("data/phases.json"));
   EXPECT_GE(kept["tune attention"]["verifying"], 2.1);
 }
 

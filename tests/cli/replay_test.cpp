@@ -7,7 +7,6 @@ namespace roofgen::cli::replay_cli_test {
 namespace {
 
 using test::Home;
-using test::Json;
 using test::Outcome;
 
 /// Two axes of 12 values; the time has one minimum, and each 7th point fails.
@@ -21,10 +20,12 @@ std::string cachefile() {
       else
         point["time"] = 1 + (x - 9) * (x - 9) + (y - 4) * (y - 4);
     }
-  return Json{
-      {"device_name", "d"},  {"kernel_name", "k"}, {"tune_params_keys", {"x", "y"}}, {"tune_params", Json::object()},
-      {"objective", "time"}, {"cache", cache}}
-      .dump();
+  return json_line({{"device_name", "d"},
+                    {"kernel_name", "k"},
+                    {"tune_params_keys", {"x", "y"}},
+                    {"tune_params", Json::object()},
+                    {"objective", "time"},
+                    {"cache", cache}});
 }
 
 TEST(ReplayCommand, StrategiesOfOneCallAreThoseOfOneCallEach) {
@@ -33,7 +34,7 @@ TEST(ReplayCommand, StrategiesOfOneCallAreThoseOfOneCallEach) {
   const std::string options = "replay s.json --seeds 5 --evals 10,20 --json --strategy ";
   const Outcome both = home.run(options + "random,local"), one = home.run(options + "local");
   ASSERT_EQ(both.exit, 0) << both.err;
-  Json two = Json::parse(both.out), local = Json::parse(one.out);
+  Json two = parse_json(both.out), local = parse_json(one.out);
   EXPECT_EQ(two["strategies"].size(), 2u);
   EXPECT_EQ(two["strategies"][0]["strategy"], "random");
   EXPECT_EQ(local["schema"], two["schema"]);
@@ -54,7 +55,7 @@ TEST(ReplayCommand, ThePageHasCurvesAndTheTextIsTheSame) {
   EXPECT_EQ(page.out, text.out);
   const std::string html = home.read("p.html"), open = "<script type=\"application/json\" id=\"data\">";
   const size_t begin = html.find(open) + open.size();
-  const Json data = Json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  const Json data = parse_json(html.substr(begin, html.find("</script>", begin) - begin));
   ASSERT_EQ(data["blocks"].size(), 3u);
   EXPECT_EQ(data["blocks"][1]["series"][1]["name"], "local");
   EXPECT_EQ(data["blocks"][1]["series"][1]["points"].size(), 20u);

@@ -2,9 +2,8 @@
 // input.
 #include <gtest/gtest.h>
 
-#include <regex>
-
 #include "tests/cli/program.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test::roofline_test {
 
@@ -15,7 +14,7 @@ class RooflineCli : public ::testing::Test {
   Json json(const std::string& arguments) {
     const Outcome o = home.run(arguments);
     EXPECT_EQ(o.exit, 0) << o.err;
-    return Json::parse(o.out, nullptr, false);
+    return parse_json(o.out);
   }
   /// Expects an exit code and a one-line error.
   void refused(const std::string& arguments, int exit, const std::string& line) {
@@ -152,7 +151,7 @@ TEST_F(RooflineCli, ReportShowsAnExplanationAgain) {
 
 TEST_F(RooflineCli, ReportRefusesModifiedFiles) {
   const std::string text = home.run("explain gemm --M 64 --N 64 --K 64 --json").out;
-  home.write("e.json", std::regex_replace(text, std::regex("\"flops\": 524288.0"), "\"flops\": 1.0"));
+  home.write("e.json", test::substituted(text, "\"flops\": 524288.0", "\"flops\": 1.0"));
   refused("report e.json", 2, "flops is 1 here and 524288 by the formulas");
   home.write("m.json", "{\"schema\": \"roofgen.model-run.1\", \"model\": \"generic-7b\", \"phase\": \"decode\"}");
   refused("report m.json", 2, "not a whole model run");

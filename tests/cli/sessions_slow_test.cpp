@@ -80,14 +80,14 @@ class Problems {
 /// Results of the problems of one process, without how much of them was remembered.
 std::vector<std::string> tune(const Home& home, const std::vector<Json>& problems) {
   Json suite{{"schema", "roofgen.suite.1"}, {"common", {{"evals", 1}, {"executor", "sim"}}}, {"problems", problems}};
-  home.write("suite.json", suite.dump());
+  home.write("suite.json", json_line(suite));
   const Outcome o = home.run("tune --suite suite.json --json");
-  const Json parsed = Json::parse(o.out, nullptr, false);
+  const Json parsed = parse_json(o.out);
   std::vector<std::string> out;
   if (!parsed.contains("problems")) return {o.err};
   for (Json p : parsed["problems"]) {
     if (p.contains("result")) p["result"].erase("fresh");
-    out.push_back(p.dump(1));
+    out.push_back(json_document(p));
   }
   return out;
 }
@@ -102,7 +102,7 @@ TEST(SlowSessions, PairsOfProblemsAreAsEachAlone) {
   Problems problems;
   std::map<std::string, std::string> alone;
   const auto of_alone = [&](const Json& problem) -> const std::string& {
-    std::string& known = alone[problem.dump()];
+    std::string& known = alone[json_line(problem)];
     const Home home;
     if (known.empty()) known = tune(home, {problem}).front();
     return known;

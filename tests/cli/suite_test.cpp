@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <regex>
-
 #include "tests/cli/program.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test::suite_test {
 namespace {
@@ -17,7 +16,7 @@ std::string suite_of(size_t problems) {
   Json suite{{"schema", "roofgen.suite.1"}, {"common", {{"evals", 2}, {"executor", "sim"}}}};
   for (size_t i = 0; i < problems; ++i)
     suite["problems"].push_back({{"op", i % 2 ? "rmsnorm" : "softmax"}, {"rows", 16}, {"cols", 128 + 64 * i}});
-  return suite.dump();
+  return json_line(suite);
 }
 
 uint64_t rows_of(const Home& home) {
@@ -33,14 +32,12 @@ uint64_t rows_of(const Home& home) {
   return rows;
 }
 
-std::string without_fresh(const std::string& text) {
-  return std::regex_replace(text, std::regex("\"fresh\": \\{[^}]*\\}"), "");
-}
+std::string without_fresh(const std::string& text) { return test::substituted(text, "\"fresh\": \\{[^}]*\\}", ""); }
 
 /// Sums a member of `fresh` over the problems.
 uint64_t fresh(const std::string& result, const char* member) {
   uint64_t sum = 0;
-  const Json parsed = Json::parse(result);
+  const Json parsed = parse_json(result);
   for (const Json& p : parsed["problems"]) sum += p["result"]["fresh"][member].get<uint64_t>();
   return sum;
 }
@@ -70,7 +67,7 @@ TEST_F(SuiteCli, ShardsTogetherAreTheWhole) {
   home.write("suite.json", suite_of(5));
   const Outcome whole = home.run("tune --suite suite.json --json");
   ASSERT_EQ(whole.exit, 0) << whole.err;
-  const Json result = Json::parse(whole.out);
+  const Json result = parse_json(whole.out);
   ASSERT_EQ(result["problems"].size(), 5u);
   EXPECT_GE(evaluated(whole.out), 5u);
   const uint64_t rows = rows_of(home);
@@ -78,7 +75,7 @@ TEST_F(SuiteCli, ShardsTogetherAreTheWhole) {
   for (const char* shard : {"1/2", "2/2"}) {
     const Outcome o = home.run(std::string("tune --suite suite.json --json --shard ") + shard);
     ASSERT_EQ(o.exit, 0) << o.err;
-    const Json part = Json::parse(o.out);
+    const Json part = parse_json(o.out);
     EXPECT_EQ(evaluated(o.out), 0u) << "stored evaluations ran again";
     for (const Json& p : part["problems"]) parts.push_back(p);
   }
@@ -93,7 +90,7 @@ TEST_F(SuiteCli, AProblemThatFailsDoesNotStopTheOthers) {
     {"op": "softmax", "rows": 16, "cols": 128, "set": ["threads=7"]}, {"op": "softmax", "rows": 16, "cols": 128}]})");
   const Outcome o = home.run("tune --suite suite.json --json");
   EXPECT_EQ(o.exit, 1) << o.err;
-  const Json result = Json::parse(o.out);
+  const Json result = parse_json(o.out);
   EXPECT_THAT(result["problems"][0]["error"].get<std::string>(), HasSubstr("no legal point"));
   EXPECT_FALSE(result["problems"][1].contains("error"));
 }

@@ -12,7 +12,7 @@ Json tune(const std::string& problem, int* exit = nullptr) {
   const Outcome o = home.run("tune attention " + problem + " --executor sim --json");
   if (exit) *exit = o.exit;
   EXPECT_EQ(o.exit, 0) << o.err;
-  return Json::parse(o.out, nullptr, false);
+  return parse_json(o.out);
 }
 
 void expect_all_verified(const Json& result) {

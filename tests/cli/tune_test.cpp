@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <regex>
-
 #include "tests/cli/killed.h"
 #include "tests/cli/program.h"
 #include "tests/support/json_schema.h"
@@ -24,17 +22,14 @@ using SlowTuneCli = TuneCli;
 
 Json parse(const Outcome& o) {
   EXPECT_EQ(o.exit, 0) << o.err;
-  return Json::parse(o.out, nullptr, false);
+  return parse_json(o.out);
 }
 
 }  // namespace
 
 TEST_F(TuneCli, JsonKeepsToItsSchema) {
   const Json result = parse(home.run(kSmall));
-  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json");
-  std::vector<std::string> errors;
-  validate(Json::parse(in), result, "", errors);
-  for (const std::string& e : errors) ADD_FAILURE() << e;
+  for (const std::string& e : schema_errors(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json", result)) ADD_FAILURE() << e;
   ASSERT_EQ(result["variants"].size(), 3u);
   for (const Json& v : result["variants"]) {
     // The whole grid runs for the winner alone.
@@ -170,11 +165,10 @@ TEST_F(TuneCli, TwoHomesGiveTheSameBytes) {
 
 TEST_F(TuneCli, EditedBandwidthChangesTimesWithoutCompilingOrSimulating) {
   const Json before = parse(home.run(kSmall));
-  std::ifstream in(ROOFGEN_SOURCE_DIR "/roofline/devices/h200-sxm.json");
-  Json device = Json::parse(in);
+  Json device = parse_json(home.read(ROOFGEN_SOURCE_DIR "/roofline/devices/h200-sxm.json"));
   for (const char* cell : {"dram_gb_s", "dram_sustained_gb_s", "l2_gb_s", "l2_sustained_gb_s"})
     device["cells"][cell]["value"] = device["cells"][cell]["value"].get<double>() / 100;
-  home.write("mine/devices/h200-sxm.json", device.dump());
+  home.write("mine/devices/h200-sxm.json", json_line(device));
   const Json after = parse(home.run(kSmall + " --data-dir mine"));
   EXPECT_EQ(after["fresh"]["compiled"], 0);
   EXPECT_EQ(after["fresh"]["simulated"], 0);
@@ -214,7 +208,7 @@ TEST_F(TuneCli, InterruptReportsAndKeepsFinishedResults) {
   const std::string job = "tune attention --L 128 --d 64 --batch 1 --heads 1 --executor sim --evals 6 --json";
   const Outcome interrupted = home.run_and_signal(job, "INT");
   EXPECT_EQ(interrupted.exit, 130) << interrupted.err;
-  const Json report = Json::parse(interrupted.out, nullptr, false);
+  const Json report = parse_json(interrupted.out);
   ASSERT_FALSE(report.is_discarded()) << interrupted.out;
   EXPECT_EQ(report["interrupted"], true);
   EXPECT_GT(report["simulated"], 0);
@@ -239,7 +233,7 @@ TEST_F(TuneCli, UnwritableCacheAndStoreAreWarnings) {
                                  " ROOFGEN_DATA_HOME=" + (home.dir() / "blocked").string());
   EXPECT_EQ(o.exit, 0) << o.err;
   EXPECT_NE(o.err.find("warning"), std::string::npos) << o.err;
-  EXPECT_FALSE(Json::parse(o.out, nullptr, false).is_discarded());
+  EXPECT_FALSE(parse_json(o.out).is_discarded());
 }
 
 TEST_F(TuneCli, MinScoreHasItsExitCode) {
@@ -274,7 +268,7 @@ TEST_F(SlowTuneCli, AWarmStartTriesTheSchedulesOfANearProblem) {
   mark("T4", "roofgen");
   const Outcome first = home.run(of + "128");
   const Json warm = parse(first);
-  EXPECT_EQ(warm["warm_starts"], Json::parse(R"([{"problem": "softmax bf16 cols=1024 rows=64", "device": "h200-sxm",
+  EXPECT_EQ(warm["warm_starts"], parse_json(R"([{"problem": "softmax bf16 cols=1024 rows=64", "device": "h200-sxm",
                                                   "candidates": 1}])"));
   EXPECT_GT(warm["fresh"]["evaluated"], 0) << "nothing is trusted";
   EXPECT_EQ(without_fresh(first.out), without_fresh(home.run(of + "128").out));
@@ -321,10 +315,9 @@ TEST_F(TuneCli, ASearchEndsWhenItIsGoodEnoughOrCannotPay) {
 
 // A parameter that no expression and no template reads gives each kernel twice.
 TEST_F(TuneCli, EqualKernelsRunOnce) {
-  std::ifstream in(ROOFGEN_SOURCE_DIR "/search_spaces/stages/rows.json");
-  Json rows = Json::parse(in);
+  Json rows = parse_json(home.read(ROOFGEN_SOURCE_DIR "/search_spaces/stages/rows.json"));
   rows["params"].push_back({{"name", "nothing"}, {"values", {1, 2, 3}}, {"default", "1"}});
-  home.write("mine/search_spaces/stages/rows.json", rows.dump());
+  home.write("mine/search_spaces/stages/rows.json", json_line(rows));
   const std::string job =
       "tune softmax --rows 64 --cols 1024 --executor sim --exhaustive --json --data-dir mine --set "
       "vec=8,row_threads=128,threads=128,rows_each=1,residency=registers";

@@ -20,16 +20,13 @@ class SlowWhatIfCli : public ::testing::Test {
   }
   Json parse(const Outcome& o) {
     EXPECT_EQ(o.exit, 0) << o.err;
-    return Json::parse(o.out, nullptr, false);
+    return parse_json(o.out);
   }
   Home home;
 };
 
 void expect_schema(const Json& result) {
-  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json");
-  std::vector<std::string> errors;
-  validate(Json::parse(in), result, "", errors);
-  for (const std::string& e : errors) ADD_FAILURE() << e;
+  for (const std::string& e : schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", result)) ADD_FAILURE() << e;
 }
 
 }  // namespace
@@ -77,8 +74,7 @@ namespace {
 
 std::string pins(const Json& params) {
   std::string out;
-  for (const auto& [name, value] : params.items())
-    out += " --set " + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [name, value] : params.items()) out += " --set " + name + "=" + json_words(value);
   return out;
 }
 
@@ -89,7 +85,7 @@ void expect_the_kernel_of_tune(const Home& home, const std::string& chain, const
   SCOPED_TRACE(chain);
   const Outcome whatif = home.run("whatif --executor sim --json --chain '" + chain + "' " + sizes + evals);
   ASSERT_EQ(whatif.exit, 0) << whatif.err;
-  const Json r = Json::parse(whatif.out);
+  const Json r = parse_json(whatif.out);
   const auto whole = std::find_if(r["partitions"].begin(), r["partitions"].end(), [](const Json& p) {
     return p["plan"].get<std::string>().find('|') == std::string::npos;
   });
@@ -104,10 +100,10 @@ void expect_the_kernel_of_tune(const Home& home, const std::string& chain, const
   const std::string tune = "tune " + op + " " + sizes + " --executor sim --cold --json ";
   const Outcome same = home.run(tune + "--evals 1 --variant " + variant + pins(kernel["schedule"]["params"]));
   ASSERT_EQ(same.exit, 0) << same.err;
-  EXPECT_NEAR(Json::parse(same.out)["variants"][0]["time_us"].get<double>() / time, 1, apart);
+  EXPECT_NEAR(parse_json(same.out)["variants"][0]["time_us"].get<double>() / time, 1, apart);
   const Outcome searched = home.run(tune + evals);
   ASSERT_EQ(searched.exit, 0) << searched.err;
-  const Json found = Json::parse(searched.out);
+  const Json found = parse_json(searched.out);
   size_t compared = 0;
   for (const Json& v : found["variants"]) {
     if (!v["available"].get<bool>() || !v["time_us"].is_number() || v["launches"] != 1) continue;
@@ -212,8 +208,8 @@ TEST_F(SlowWhatIfCli, WithoutAMaskThereIsNoStepForIt) {
   size_t timed = 0;
   for (const Json& p : r["partitions"]) timed += p["time_us"].is_number();
   EXPECT_EQ(timed, 8u);
-  EXPECT_NE(r["notes"].dump().find("step mask is left out"), std::string::npos);
-  EXPECT_NE(r["notes"].dump().find("the keys are not split: kv_len=128 is too short"), std::string::npos);
+  EXPECT_NE(json_line(r["notes"]).find("step mask is left out"), std::string::npos);
+  EXPECT_NE(json_line(r["notes"]).find("the keys are not split: kv_len=128 is too short"), std::string::npos);
   const Outcome plan = home.run(small + " --plan 'qk+scale+mask | softmax | pv'");
   EXPECT_EQ(plan.exit, 2);
   EXPECT_NE(plan.err.find("without --causal or --mask nothing is masked"), std::string::npos) << plan.err;
@@ -264,7 +260,7 @@ TEST_F(SlowWhatIfCli, AFullDeviceSplitsNoKeys) {
   EXPECT_EQ(r["partitions"].size(), 9u);  // one is of warpgroups; so many rows have no even split
   EXPECT_FALSE(r.contains("split_keys"));
   const std::string why = "the keys are not split: the kernel of all steps fills the 132 SMs without it";
-  EXPECT_NE(r["notes"].dump().find(why + " (272 CTAs)"), std::string::npos) << r["notes"].dump();
+  EXPECT_NE(json_line(r["notes"]).find(why + " (272 CTAs)"), std::string::npos) << json_line(r["notes"]);
   const Outcome plan = home.run(full + "--plan 'qk+scale+softmax+pv split4 | combine'");
   EXPECT_EQ(plan.exit, 2);
   EXPECT_NE(plan.err.find(why), std::string::npos) << plan.err;

@@ -21,10 +21,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/support/patterns.h"
 
 namespace {
 
@@ -64,15 +65,14 @@ std::string replace_all(std::string text, const std::string& from, const std::st
 }
 
 struct Replacement {
-  std::regex pattern;
-  std::string text;
+  std::string pattern, text;
 };
 
 std::string normalise(const std::string& text, const fs::path& dir, const std::vector<Replacement>& replacements) {
   std::istringstream in(replace_all(replace_all(text, dir.string(), "<dir>"), ROOFGEN_SOURCE_DIR, "<source>"));
   std::string out;
   for (std::string line; std::getline(in, line);) {
-    for (const Replacement& r : replacements) line = std::regex_replace(line, r.pattern, r.text);
+    for (const Replacement& r : replacements) line = roofgen::test::substituted(line, r.pattern, r.text);
     out += line + "\n";
   }
   return out;
@@ -114,7 +114,7 @@ std::string actual(const std::vector<Section>& sections, const fs::path& dir) {
       std::istringstream in(section.text);
       for (std::string line; std::getline(in, line);)
         if (const size_t arrow = line.find(" => "); arrow != std::string::npos)
-          replacements.push_back({std::regex(line.substr(0, arrow)), line.substr(arrow + 4)});
+          replacements.push_back({line.substr(0, arrow), line.substr(arrow + 4)});
     }
     if (section.name == "run")
       for (Section& result : run(section.text, dir, replacements)) out.push_back(std::move(result));

@@ -226,7 +226,7 @@ class Launches(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.session = roofgen.Session(cache=FOLDER / "cache", store=FOLDER / "store")
-        cls.kernel = cls.session.jit("rmsnorm", rows=64, cols=COLS, executor="sim", evals=2)
+        cls.kernel = cls.session.jit("rmsnorm", rows=64, cols=COLS, executor="sim", evals=1)
         cls.weight = Memory([COLS], 2)
 
     def check(self, rows, wrap, kernel=None, /, **more):
@@ -337,7 +337,7 @@ class Launches(unittest.TestCase):
 
     def test_strides_stages_and_workspace(self):
         heads, L, d = 2, 64, 64
-        kernel = self.session.jit("attention", L=L, d=d, heads=heads, batch=1, variant="unfused", executor="sim", evals=3)
+        kernel = self.session.jit("attention", L=L, d=d, heads=heads, batch=1, variant="unfused", executor="sim", evals=1)
         shape = (1, L, heads, d)
         q = Memory(shape, 1, (1 << 20, heads * d + 16, d, 1))  # the stride of one sequence matters to nobody
         k, v, o = (Memory(shape, seed) for seed in (2, 3, 4))
@@ -380,7 +380,7 @@ class Launches(unittest.TestCase):
             with self.assertRaises(roofgen.Error) as raised:
                 self.check(5, wrap)
             self.assertIn(part, str(raised.exception))
-        kernel = self.session.jit("attention", L=64, d=64, heads=2, batch=1, variant="unfused", executor="sim", evals=3)
+        kernel = self.session.jit("attention", L=64, d=64, heads=2, batch=1, variant="unfused", executor="sim", evals=1)
         q, k, v, o = (Memory([1, 64, 2, 64], seed) for seed in (1, 2, 3, 4))
         kernel(Q=Tensor(q), K=Tensor(k), V=Tensor(v), O=Tensor(o))
         self.assertEqual(torch.allocated, [kernel.workspace_bytes()])
@@ -388,7 +388,7 @@ class Launches(unittest.TestCase):
 
     def test_packed_sequences(self):
         """With other sequences than in the request, and tensors of three and of four sides."""
-        kernel = self.session.jit("attention", lengths="20,12", d=64, heads=2, variant="fused", executor="sim", evals=2)
+        kernel = self.session.jit("attention", lengths="20,12", d=64, heads=2, variant="fused", executor="sim", evals=1)
         for lengths, sides in (((20, 12), ()), ((20, 7), (1,)), ((3, 20, 1), ()), ((5,), ())):
             tokens = sum(lengths)
             q, k, v, o = (Memory([*sides, tokens, 2, 64], seed) for seed in (1, 2, 3, 4))
@@ -408,7 +408,7 @@ class Launches(unittest.TestCase):
         """Other sequences, capacities and page tables than in the request; an empty sequence has O = 0."""
         for variant, page in (("fused", 0), ("unfused", 0), ("merged4", 16), ("warpgroup", 16)):
             kernel = self.session.jit("attention", L=1, d=64, heads=2, kv_lengths="40,512", variant=variant,
-                                      executor="sim", evals=2, **({"page": page} if page else {}))
+                                      executor="sim", evals=1, **({"page": page} if page else {}))
             for lengths, capacity in (((40, 512), 512), ((5,), 32), ((100, 0, 33), 112)):
                 batch, shape = len(lengths), (len(lengths), capacity, 2, 64)
                 q, o = (Memory((batch, 1, 2, 64), seed) for seed in (1, 4))
@@ -440,7 +440,7 @@ class Launches(unittest.TestCase):
         """Other rows, tokens and experts than in the request; rows of no expert stay as they are."""
         for variant in ("fused", "warpgroup"):
             kernel = self.session.jit("grouped_gemm", tokens=20, topk=2, experts=2, N=64, K=64, gather=True,
-                                      variant=variant, executor="sim", evals=2)
+                                      variant=variant, executor="sim", evals=1)
             for rows_of, tokens in (((20, 20), 20), ((0, 3, 1), 2), ((70, 0), 40), ((0, 0), 3)):
                 experts, rows = len(rows_of), sum(rows_of)
                 a, b, c = Memory((tokens, 64), 1), Memory((experts * 64, 64), 2), Memory((rows + 2, 64), 3)
@@ -463,14 +463,14 @@ class Launches(unittest.TestCase):
         file = FOLDER / "launches.jsonl"
         os.environ["ROOFGEN_CAPTURE"] = str(file)
         self.addCleanup(os.environ.pop, "ROOFGEN_CAPTURE")
-        common = {"N": 64, "K": 64, "variant": "fused", "executor": "sim", "evals": 2}
+        common = {"N": 64, "K": 64, "variant": "fused", "executor": "sim", "evals": 1}
         kernel = self.session.jit("grouped_gemm", sizes="20,20", **common)
         for rows, experts in ((40, 2), (5, 3), (0, 3)):
             a, b, c = (Memory((max(side, 1), 64), 1) for side in (rows, experts * 64, rows))
             offsets = int32([0, *[rows] * experts])
             kernel(A=a.at, B=b.at, C=c.at, offsets=offsets, M=rows)
         kernel.close()
-        common = {"d": 64, "heads": 2, "variant": "fused", "executor": "sim", "evals": 2}
+        common = {"d": 64, "heads": 2, "variant": "fused", "executor": "sim", "evals": 1}
         kernel = self.session.jit("attention", L=1, kv_lengths="0,40", **common)
         for batch, keys in ((2, 40), (3, 32), (1, 64)):
             m = Memory((batch, keys, 2, 64), 1)
@@ -494,7 +494,7 @@ class Launches(unittest.TestCase):
         x = empty(0, COLS)
         self.kernel(x=x, weight=ByDLPack(self.weight), y=x)
         self.assertEqual(self.kernel.workspace_bytes(x=x), 0)
-        kernel = self.session.jit("attention", L=64, d=64, heads=2, batch=1, variant="unfused", executor="sim", evals=3)
+        kernel = self.session.jit("attention", L=64, d=64, heads=2, batch=1, variant="unfused", executor="sim", evals=1)
         for shape in ((0, 64, 2, 64), (0, 0, 2, 64)):
             kernel(Q=empty(*shape), K=empty(*shape), V=empty(*shape), O=empty(*shape))
         keys = ByDLPack(Memory((3, 64, 2, 64), 1))
@@ -545,7 +545,7 @@ class Launches(unittest.TestCase):
 
     def test_life(self):
         session = roofgen.Session(cache=FOLDER / "cache", store=FOLDER / "store")
-        kernel = session.jit("rmsnorm", rows=64, cols=COLS, executor="sim", evals=2)
+        kernel = session.jit("rmsnorm", rows=64, cols=COLS, executor="sim", evals=1)
         session.close()
         session.close()
         with self.assertRaisesRegex(roofgen.Error, "the session is closed"):

@@ -29,8 +29,8 @@ std::string own_folder(const std::string& folder, int i) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   started(argv[1]);
-  const Request rmsnorm = Request("rmsnorm").set("rows", 64).set("cols", 256).set("executor", "sim").set("evals", 3);
-  const Request softmax = Request("softmax").set("rows", 64).set("cols", 256).set("executor", "sim").set("evals", 3);
+  const Request rmsnorm = Request("rmsnorm").set("rows", 64).set("cols", 256).set("executor", "sim").set("evals", 2);
+  const Request softmax = Request("softmax").set("rows", 64).set("cols", 256).set("executor", "sim").set("evals", 2);
   auto first = roofgen::Session::open(own_folder(argv[1], 1)), second = roofgen::Session::open(own_folder(argv[1], 2));
   CHECK(first && second);
   if (!first || !second) return 1;

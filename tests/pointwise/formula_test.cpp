@@ -40,7 +40,7 @@ Formula epilogue(const std::string& text, DType dtype = DType::kBf16) {
 
 std::string cuda(const Formula& f) { return f.scope().at("cuda").str(); }
 /// The body of a device function.
-std::string body(const Formula& f, const std::string& function) {
+std::string body_of(const Formula& f, const std::string& function) {
   const std::string text = cuda(f);
   const size_t at = text.find(function + "(");
   if (at == std::string::npos) return "there is no " + function;
@@ -153,11 +153,11 @@ TEST(FormulaPhases, RmsNormAddsTheResidualOnce) {
   const Formula f = parsed({{"e", "x + residual[m,n]"}, {"y", "e * rsqrt(mean(e * e) + eps) * weight[n]"}},
                            {{"y", "y"}, {"e", "sum"}});
   EXPECT_EQ(f.reductions(), 1);
-  EXPECT_EQ(body(f, "formula_phase0"),
+  EXPECT_EQ(body_of(f, "formula_phase0"),
             "  const float t0 = (x + e.v_residual);\n  const float term = (t0 * t0);\n  x = t0;\n  return term;\n");
-  EXPECT_EQ(body(f, "formula_row0"), "  r.r0 = total;\n  r.d0 = rsqrt_fast(((r.r0 * inv_cols) + s.s_eps));\n");
-  EXPECT_EQ(body(f, "formula_y"), "  return ((x * r.d0) * e.v_weight);\n");
-  EXPECT_EQ(body(f, "formula_sum"), "  return (x + e.v_residual);\n");
+  EXPECT_EQ(body_of(f, "formula_row0"), "  r.r0 = total;\n  r.d0 = rsqrt_fast(((r.r0 * inv_cols) + s.s_eps));\n");
+  EXPECT_EQ(body_of(f, "formula_y"), "  return ((x * r.d0) * e.v_weight);\n");
+  EXPECT_EQ(body_of(f, "formula_sum"), "  return (x + e.v_residual);\n");
   EXPECT_EQ(field(f, "phases", 0, "reads"), "['residual']");
   EXPECT_EQ(field(f, "outputs", 0, "after_phase"), "0");
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
@@ -167,18 +167,18 @@ TEST(FormulaPhases, LayerNormCarriesTheCentred) {
   const Formula f =
       parsed({{"c", "x - mean(x)"}, {"y", "c * rsqrt(mean(c * c) + eps) * weight[n] + bias[n]"}}, {{"y", "y"}});
   EXPECT_EQ(f.reductions(), 2);
-  EXPECT_EQ(body(f, "formula_phase0"), "  return x;\n");
-  EXPECT_EQ(body(f, "formula_row0"), "  r.r0 = total;\n  r.d0 = (r.r0 * inv_cols);\n");
-  EXPECT_EQ(body(f, "formula_phase1"),
+  EXPECT_EQ(body_of(f, "formula_phase0"), "  return x;\n");
+  EXPECT_EQ(body_of(f, "formula_row0"), "  r.r0 = total;\n  r.d0 = (r.r0 * inv_cols);\n");
+  EXPECT_EQ(body_of(f, "formula_phase1"),
             "  const float t0 = (x - r.d0);\n  const float term = (t0 * t0);\n  x = t0;\n  return term;\n");
-  EXPECT_EQ(body(f, "formula_y"), "  return (((x * r.d1) * e.v_weight) + e.v_bias);\n");
+  EXPECT_EQ(body_of(f, "formula_y"), "  return (((x * r.d1) * e.v_weight) + e.v_bias);\n");
 }
 
 TEST(FormulaPhases, SoftmaxExponentiatesOnceAndIsOnline) {
   const Formula f = parsed({{"t", "exp(x - max(x))"}, {"y", "t / sum(t)"}}, {{"y", "y"}});
-  EXPECT_EQ(body(f, "formula_phase1"), "  const float t0 = exp_fast((x - r.r0));\n  x = t0;\n  return x;\n");
-  EXPECT_EQ(body(f, "formula_row1"), "  r.r1 = total;\n  r.d0 = rcp_fast(r.r1);\n");
-  EXPECT_EQ(body(f, "formula_y"), "  return (x * r.d0);\n");
+  EXPECT_EQ(body_of(f, "formula_phase1"), "  const float t0 = exp_fast((x - r.r0));\n  x = t0;\n  return x;\n");
+  EXPECT_EQ(body_of(f, "formula_row1"), "  r.r1 = total;\n  r.d0 = rcp_fast(r.r1);\n");
+  EXPECT_EQ(body_of(f, "formula_y"), "  return (x * r.d0);\n");
   EXPECT_EQ(field(f, "phases", 0, "online"), "True");
   EXPECT_EQ(field(f, "phases", 1, "online"), "False");
   // The maximum is of another term, so the sum is not online.
@@ -193,18 +193,18 @@ TEST(FormulaPhases, AQuantisedNormCarriesTheNormedAndWritesTheSumBefore) {
                             {"q", "y / row_scale"}},
                            {{"q", "y", DType::kFp8}, {"e", "sum"}, {"row_scale", "row_scale", DType::kFp32, true}});
   EXPECT_EQ(f.reductions(), 2);
-  EXPECT_EQ(body(f, "formula_phase1"),
+  EXPECT_EQ(body_of(f, "formula_phase1"),
             "  const float t0 = ((x * r.d0) * e.v_weight);\n  const float term = abs_exact(t0);\n  x = t0;\n  return "
             "term;\n");
-  EXPECT_EQ(body(f, "formula_y"), "  return (x * r.d2);\n");
-  EXPECT_EQ(body(f, "formula_row_scale"), "  return r.d1;\n");
+  EXPECT_EQ(body_of(f, "formula_y"), "  return (x * r.d2);\n");
+  EXPECT_EQ(body_of(f, "formula_row_scale"), "  return r.d1;\n");
   EXPECT_EQ(field(f, "outputs", 1, "after_phase"), "-1");
 }
 
 TEST(FormulaPhases, XIsKeptForLaterOutputs) {
   // The output needs x and its square: only x can serve for both.
   const Formula f = parsed({{"y", "(x + x * x) / sum(x * x)"}}, {{"y", "y"}});
-  EXPECT_EQ(count(body(f, "formula_phase0"), "x = "), 1u);  // x + x*x: all that remains
+  EXPECT_EQ(count(body_of(f, "formula_phase0"), "x = "), 1u);  // x + x*x: all that remains
   const Formula g = parsed({{"y", "x * sum(x) + gelu(x) * max(x)"}}, {{"y", "y"}});
   EXPECT_EQ(count(cuda(g), " x = "), 0u);
   // The phase does not load tensors that it does not use.
@@ -269,7 +269,7 @@ TEST(FormulaIntegers, StayWhatTheyAre) {
 
 TEST(FormulaIntegers, ArePassedAsBits) {
   const Formula f = integers("acc + bias[n]");
-  EXPECT_EQ(body(f, "float formula_C"),
+  EXPECT_EQ(body_of(f, "float formula_C"),
             "  return __int_as_float(wrapping_sum(__float_as_int(x), __float_as_int(e.v_bias)));\n");
   EXPECT_EQ(field(f, "tensors", 0, "element"), "Whole<Element_int32>");
   EXPECT_EQ(field(f, "outputs", 0, "element"), "Whole<Element_int32>");

@@ -47,6 +47,7 @@ class WarpgroupScores : public testing::Test {
     EXPECT_LE(*score, 1);
   }
 };
+using SlowWarpgroupScores = WarpgroupScores;
 
 Result<double> gemm(int64_t size, int64_t cluster = 1, int64_t cluster_n = 1) {
   Problem p{"gemm", {{"M", size}, {"N", size}, {"K", size}}, DType::kBf16, {}, {}};
@@ -82,19 +83,21 @@ Result<double> rmsnorm(int64_t rows, int64_t cols, int64_t cluster) {
 }
 
 TEST_F(WarpgroupScores, Gemm4096) { expect_at_least(0.75, gemm(4096)); }
-TEST_F(WarpgroupScores, Gemm8192) { expect_at_least(0.75, gemm(8192)); }
+TEST_F(SlowWarpgroupScores, Gemm8192) { expect_at_least(0.75, gemm(8192)); }
 TEST_F(WarpgroupScores, AttentionOf128) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176)); }
-TEST_F(WarpgroupScores, AttentionOf64) { expect_at_least(0.48, attention(64, 4, 32, 32, 3, 128)); }
+TEST_F(SlowWarpgroupScores, AttentionOf64) { expect_at_least(0.48, attention(64, 4, 32, 32, 3, 128)); }
 
 // CTAs of a cluster wait for each other: a wait that nothing ends is an error here.
-TEST_F(WarpgroupScores, GemmOfClusters) {
-  for (const auto& [rows, cols] : {std::pair{2, 1}, std::pair{1, 2}}) expect_at_least(0.75, gemm(4096, rows, cols));
+TEST_F(WarpgroupScores, GemmOfClusters) { expect_at_least(0.75, gemm(4096, 2, 1)); }
+TEST_F(SlowWarpgroupScores, GemmOfClusters) {
+  expect_at_least(0.75, gemm(4096, 1, 2));
   // 16 clusters of 8 CTAs, of which 15 find places at a time.
   expect_at_least(0.4, gemm(4096, 4, 2));
 }
-TEST_F(WarpgroupScores, AttentionOfClusters) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176, 2)); }
-TEST_F(WarpgroupScores, RowsOfClusters) {
-  for (const int64_t cluster : {2, 4, 8}) expect_at_least(0.6, rmsnorm(1024, 65536, cluster));
+TEST_F(SlowWarpgroupScores, AttentionOfClusters) { expect_at_least(0.65, attention(128, 1, 64, 8, 2, 176, 2)); }
+TEST_F(WarpgroupScores, RowsOfClusters) { expect_at_least(0.6, rmsnorm(1024, 65536, 4)); }
+TEST_F(SlowWarpgroupScores, RowsOfClusters) {
+  for (const int64_t cluster : {2, 8}) expect_at_least(0.6, rmsnorm(1024, 65536, cluster));
 }
 
 }  // namespace

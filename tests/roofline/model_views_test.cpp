@@ -1,7 +1,7 @@
 // Text, JSON and page of a model, from one struct.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "model_support.h"
 #include "roofline/views/views.h"
 
@@ -37,7 +37,7 @@ std::vector<const T*> blocks(const plot::Page& page) {
 
 TEST(ModelViews, JsonHasTheSeries) {
   const Sweep s("generic-7b", "h100-sxm", {1, 2, 4, 8, 16, 32, 64, 128, 256}, {2048});
-  const auto j = nlohmann::json::parse(model_json(s.view));
+  const auto j = parse_json(model_json(s.view));
   EXPECT_EQ(j.at("schema"), "roofgen.model-run.1");
   std::string ais;
   for (const auto& item : j.at("series")) {
@@ -63,7 +63,7 @@ TEST(ModelViews, JsonHasTheSeries) {
 TEST(ModelViews, TextAndJsonNoteWidenedOperandsOnce) {
   const Sweep s("llama-3-8b", "v100-sxm2", {1, 2}, {256, 512});
   const std::string what = "v100-sxm2 has no bf16 matrix units";
-  const auto j = nlohmann::json::parse(model_json(s.view));
+  const auto j = parse_json(model_json(s.view));
   size_t notes = 0;
   for (const auto& note : j.at("notes")) notes += note.get<std::string>().find(what) != std::string::npos;
   EXPECT_EQ(notes, 1u);
@@ -90,7 +90,7 @@ TEST(ModelViews, WithoutRunsThereIsNothingToShow) {
   const Sweep s("generic-7b", "h100-sxm", {}, {});
   EXPECT_TRUE(model_page(s.view).blocks.empty());
   EXPECT_NE(model_text(s.view).find("nothing was run"), std::string::npos);
-  EXPECT_TRUE(nlohmann::json::parse(model_json(s.view)).at("series").empty());
+  EXPECT_TRUE(parse_json(model_json(s.view)).at("series").empty());
 }
 
 TEST(ModelViews, TheGridStatesTheAssumedRidge) {
@@ -107,7 +107,7 @@ TEST(ModelViews, TheGridStatesTheAssumedRidge) {
 
 TEST(ModelViews, JsonOfOnePointHasItsOperators) {
   const Sweep s("deepseek-r1", "b200", {64}, {2048});
-  const auto j = nlohmann::json::parse(model_json(s.view));
+  const auto j = parse_json(model_json(s.view));
   double us = 0;
   for (const auto& o : j.at("operators")) us += o.at("time_us").get<double>();
   EXPECT_NEAR(us / 1e3, j.at("series")[0].at("step_ms").get<double>(), 1e-6);

@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "plot_sample.h"
 #include "roofline/plot/chart_js.h"
 #include "roofline/plot/plot.h"
@@ -11,7 +10,6 @@
 namespace roofgen::plot::plot_html_test {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -47,10 +45,10 @@ TEST(Html, ChartJsCannotEndItsElement) {
 }
 
 TEST(Html, TheDataHasEveryPointAndRoof) {
-  const json data = json::parse(data_of(own_part(sample_page())));
+  const Json data = parse_json(data_of(own_part(sample_page())));
   EXPECT_EQ(data["schema"], "roofgen.page/1");
   const Roofline sample = sample_roofline();
-  const json& figure = data["blocks"][0];
+  const Json& figure = data["blocks"][0];
   ASSERT_EQ(figure["points"].size(), sample.points.size());
   for (size_t i = 0; i < sample.points.size(); ++i) {
     EXPECT_EQ(figure["points"][i]["name"], sample.points[i].name);
@@ -76,7 +74,7 @@ TEST(Html, NamesAreNeverMarkup) {
   EXPECT_THAT(text, Not(HasSubstr("alert(1)</script>")));
   EXPECT_THAT(text, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(text, HasSubstr("<title>&lt;/script&gt;&lt;!--"));
-  const json data = json::parse(data_of(text));
+  const Json data = parse_json(data_of(text));
   EXPECT_EQ(data["title"], evil);
   EXPECT_EQ(data["blocks"][0]["points"][0]["name"], evil);
 }
@@ -85,21 +83,21 @@ TEST(Html, AnyBytesGiveValidJson) {
   Page page = sample_page();
   std::get<Roofline>(page.blocks[0]).points[0].name = "\xff\xfe\x01";
   std::get<Roofline>(page.blocks[0]).points[1].ai = std::numeric_limits<double>::quiet_NaN();
-  const json data = json::parse(page_json(page));
+  const Json data = parse_json(page_json(page));
   EXPECT_TRUE(data["blocks"][0]["points"][1]["ai"].is_null());
   EXPECT_NE(data["blocks"][0]["points"][1]["missing"], "");
 }
 
 TEST(Html, BandsAreReadAgainAndPagesWithoutOnesToo) {
-  json data = json::parse(page_json(sample_page()));
-  json& series = data["blocks"][2]["series"];
+  Json data = parse_json(page_json(sample_page()));
+  Json& series = data["blocks"][2]["series"];
   EXPECT_FALSE(series[0].contains("band"));
   ASSERT_EQ(series[1]["band"].size(), series[1]["points"].size());
-  const auto page = read_page(data.dump(), "p.json");
+  const auto page = read_page(json_line(data), "p.json");
   ASSERT_TRUE(page) << to_string(page.error());
-  EXPECT_EQ(json::parse(page_json(*page)), data);
+  EXPECT_EQ(parse_json(page_json(*page)), data);
   series[1]["band"].erase(0);
-  const auto shorter = read_page(data.dump(), "p.json");
+  const auto shorter = read_page(json_line(data), "p.json");
   ASSERT_FALSE(shorter);
   EXPECT_THAT(shorter.error().message, HasSubstr("a band that does not have both ends at each point"));
 }
@@ -109,7 +107,7 @@ TEST(Html, ArrowsToNowhereAreLeftOut) {
   Roofline r = sample_roofline();
   r.arrows = {{0, 999, "x"}, {998, 0, "y"}, {0, 1, "z"}};
   page.blocks.push_back(r);
-  const json data = json::parse(page_json(page));
+  const Json data = parse_json(page_json(page));
   ASSERT_EQ(data["blocks"][0]["arrows"].size(), 1u);
   EXPECT_EQ(data["blocks"][0]["arrows"][0]["label"], "z");
 }
@@ -122,7 +120,7 @@ TEST(Html, AcceptsNoPointsAndThousandsOfPoints) {
         .points.push_back({.name = "point " + std::to_string(i), .ai = 1.0 + i, .tflops = 1});
   const auto text = html_page(page, DataFiles());
   ASSERT_TRUE(text) << to_string(text.error());
-  EXPECT_EQ(json::parse(data_of(*text))["blocks"][0]["points"].size(), sample_roofline().points.size() + 10000);
+  EXPECT_EQ(parse_json(data_of(*text))["blocks"][0]["points"].size(), sample_roofline().points.size() + 10000);
 }
 
 TEST(Html, TablesAndFactsAreReadableWithoutTheScript) {

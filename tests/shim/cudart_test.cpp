@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <regex>
 #include <set>
 
 #include "tests/cli/program.h"
 #include "tests/shim/calls.h"
 #include "tests/shim/fatbin.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test::cudart_test {
 namespace {
@@ -190,20 +190,18 @@ TEST_P(Cudart, HasAllCallsAndErrorsOfTheHeaders) {
   std::set<std::string> known;
   for (const Symbols& s : symbols()) known.insert({s.name, s.name + s.suffix});
   int declared = 0;
-  const std::regex call(R"(\n\s*extern [^\n;(]*CUDARTAPI\s+(cuda\w+)\()");
-  for (std::sregex_iterator at(calls.begin(), calls.end(), call), end; at != end; ++at) {
+  for (const test::Match& m : test::matches(calls, R"(\n\s*extern [^\n;(]*CUDARTAPI\s+(cuda\w+)\()")) {
     ++declared;
-    EXPECT_TRUE(known.count((*at)[1])) << (*at)[1];
+    EXPECT_TRUE(known.count(m[1])) << m[1];
   }
   EXPECT_GT(declared, 250);
   const size_t begin = types.find("enum __device_builtin__ cudaError\n");
   const std::string errors = types.substr(begin, types.find("};", begin) - begin);
-  const std::regex row(R"(\n\s*(cuda\w+)\s*=\s*(\d+))");
   int count = 0;
-  for (std::sregex_iterator at(errors.begin(), errors.end(), row), end; at != end; ++at) {
+  for (const test::Match& m : test::matches(errors, R"(\n\s*(cuda\w+)\s*=\s*(\d+))")) {
     ++count;
-    const int error = std::stoi((*at)[2]);
-    EXPECT_EQ(text_of(error), (*at)[1]);
+    const int error = std::stoi(m[2]);
+    EXPECT_EQ(text_of(error), m[1]);
     EXPECT_STRNE(as<const char*(int)>("cudaGetErrorString")(error), "unrecognized error code") << error;
   }
   EXPECT_GT(count, 120);

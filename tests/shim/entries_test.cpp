@@ -7,10 +7,10 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 
 #include "tests/cli/program.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::test::entries_test {
 namespace {
@@ -190,11 +190,6 @@ std::string header(const std::string& name) {
   std::ifstream in(ROOFGEN_CUDA_INCLUDE "/" + name);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-/// The parts of each match of `pattern`.
-std::vector<std::smatch> matches(const std::string& text, const std::string& pattern) {
-  const std::regex regex(pattern);
-  return {std::sregex_iterator(text.begin(), text.end(), regex), {}};
-}
 
 TEST_F(Entries, MatchTheHeader) {
   const std::string text = header("cuda.h");
@@ -202,15 +197,15 @@ TEST_F(Entries, MatchTheHeader) {
   std::set<std::string> known, missing;
   for (const Entry& e : entries()) known.insert(e.symbol);
   int declared = 0;
-  for (const std::smatch& m : matches(text, R"(CUresult\s+CUDAAPI\s+(cu\w+)\s*\()")) {
+  for (const test::Match& m : test::matches(text, R"(CUresult\s+CUDAAPI\s+(cu\w+)\s*\()")) {
     ++declared;
     if (!known.count(m[1])) missing.insert(m[1]);
   }
   // The name after the header's renaming, including the suffix for per-thread streams.
-  for (const std::smatch& m :
-       matches(text, R"(#define\s+cu\w+\s+(?:__CUDA_API_(PTSZ|PTDS)\()?(cu[A-Z]\w+)\)?[ \t]*\n)")) {
+  for (const test::Match& m :
+       test::matches(text, R"(#define\s+cu\w+\s+(?:__CUDA_API_(PTSZ|PTDS)\()?(cu[A-Z]\w+)\)?[ \t]*\n)")) {
     const std::string suffix = m[1] == "PTSZ" ? "_ptsz" : m[1] == "PTDS" ? "_ptds" : "";
-    if (!known.count(m[2].str() + suffix)) missing.insert(m[2].str() + suffix);
+    if (!known.count(m[2] + suffix)) missing.insert(m[2] + suffix);
   }
   EXPECT_GT(declared, 400);
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
@@ -221,7 +216,8 @@ TEST_F(Entries, VersionsMatchTheTypedefs) {
   if (header("cuda.h").find("#define CUDA_VERSION 13000") == std::string::npos)
     GTEST_SKIP() << "the table is of CUDA 13.0";
   std::map<std::string, std::set<int>> theirs, ours;
-  for (const std::smatch& m : matches(text, R"(CUDAAPI \*PFN_(cu\w+)_v(\d+)\))")) theirs[m[1]].insert(std::stoi(m[2]));
+  for (const test::Match& m : test::matches(text, R"(CUDAAPI \*PFN_(cu\w+)_v(\d+)\))"))
+    theirs[m[1]].insert(std::stoi(m[2]));
   for (const Entry& e : entries()) ours[e.name].insert(e.since);
   ours["cuGraphInstantiate"].erase(12000);  // a macro of cuda.h
   EXPECT_GT(theirs.size(), 400u);
@@ -235,7 +231,7 @@ TEST_F(Entries, EveryErrorHasItsNameAndWords) {
   const std::string list = text.substr(text.find("typedef enum cudaError_enum"),
                                        text.find("} CUresult;") - text.find("typedef enum cudaError_enum"));
   int errors = 0;
-  for (const std::smatch& m : matches(list, R"(\n\s*(CUDA_\w+)\s*=\s*(\d+))")) {
+  for (const test::Match& m : test::matches(list, R"(\n\s*(CUDA_\w+)\s*=\s*(\d+))")) {
     const char *name = nullptr, *words = nullptr;
     EXPECT_EQ(name_of(std::stoi(m[2]), &name), 0) << m[1];
     EXPECT_EQ(text_of(std::stoi(m[2]), &words), 0) << m[1];

@@ -14,7 +14,7 @@ std::string libraries(const Home& home) {
   const Outcome doctor = home.run("doctor --json");
   std::string path = ROOFGEN_SHIM_DIR;
   if (doctor.exit != 0) return path;
-  const fs::path nvrtc = Json::parse(doctor.out).at("nvrtc").at("library").get<std::string>();
+  const fs::path nvrtc = parse_json(doctor.out).at("nvrtc").at("library").get<std::string>();
   return nvrtc.has_parent_path() ? path + ":" + nvrtc.parent_path().string() : path;
 }
 

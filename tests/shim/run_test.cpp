@@ -20,11 +20,8 @@ class RunProgram : public testing::Test {
   Json report(const std::string& modes, int exit) {
     const Outcome o = run(modes, "--json");
     EXPECT_EQ(o.exit, exit) << o.out << o.err;
-    const Json j = Json::parse(o.out);
-    std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/run-schema.json");
-    std::vector<std::string> errors;
-    validate(Json::parse(in), j, "", errors);
-    for (const std::string& e : errors) ADD_FAILURE() << e;
+    const Json j = parse_json(o.out);
+    for (const std::string& e : schema_errors(ROOFGEN_SOURCE_DIR "/docs/run-schema.json", j)) ADD_FAILURE() << e;
     return j;
   }
   static void expect_in(const std::string& part, const std::string& text) {
@@ -149,10 +146,10 @@ TEST_F(RunProgram, SettingsReachTheDriver) {
   o = run("race", "--output report.json", "ROOFGEN_SHIM=" ROOFGEN_SHIM_DIR);
   EXPECT_EQ(o.out, "");
   expect_in("verdict   1 finding", o.err);
-  EXPECT_EQ(Json::parse(home_.read("report.json")).at("findings").size(), 1u);
+  EXPECT_EQ(parse_json(home_.read("report.json")).at("findings").size(), 1u);
   o = run("echo", "--json");
   EXPECT_TRUE(o.err.ends_with("out\n")) << o.err;
-  EXPECT_EQ(Json::parse(o.out).at("schema"), "roofgen.run.1");
+  EXPECT_EQ(parse_json(o.out).at("schema"), "roofgen.run.1");
 }
 
 TEST_F(RunProgram, WordsAfterTheProgramAreItsOwn) {

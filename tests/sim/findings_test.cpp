@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <set>
 
 #include "support.h"
+#include "tests/support/patterns.h"
 
 namespace roofgen::sim_test::findings_test {
 namespace {
@@ -502,13 +502,13 @@ TEST(Findings, AreAllDocumented) {
   for (const auto& entry : std::filesystem::directory_iterator(ROOFGEN_SOURCE_DIR "/runtime/sim")) {
     std::ifstream in(entry.path());
     std::string text((std::istreambuf_iterator<char>(in)), {});
-    std::regex raise("(?:Fault\\{|finding\\(|report\\([\\w.()]+, |require_full\\(w, in, mask, )\\s*\"([a-z-]+)\"");
-    for (std::sregex_iterator it(text.begin(), text.end(), raise), end; it != end; ++it) raised.insert((*it)[1]);
+    const std::string raise =
+        "(?:Fault\\{|finding\\(|report\\([\\w.()]+, |require_full\\(w, in, mask, )\\s*\"([a-z-]+)\"";
+    for (const test::Match& m : test::matches(text, raise)) raised.insert(m[1]);
   }
   std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/findings.md");
   std::string text((std::istreambuf_iterator<char>(in)), {});
-  std::regex row("\n\\| `([a-z-]+)` \\|");
-  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) documented.insert((*it)[1]);
+  for (const test::Match& m : test::matches(text, "\n\\| `([a-z-]+)` \\|")) documented.insert(m[1]);
   EXPECT_GT(raised.size(), 10u);
   EXPECT_EQ(raised, documented);
 }

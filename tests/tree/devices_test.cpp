@@ -4,25 +4,23 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "generator/generate.h"
 
 namespace roofgen::devices_test {
 namespace {
-
-using nlohmann::json;
 
 const std::set<std::string> kUnits = {
     "count",  "bytes",     "bits",         "MHz",          "GB/s",        "TFLOP/s",         "us",
     "cycles", "bytes/clk", "bytes/clk/SM", "lanes/clk/SM", "FLOP/clk/SM", "warp-inst/clk/SM"};
 const std::set<std::string> kOrigins = {"datasheet", "measured", "model"};
 
-json load(const std::string& name) {
+Json load(const std::string& name) {
   const auto text = DataFiles().load("devices/" + name + ".json");
   EXPECT_TRUE(text) << to_string(text.error());
-  return json::parse(*text);
+  return parse_json(*text);
 }
 
 std::vector<std::string> names() {
@@ -36,7 +34,7 @@ std::vector<std::string> names() {
 
 /// The cells of a device and of its architecture.
 std::map<std::string, double> values(const std::string& name) {
-  const json device = load(name);
+  const Json device = load(name);
   std::map<std::string, double> values;
   if (device.contains("extends")) values = devices_test::values(device["extends"]);
   for (const auto& [cell, body] : device["cells"].items()) values[cell] = body["value"];
@@ -135,7 +133,7 @@ TEST(Devices, HaveOnlyTheNumberFormatsOfTheirGeneration) {
 TEST(Devices, FollowTheSchema) {
   for (const std::string& name : names()) {
     SCOPED_TRACE(name);
-    const json device = load(name);
+    const Json device = load(name);
     EXPECT_EQ(device.at("schema"), "roofgen.device/1");
     EXPECT_EQ(device.at("name"), name);
     for (const auto& [member, body] : device.items())

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "roofline/figures.h"
 #include "tests/support/compile_cache.h"
 #include "tests/support/devices.h"
@@ -276,7 +276,7 @@ TEST_F(CeilingsTest, AnInterruptKeepsFinishedResults) {
   EXPECT_TRUE(r.find("smem_read")->measured());
   EXPECT_EQ(r.find("fp32_fma")->missing, "interrupted");
   EXPECT_EQ(r.find("mufu_ex2")->missing, "interrupted before it");
-  EXPECT_NE(nlohmann::json::parse(ceilings_json(r))["interrupted"], false);
+  EXPECT_NE(parse_json(ceilings_json(r))["interrupted"], false);
 }
 
 // ---- the profile ----

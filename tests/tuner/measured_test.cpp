@@ -4,13 +4,13 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "generator/generate.h"
 #include "runtime/compiler.h"
 #include "tests/runtime/process.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/json_schema.h"
+#include "tests/support/patterns.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/tune.h"
 #include "tuner/views/page.h"
@@ -165,11 +165,8 @@ TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   EXPECT_GT(r.verdict.measured->high, r.verdict.speedup);
   EXPECT_NE(r.verdict.reason.find("95 % interval"), std::string::npos) << r.verdict.reason;
 
-  const auto j = nlohmann::ordered_json::parse(tune_json(r));
-  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json");
-  std::vector<std::string> errors;
-  test::validate(nlohmann::ordered_json::parse(in), j, "", errors);
-  for (const std::string& e : errors) ADD_FAILURE() << e;
+  const auto j = parse_json(tune_json(r));
+  for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json", j)) ADD_FAILURE() << e;
   EXPECT_EQ(j["device"]["origin"], "measured");
   EXPECT_EQ(j["variants"][0]["kernels"][0]["origins"]["time_us"], "measured");
   EXPECT_EQ(j["verdict"]["origin"], "measured");
@@ -194,8 +191,7 @@ TEST_F(Measured, TheSameScriptGivesTheSameResult) {
     script.step_ns = by_tile;
     FakeGpu gpu(script);
     // The start time and the counts of fresh work may differ.
-    return std::regex_replace(tune_json(report_of(search(gpu))),
-                              std::regex("\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}"), "");
+    return test::substituted(tune_json(report_of(search(gpu))), "\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}", "");
   };
   options.evals = 4;
   EXPECT_EQ(run(), run());
@@ -285,7 +281,7 @@ TEST_F(Measured, GpuAloneReportsMissingCounts) {
   EXPECT_EQ(k.work.dram_bytes, 0);
   EXPECT_EQ(r.simulated_binaries, 0u);
   EXPECT_NE(r.verdict.reason.find("no work was counted"), std::string::npos) << r.verdict.reason;
-  const std::string text = std::regex_replace(tune_text(r, false), std::regex("\n +"), " ");
+  const std::string text = test::substituted(tune_text(r, false), "\n +", " ");
   EXPECT_NE(text.find("FLOPs: not counted"), std::string::npos) << text;
 }
 
@@ -370,7 +366,7 @@ TEST_F(Measured, ARecordedSpaceHoldsEveryPointWithItsSamples) {
   const TuneReport r = report_of(search(gpu));
   const auto files_of = t4_files(r);
   ASSERT_TRUE(files_of.count("attention-fused.t4.json")) << files_of.begin()->first;
-  const auto j = nlohmann::json::parse(files_of.at("attention-fused.t4.json"));
+  const auto j = parse_json(files_of.at("attention-fused.t4.json"));
   EXPECT_EQ(j["schema_version"], "1.0.0");
   EXPECT_EQ(j["metadata"]["timeunit"], "milliseconds");
   size_t correct = 0, constraints = 0;

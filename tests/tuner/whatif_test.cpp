@@ -322,11 +322,9 @@ TEST(WhatIfSplit, EachInstanceIsAPartitionAndAFullDeviceHasNone) {
 
 TEST(WhatIfSplit, JsonPageAndTextShowIt) {
   for (const WhatIfReport& r : {split_keys(400, 105), split_keys(100, 200)}) {
-    const auto j = nlohmann::ordered_json::parse(whatif_json(r));
-    std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json");
-    std::vector<std::string> errors;
-    test::validate(nlohmann::ordered_json::parse(in), j, "", errors);
-    for (const std::string& e : errors) ADD_FAILURE() << e;
+    const auto j = parse_json(whatif_json(r));
+    for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", j))
+      ADD_FAILURE() << e;
     EXPECT_EQ(j["split_keys"]["parts"]["value_of"], "parts");
     const auto page = whatif_page(j, "result", DataFiles());
     ASSERT_TRUE(page) << to_string(page.error());
@@ -542,11 +540,9 @@ TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
   conclude(r);
   const auto other = r;
   for (const std::string& text : {whatif_json(r), sweep_json(make_sweep("M", {other, r}))}) {
-    const auto j = nlohmann::ordered_json::parse(text);
-    std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json");
-    std::vector<std::string> errors;
-    test::validate(nlohmann::ordered_json::parse(in), j, "", errors);
-    for (const std::string& e : errors) ADD_FAILURE() << e;
+    const auto j = parse_json(text);
+    for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", j))
+      ADD_FAILURE() << e;
     const auto page = whatif_page(j, "result", DataFiles());
     ASSERT_TRUE(page) << to_string(page.error());
     size_t rooflines = 0;
@@ -559,7 +555,7 @@ TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
       }
     EXPECT_EQ(rooflines, 1u);
   }
-  auto broken = nlohmann::ordered_json::parse(whatif_json(r));
+  auto broken = parse_json(whatif_json(r));
   broken.erase("edges");
   EXPECT_FALSE(whatif_page(broken, "result", DataFiles()));
 }
