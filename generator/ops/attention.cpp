@@ -406,13 +406,14 @@ class Attention final : public Op {
       if (s.append() && is_cache && !gap) gap = place >= s.first_new(sequence);  // not written yet
       if (is_new && !gap) place += s.first_new(sequence);
       if (gap)
-        std::fill(std::begin(row), std::end(row), fp8 ? uint16_t{0x7f} : nan);
+        std::fill_n(row, attention::kGapBytes / size, fp8 ? uint16_t{0x7f} : nan);
       else
         inputs.row(tensor, sequence, head, place, row);
-      if (fp8) std::copy_n(row, std::size(row), narrow);
-      // The rest of the row of d elements, or one element of a gap.
-      const size_t skip = (gap ? 0 : static_cast<size_t>(col) * size) + offset % size,
-                   count = std::min(out.size(), (gap ? size : static_cast<size_t>(s.d) * size) - skip);
+      const size_t bytes_here = gap ? attention::kGapBytes : static_cast<size_t>(s.d) * size;
+      if (fp8) std::copy_n(row, bytes_here, narrow);
+      // The rest of the row of d elements, or of a part of a gap.
+      const size_t skip = gap ? offset % attention::kGapBytes : static_cast<size_t>(col) * size + offset % size,
+                   count = std::min(out.size(), bytes_here - skip);
       const void* bytes = fp8 ? static_cast<const void*>(narrow) : row;
       std::memcpy(out.data(), static_cast<const std::byte*>(bytes) + skip, count);
       out = out.subspan(count);

@@ -21,6 +21,9 @@ inline constexpr const char* kFed = "fed";
 /// Rows of the gap behind each head, at least those of the largest tile of keys. A page of a cache ends with its rows.
 inline constexpr int64_t kSpreadRows = 256, kSpreadRowsOfPage = 2;
 
+/// Gaps begin and end at multiples of 16 bytes, which kernels copy at a time.
+inline constexpr size_t kGapBytes = 16;
+
 /// Places in memory of the rows of Q, K, V or O, in elements. Blocks are sequences, or pages; with lengths there is
 /// one.
 struct Layout {
@@ -176,7 +179,7 @@ struct Shape : Numbers {
     if (varlen()) blocks = 1, rows = q_tokens();
     Layout out{rows * n_heads * d, d, n_heads * d, rows, n_heads, head_major || spread, 0};
     if (out.head_major) out.head = rows * d, out.row = d;
-    // Gaps are multiples of 16 bytes, which kernels copy at a time. Behind a head lies a gap longer than a tile.
+    // Behind a head lies a gap longer than a tile.
     if (spread) {
       out.row = d + row_gap;
       out.head = (rows + gap) * out.row + 16;
