@@ -11,6 +11,7 @@ A request is an operator and the flags of `roofgen tune OPERATOR` as keywords, `
 """
 from __future__ import annotations
 
+import _thread
 import collections
 import ctypes
 import json
@@ -238,27 +239,28 @@ def _interruptible(call: Callable, cancel: Callable[[], None]) -> Any:
     """Python handles no signal while its main thread is in a C function: the call runs in another one."""
     if threading.current_thread() is not threading.main_thread():
         return call()
-    outcome, failure, stopped = [], [], []
+    outcome, failure, begun, ended, stopped = [], [], [], [], []
     done = threading.Lock()  # an interrupt leaves it whole, unlike an Event, which is made in Python
     done.acquire()
 
     def run() -> None:
+        begun.append(True)
         try:
             if not stopped:
                 outcome.append(call())
         except BaseException as error:
             failure.append(error)
         finally:
+            ended.append(True)
             done.release()
 
-    thread = threading.Thread(target=run, name="roofgen", daemon=True)
     try:
-        thread.start()
+        _thread.start_new_thread(run, ())  # Thread.start() waits for an Event
         while not done.acquire(timeout=0.1):
             pass  # a signal right before a wait does not end it
     except BaseException:
         stopped.append(True)
-        while thread.is_alive() and not done.acquire(timeout=0.05):
+        while begun and not ended and not done.acquire(timeout=0.05):  # what has not begun does nothing
             cancel()  # again, since the call may not have begun
         raise
     if failure:
