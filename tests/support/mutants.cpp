@@ -128,7 +128,9 @@ std::vector<std::filesystem::path> files_below(const std::string& folder) {
 
 }  // namespace
 
-void PrintTo(const Mutant& m, std::ostream* out) { *out << m.where.file << ":" << m.where.line << ": " << m.bug; }
+void PrintTo(const Mutant& m, std::ostream* out) {
+  *out << m.where.file.substr(sizeof ROOFGEN_SOURCE_DIR) << ":" << m.where.line << ": " << m.bug;
+}
 
 Result<std::vector<Mutant>> read_mutants(const std::filesystem::path& file) { return Reader(file).read(); }
 
