@@ -7,6 +7,7 @@
 #include "tests/support/code.h"
 
 namespace roofgen::test {
+
 Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins) {
   ROOFGEN_TRY(Schedule schedule, default_schedule(variant, stage, scope, pins));
   auto checked = check_schedule(variant, stage, schedule, scope, false);

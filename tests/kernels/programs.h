@@ -15,8 +15,8 @@ using Pins = std::map<std::string, ParamValue>;
 /// The default schedule but for the pins, also where it is pruned. Errors: a constraint that it violates.
 Result<Legal> legal_schedule(const Variant& variant, const Stage& stage, const expr::Map& scope, const Pins& pins);
 
-/// Whether the program had the code of an edit of what a file below templates/ gives, which has been changed: each time
-/// that the place of the file gave the code. Errors: code from several places.
+/// Edits code that a file below templates/ gave; code that a loop or a macro repeats, each time.
+/// False: the program has no such code. Errors: several places of the file gave it.
 Result<bool> apply(const Edit& edit, Program& program);
 
 }  // namespace roofgen::test

@@ -35,8 +35,8 @@ void PrintTo(const Mutant& mutant, std::ostream* out);
 /// Errors: a line that is none of the format, with its place.
 Result<std::vector<Mutant>> read_mutants(const std::filesystem::path& file);
 
-/// Of all files below a folder of the project; errors are failures of the calling test, or left to it: a file with an
-/// error has no mutants.
+/// The mutants of all files below a folder of the project. A file with an error has none:
+/// expect_mutants_well_formed() reports the error.
 std::vector<Mutant> mutants_below(const std::string& folder);
 /// Expects files without errors, and names that occur once.
 void expect_mutants_well_formed(const std::string& folder);
