@@ -16,7 +16,6 @@ namespace {
 struct Account {
   std::array<std::atomic<uint64_t>, kCosts> counts = {};
 
-  Account() { counts[static_cast<size_t>(Cost::kProcesses)] = 1; }
   ~Account() {
     const char* path = std::getenv("ROOFGEN_COSTS");
     if (!path || !*path) return;
@@ -37,13 +36,11 @@ Account& account() {
   return account;
 }
 
-const Account& kFromTheStart = account();  // a process that spends nothing is counted, too
-
 }  // namespace
 
 const char* to_string(Cost cost) {
-  static constexpr const char* kNames[kCosts] = {"processes", "tunes",     "expressions",
-                                                 "compiled",  "simulated", "interpreted"};
+  static constexpr const char* kNames[kCosts] = {"runs",     "tunes",     "expressions",
+                                                 "compiled", "simulated", "interpreted"};
   return kNames[static_cast<size_t>(cost)];
 }
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/costs.h"
 #include "cli/cli.h"
 #include "cli/manual.h"
 #include "runtime/compiler.h"
@@ -135,6 +136,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   roofgen::cli::open_standard_streams();
+  roofgen::spend(roofgen::Cost::kRuns, 1);
   try {
     return roofgen::cli::run(argc, argv);
   } catch (const std::system_error& e) {

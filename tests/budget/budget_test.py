@@ -18,19 +18,19 @@ class Budget(unittest.TestCase):
             return subprocess.run([sys.executable, HERE / "budget.py", "suite", costs, "--limits", limit_file],
                                   stdout=subprocess.PIPE, text=True)
 
-    def test_processes_are_summed(self):
-        done = self.compare([{"processes": 1, "tunes": 2}] * 3, "# a comment\nsuite.processes 2 3\nsuite.tunes 6 6\n")
+    def test_costs_of_processes_are_summed(self):
+        done = self.compare([{"runs": 1, "tunes": 2}] * 3, "# a comment\nsuite.runs 2 3\nsuite.tunes 6 6\n")
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, r"suite\.processes +2 +3 +3\n")
+        self.assertRegex(done.stdout, r"suite\.runs +2 +3 +3\n")
 
     def test_a_count_above_its_limit_fails(self):
-        done = self.compare([{"processes": 1, "tunes": 30}, {"processes": 1, "tunes": 3}],
-                            "suite.processes 2 3\nsuite.tunes 28 30\n")
+        done = self.compare([{"runs": 1, "tunes": 30}, {"runs": 1, "tunes": 3}],
+                            "suite.runs 2 3\nsuite.tunes 28 30\n")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"suite\.tunes +28 +33 +30  above the limit by 10\.0 %")
 
     def test_a_missing_count_fails(self):
-        self.assertNotEqual(self.compare([{"processes": 1}], "suite.tunes 1 1\n").returncode, 0)
+        self.assertNotEqual(self.compare([{"runs": 1}], "suite.tunes 1 1\n").returncode, 0)
 
 
 if __name__ == "__main__":
