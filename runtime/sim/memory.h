@@ -25,8 +25,8 @@ namespace roofgen::sim {
 inline constexpr uint32_t kLineBytes = 128;
 /// Buffers start at odd multiples of 256 bytes with at least this much of nothing between them.
 inline constexpr uint64_t kGuardBytes = uint64_t{1} << 21;
-/// Filled lines that stay resident before the oldest are dropped: 64 MiB. Most are read by neighbouring CTAs only.
-inline constexpr uint64_t kDefaultFilledCap = (uint64_t{64} << 20) / kLineBytes;
+/// Filled lines that stay resident before the oldest are dropped: 24 MiB. Most are read by neighbouring CTAs only.
+inline constexpr uint64_t kDefaultFilledCap = (uint64_t{24} << 20) / kLineBytes;
 
 /// Bits [begin, end) of a line's 128.
 struct LineBits {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 
 #include "tuner/verify/tiles.h"
 
@@ -70,8 +71,8 @@ class LineCache {
   std::vector<Line> lines_;
 };
 
-/// The accesses of a traced CTA in order. Lines are numbered: first the lines shared by several traces, equal in all of
-/// them, then its own.
+/// The accesses of a traced CTA in order. Lines are numbered: first the common ones, which several traces touch, then
+/// its own.
 struct Visits {
   struct Visit {
     uint32_t line;
@@ -81,62 +82,59 @@ struct Visits {
   uint32_t own_lines = 0;
 };
 
-std::vector<uint64_t> sorted_lines(const std::vector<LineAccess>& trace) {
-  std::vector<uint64_t> lines;
-  for (const LineAccess& a : trace) lines.push_back(a.line);
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return lines;
-}
+struct Wave {
+  std::vector<Visits> traced;
+  uint32_t common = 0;  ///< lines that several traces touch
+  uint64_t sample = 1;  ///< one line in so many is kept, with all of its visits
+};
 
-/// The visits of every trace, and the number of lines that several traces share.
-std::pair<std::vector<Visits>, uint32_t> number_lines(const std::vector<std::vector<LineAccess>>& traces) {
-  std::vector<uint64_t> seen, common;
-  for (const auto& trace : traces) {
-    const std::vector<uint64_t> lines = sorted_lines(trace);
-    seen.insert(seen.end(), lines.begin(), lines.end());
-  }
-  std::sort(seen.begin(), seen.end());
-  for (size_t i = 1; i < seen.size(); ++i)
-    if (seen[i] == seen[i - 1] && (common.empty() || common.back() != seen[i])) common.push_back(seen[i]);
-  const auto index = [](const std::vector<uint64_t>& lines, uint64_t line) {
-    return static_cast<uint32_t>(std::lower_bound(lines.begin(), lines.end(), line) - lines.begin());
+/// Keeps so few lines that a wave has about kReplayLimit accesses: a cache with as many times fewer lines has the same
+/// miss ratio. Which lines depends on the order of their first touch: addresses depend on what was allocated before.
+Wave sample_lines(const std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas) {
+  struct Line {
+    uint32_t trace;  ///< the last one that touched it
+    bool common;
+    uint32_t number;
   };
-  std::vector<Visits> out;
-  for (const auto& trace : traces) {
-    std::vector<uint64_t> own;
-    const std::vector<uint64_t> lines = sorted_lines(trace);
-    std::set_difference(lines.begin(), lines.end(), common.begin(), common.end(), std::back_inserter(own));
-    Visits& visits = out.emplace_back();
-    visits.own_lines = static_cast<uint32_t>(own.size());
-    for (const LineAccess& a : trace) {
-      const uint32_t at = index(common, a.line);
-      const bool shared = at < common.size() && common[at] == a.line;
-      visits.visits.push_back({shared ? at : static_cast<uint32_t>(common.size()) + index(own, a.line), a.sectors});
-    }
-  }
-  return {std::move(out), static_cast<uint32_t>(common.size())};
-}
-
-/// Keeps one line in n of the traces, so that a wave has about kReplayLimit accesses, and returns n. All visits to a
-/// kept line stay: a cache with n times fewer lines then has the same miss ratio.
-uint64_t sample_lines(std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas) {
+  std::unordered_map<uint64_t, Line> lines;
+  std::vector<Line*> by_first_touch;
   uint64_t accesses = 0;
-  for (const auto& t : traces) accesses += t.size();
-  const uint64_t sample = accesses * wave_ctas / traces.size() / kReplayLimit + 1;
-  if (sample == 1) return sample;
-  for (auto& t : traces)
-    std::erase_if(t, [&](const LineAccess& a) { return ((a.line * 0x9e3779b97f4a7c15u) >> 33) % sample != 0; });
-  return sample;
+  for (uint32_t t = 0; t < traces.size(); ++t)
+    for (const LineAccess& a : traces[t]) {
+      const auto [found, inserted] = lines.try_emplace(a.line, Line{t, false, 0});
+      Line& line = found->second;
+      if (inserted) by_first_touch.push_back(&line);
+      line = {t, line.common || line.trace != t, 0};
+      ++accesses;
+    }
+  Wave wave;
+  wave.sample = accesses * wave_ctas / traces.size() / kReplayLimit + 1;
+  constexpr uint32_t kLeftOut = ~0U;
+  std::vector<uint32_t> own(traces.size(), 0);
+  for (uint64_t i = 0; i < by_first_touch.size(); ++i) {
+    Line& line = *by_first_touch[i];
+    const bool kept = (i * 0x9e3779b97f4a7c15u >> 33) % wave.sample == 0;
+    line.number = !kept ? kLeftOut : line.common ? wave.common++ : own[line.trace]++;
+  }
+  for (uint32_t t = 0; t < traces.size(); ++t) {
+    Visits& visits = wave.traced.emplace_back();
+    visits.own_lines = own[t];
+    for (const LineAccess& a : traces[t])
+      if (const Line& line = lines.find(a.line)->second; line.number != kLeftOut)
+        visits.visits.push_back({line.common ? line.number : wave.common + line.number, a.sectors});
+  }
+  return wave;
 }
 
 }  // namespace
 
-double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas,
+double wave_miss_ratio(const std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas, uint64_t group_ctas,
                        double l2_bytes) {
   if (traces.empty() || wave_ctas == 0) return 1;
-  const uint64_t sample = sample_lines(traces, wave_ctas);
-  const auto [traced, common] = number_lines(traces);
+  const auto [traced, common, sample] = sample_lines(traces, wave_ctas);
+  const auto visits_of = [&traced = traced](uint64_t cta) -> const std::vector<Visits::Visit>& {
+    return traced[cta % traced.size()].visits;
+  };
   // The lines of the wave: common ones once for each group, where one of its CTAs touches them, others once for each
   // CTA.
   std::vector<std::vector<uint32_t>> line_of(wave_ctas);
@@ -144,11 +142,11 @@ double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wav
                                                       {0, 0});  // the last group that touched it, and its line there
   uint32_t lines = 0;
   for (uint64_t cta = 0; cta < wave_ctas; ++cta) {
-    const Visits& trace = traced[cta % traced.size()];
     const uint64_t group = cta / std::max<uint64_t>(group_ctas, 1) + 1;
     const uint32_t own = lines;
-    lines += trace.own_lines;
-    for (const auto& visit : trace.visits) {
+    lines += traced[cta % traced.size()].own_lines;
+    line_of[cta].reserve(visits_of(cta).size());
+    for (const auto& visit : visits_of(cta)) {
       if (visit.line < common && of_group[visit.line].first != group) of_group[visit.line] = {group, lines++};
       line_of[cta].push_back(visit.line < common ? of_group[visit.line].second : own + visit.line - common);
     }
@@ -156,20 +154,24 @@ double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wav
   const auto capacity = static_cast<size_t>(kL2Usable * l2_bytes / 128 / static_cast<double>(sample));
   if (lines <= capacity) return 1;  // nothing is evicted
   LineCache cache(capacity, lines);
-  size_t longest = 0;
-  for (const auto& t : traces) longest = std::max(longest, t.size());
-  std::vector<Visits::Visit> turns;
-  for (size_t step = 0; step < longest; ++step)
-    for (uint64_t cta = 0; cta < wave_ctas; ++cta) {
-      const auto& visits = traced[cta % traced.size()].visits;
-      if (step < visits.size()) turns.push_back({line_of[cta][step], visits[step].sectors});
-    }
   uint64_t missed = 0;
-  for (size_t i = 0; i < turns.size(); ++i) {
-    if (i + 32 < turns.size()) cache.prefetch(turns[i + 32].line);
-    if (i + 16 < turns.size()) cache.prefetch_neighbours(turns[i + 16].line);
-    missed += static_cast<uint64_t>(cache.touch(turns[i].line, turns[i].sectors));
+  std::vector<Visits::Visit> turns;
+  const auto take_turns = [&] {
+    for (size_t i = 0; i < turns.size(); ++i) {
+      if (i + 32 < turns.size()) cache.prefetch(turns[i + 32].line);
+      if (i + 16 < turns.size()) cache.prefetch_neighbours(turns[i + 16].line);
+      missed += static_cast<uint64_t>(cache.touch(turns[i].line, turns[i].sectors));
+    }
+    turns.clear();
+  };
+  size_t longest = 0;
+  for (const Visits& t : traced) longest = std::max(longest, t.visits.size());
+  for (size_t step = 0; step < longest; ++step) {
+    for (uint64_t cta = 0; cta < wave_ctas; ++cta)
+      if (step < visits_of(cta).size()) turns.push_back({line_of[cta][step], visits_of(cta)[step].sectors});
+    if (turns.size() >= 4096) take_turns();  // many steps together, so that most are prefetched
   }
+  take_turns();
   return cache.unique() ? static_cast<double>(missed) / static_cast<double>(cache.unique()) : 1;
 }
 

@@ -22,7 +22,7 @@ inline constexpr uint64_t kReplayLimit = 4'000'000;
 /// distinct bytes, at least 1. `traces` are sampled CTAs of one (batch, head) group; CTA i of the
 /// wave repeats trace i mod n. Lines that two or more sampled CTAs touch are shared by all CTAs of
 /// a group of `group_ctas`; the others are private to their CTA.
-double wave_miss_ratio(std::vector<std::vector<LineAccess>> traces, uint64_t wave_ctas, uint64_t group_ctas,
+double wave_miss_ratio(const std::vector<std::vector<LineAccess>>& traces, uint64_t wave_ctas, uint64_t group_ctas,
                        double l2_bytes);
 
 // ---- tiled kernels --------------------------------------------------------------------------------
