@@ -89,20 +89,39 @@ std::optional<Bundle> recalled(const Session& session, const std::optional<Manif
   return bundle ? std::optional(std::move(*bundle)) : std::nullopt;
 }
 
+/// Those of --variant that the device has a kernel for: the architectures of one bundle have different ones. All of
+/// them where it has none, and unknown ones: the search names what there is.
+Result<std::vector<std::string>> variants_here(const Workbench& bench, const std::vector<std::string>& wanted) {
+  ROOFGEN_TRY(std::vector<Variant> variants, bench.op->variants(*bench.files, bench.problem));
+  const auto known = conditions_of(variants);
+  ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
+  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+  const std::vector<std::string> names = names_of(variants);
+  std::vector<std::string> here;
+  std::ranges::copy_if(wanted, std::back_inserter(here), [&](const std::string& name) {
+    return !known.contains(name) || std::ranges::find(names, name) != names.end();
+  });
+  return here.empty() ? wanted : here;
+}
+
 /// Null: interrupted.
 Result<std::unique_ptr<Tuned>> tuned(const Session& session, const EmitFlags& flags, const ProblemFlags& problem) {
   auto out = std::make_unique<Tuned>();
   ROOFGEN_TRY(out->bench, make_workbench(session, problem, flags.run));
   Workbench& bench = out->bench;
+  RunFlags run = flags.run;
+  if (flags.archs.size() > 1) {
+    ROOFGEN_TRY(run.variants, variants_here(bench, flags.run.variants));
+  }
   // The launch in replay/ comes from the search.
   if (!flags.replay) {
-    ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, flags.run));
+    ROOFGEN_TRY(const std::optional<Manifest> finished, finished_tune(session, bench, problem, run));
     if (auto bundle = recalled(session, finished)) {
       out->bundle = std::move(*bundle);
       return out;
     }
   }
-  ROOFGEN_TRY(out->result, run_tune(session, bench, problem, flags.run));
+  ROOFGEN_TRY(out->result, run_tune(session, bench, problem, run));
   const TuneReport& report = out->result.report;
   if (report.interrupted) return std::unique_ptr<Tuned>();
   if (report.best_variant.empty()) return Error{Exit::kFailed, "nothing to emit: " + report.verdict.reason};

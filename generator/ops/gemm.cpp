@@ -489,13 +489,20 @@ class Gemm final : public Op {
     return out;
   }
 
+  /// Whether each element of C is an int, which bf16 would round.
+  static bool has_whole_outputs(Problem p) {
+    if (!p.texts["gated"].empty() || gemm::is_scattered(p)) return false;
+    p.dtypes["out"] = DType::kInt32;
+    const auto formula = epilogue(p);
+    return formula && !formula->rounds_integers();
+  }
+
   /// The format of C: that of A and B, or a wider one if theirs is too narrow for sums.
   static Result<void> settle_out(Problem& p) {
     DType preset = p.dtype;
     if (p.dtype == DType::kTf32) preset = DType::kFp32;
     if (p.dtype == DType::kFp8) preset = DType::kBf16;
-    if (p.dtype == DType::kInt8)
-      preset = p.texts["epilogue"] == "acc" && p.texts["gated"].empty() ? DType::kInt32 : DType::kBf16;
+    if (p.dtype == DType::kInt8) preset = has_whole_outputs(p) ? DType::kInt32 : DType::kBf16;
     if (p.dtypes.emplace("out", preset).first->second == DType::kTf32)
       return usage("an output cannot be tf32; fp32 was expected");
     return {};

@@ -2,8 +2,8 @@
 # Runs the two commands of the README on a minimal system: a chroot with HEAD of this repository and a bare Debian tree
 # made by debootstrap (minbase: no compiler, no Python, no CUDA).
 #
-#   tests/fresh/run.sh [--cache DIR] [--suite NAME --mirror URL --components LIST] [--user] [--keep] [--tutorial]
-#                      [-- COMMAND...]
+#   tests/fresh/run.sh [--cache DIR] [--suite NAME --mirror URL --components LIST] [--user] [--keep]
+#                      [--tutorial | --readme | -- COMMAND...]
 #
 #   --cache DIR   keeps the bare tree for the next run (default: ~/.cache/roofgen-fresh)
 #   --suite NAME  bookworm (default), or another suite known to debootstrap and served by --mirror
@@ -11,11 +11,14 @@
 #   --components  default: main; Ubuntu needs main,universe
 #   --user        as an ordinary user with sudo, not as root (installs sudo first)
 #   --keep        keeps the tree and prints its path
-#   --tutorial    the commands of docs/tutorial.md instead of the README's
+#   --tutorial    the commands of docs/tutorial.md instead of the first two of the README
+#   --readme      all of the README that are whole: without "...", a choice in brackets or a file to be made first;
+#                 mpirun is not installed here, and `check` exits with 1, for it finds a race
 #   COMMAND       instead of the README's commands; each argument is one command line
 #
-# Not part of ctest: it needs root, debootstrap, a network and several minutes. The tree receives this machine's network
-# configuration (name resolution, apt and pip settings, certificate authorities) and nothing else.
+# The slow tests fresh.tutorial and fresh.readme. Exit 77 (skipped): it needs root, debootstrap and a network. The tree
+# receives this machine's network configuration (name resolution, apt and pip settings, certificate authorities) and
+# nothing else.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -66,7 +69,7 @@ fi
 # ---- Making the tree -------------------------------------------------------------------------------
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/roofgen-fresh
-suite=bookworm mirror='' components=main user='' keep='' tutorial=''
+suite=bookworm mirror='' components=main user='' keep='' page=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     --cache) cache=$2; shift 2 ;;
@@ -75,17 +78,22 @@ while [[ $# -gt 0 ]]; do
     --components) components=$2; shift 2 ;;
     --user) user=1; shift ;;
     --keep) keep=1; shift ;;
-    --tutorial) tutorial=1; shift ;;
+    --tutorial | --readme) page=$1; shift ;;
     --) shift; break ;;
     *) echo "unknown argument: $1" >&2; exit 2 ;;
   esac
 done
 commands=("$@")
-if [[ $tutorial ]]; then
-  # Indented lines that are commands; the clone is there already.
-  mapfile -t commands < <(git -C "$root" show HEAD:docs/tutorial.md | sed -n 's/^    \(\.\/roofgen .*\|cmake .*\)$/\1/p')
-  [[ ${#commands[@]} -ge 6 ]] || { echo "docs/tutorial.md has ${#commands[@]} commands" >&2; exit 1; }
-fi
+case $page in
+  --tutorial)  # indented lines that are commands; the clone is there already
+    mapfile -t commands < <(git -C "$root" show HEAD:docs/tutorial.md |
+      sed -n 's/^    \(\.\/roofgen .*\|cmake .*\)$/\1/p') ;;
+  --readme)  # indented lines, and what is between backticks in tables
+    mapfile -t commands < <(git -C "$root" show HEAD:README.md | sed 's/^    \(\$ \)\?\(\.\/roofgen .*\)/`\2`/' |
+      grep -o '`\(mpirun [^`]*\)\?\./roofgen [^`]*`' |
+      tr -d '`' | grep -v '\.\.\.\|\[\| test$\| run$\|FILE\|^mpirun' | sed 's/^.* check .*/& || [[ $? == 1 ]]/') ;;
+esac
+[[ ! $page || ${#commands[@]} -ge 6 ]] || { echo "$page: ${#commands[@]} commands were found" >&2; exit 1; }
 if [[ ${#commands[@]} == 0 ]]; then
   commands=('./roofgen tune attention --L 2048 --d 64' './roofgen test')
   for command in "${commands[@]}"; do
@@ -93,7 +101,8 @@ if [[ ${#commands[@]} == 0 ]]; then
   done
 fi
 
-[[ $(id -u) == 0 ]] || { echo "this needs root: chroot, mounts, debootstrap" >&2; exit 2; }
+[[ $(id -u) == 0 ]] || { echo "this needs root: chroot, mounts, debootstrap" >&2; exit 77; }
+command -v debootstrap >/dev/null || { echo "this needs debootstrap" >&2; exit 77; }
 if [[ -z $mirror ]]; then
   mirror=$(sed -n -e 's/^URIs: *\([^ ]*\).*/\1/p' -e 's/^deb  *\(\[[^]]*\] *\)\?\([^ ]*\) .*/\2/p' \
     /etc/apt/sources.list.d/*.sources /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | head -n 1) || true

@@ -27,6 +27,14 @@ const Case kCases[] = {
      kCausalLse,
      {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70 + 20 * h"}},
      {kSlope}},
+    {"rows_that_are_not_a_number",  // row 23 of the table
+     {{"L", 90}, {"d", 64}, {"batch", 1}, {"heads", 1}},
+     kLse,
+     {{"score", "s * factor[q]"}},
+     {{"factor", DType::kFp16, {"q"}}},
+     0,
+     DType::kBf16,
+     InputPattern::kGrowing},
 };
 
 const Case kMore[] = {

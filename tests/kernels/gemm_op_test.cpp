@@ -128,6 +128,7 @@ TEST(GemmOp, OutputsAreWideEnoughForSums) {
   EXPECT_EQ(out(DType::kTf32), DType::kFp32);
   EXPECT_EQ(out(DType::kFp8), DType::kBf16);
   EXPECT_EQ(out(DType::kInt8), DType::kInt32);
+  EXPECT_EQ(out(DType::kInt8, "relu(acc - 3)"), DType::kInt32) << "an int";
   EXPECT_EQ(out(DType::kInt8, "acc * scale"), DType::kBf16);
 }
 

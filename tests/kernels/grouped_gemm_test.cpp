@@ -21,10 +21,12 @@ struct Grouped {
   std::map<std::string, int64_t> dims = {};  ///< besides N and K
   bool gather = false;
   std::string scatter = {};
+  std::map<std::string, DType> dtypes = {};
 };
 
 Result<Problem> grouped(const Grouped& g) {
   Problem p{"grouped_gemm", g.dims, g.dtype, {{"gather", g.gather}}, {}};
+  p.dtypes = g.dtypes;
   p.dims["N"] = g.N, p.dims["K"] = g.K;
   p.texts = {{"epilogue", g.epilogue}, {"gated", g.gated}, {"scatter", g.scatter}};
   if (!g.sizes.empty()) p.texts["sizes"] = g.sizes;
@@ -77,6 +79,8 @@ TEST(GroupedGemmOp, RefusesTokensThatDoNotAgree) {
   scattered.dims = {{"tokens", 8}, {"topk", 2}};
   EXPECT_EQ(refusal(scattered), "accepted");
   scattered.dtype = DType::kInt8;
+  EXPECT_EQ(refusal(scattered), "accepted") << "stored as bf16";
+  scattered.dtypes = {{"out", DType::kInt32}};
   EXPECT_NE(refusal(scattered).find("--out-dtype is int32"), std::string::npos);
   scattered.scatter = "sum";
   EXPECT_EQ(refusal(scattered), "error: scatter is 'sum'; weighted was expected");
