@@ -50,6 +50,7 @@ TEST(Shim, CudaCoreRunsOnIt) {
   EXPECT_EQ(run.exit, 0) << run.out << run.err;
   EXPECT_NE(run.out.find("ok saxpy<double>"), std::string::npos) << run.out;
   EXPECT_EQ(home.read("sim.log").find("finding"), std::string::npos);
+  EXPECT_EQ(home.read("sim.log").find("cuGetExportTable"), std::string::npos) << "NVRTC's own question";
 }
 
 }  // namespace
