@@ -155,7 +155,7 @@ std::string calls_text(const ProgramReport& r) {
     out += fmt::format("  {}: {} ({}): {}{}\n", c.call, c.error, c.status, c.message,
                        c.count > 1 ? fmt::format("; {} times", c.count) : "");
   }
-  return out.empty() ? "" : "\nfailed driver calls\n" + out + beyond(r.calls.size(), "calls");
+  return out.empty() ? "" : "\nfailed driver calls\n" + wrapped(out, 4) + beyond(r.calls.size(), "calls");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text_table.h"
 #include "base/units.h"
 #include "check/check.h"
 #include "check/views.h"
@@ -79,12 +80,14 @@ std::string mismatch_text(const Report& r, const BufferReport& b) {
 }
 
 std::string check_text(const Report& r, size_t top) {
-  std::string out =
+  const std::string kernel =
       fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block),
                   r.smem_bytes ? fmt::format(", {} bytes of dynamic shared memory", r.smem_bytes) : "");
+  std::string out;
   if (!r.compiler.empty())
-    out += fmt::format("compiled  {} for {}: {} registers, {} of spills, {} of static shared memory\n", r.compiler,
-                       r.arch, r.registers, bytes_text(static_cast<double>(r.spill_bytes)),
+    out += fmt::format("compiled  {} for {}: {} registers, {} of spills, {} of static shared memory\n",
+                       r.compiler.substr(0, r.compiler.find(" at ")), r.arch, r.registers,
+                       bytes_text(static_cast<double>(r.spill_bytes)),
                        bytes_text(static_cast<double>(r.static_smem_bytes)));
   if (!r.left_out.empty()) out += fmt::format("without   {}\n", left_out_text(r.left_out));
   for (const std::string& note : r.notes) out += fmt::format("note      {}\n", note);
@@ -99,7 +102,7 @@ std::string check_text(const Report& r, size_t top) {
       bytes_text(32.0 * static_cast<double>(c.unique_read_sectors)),
       bytes_text(32.0 * static_cast<double>(c.unique_write_sectors)), c.smem_wavefronts,
       c.smem_wavefronts - c.smem_ideal_wavefronts);
-  out += printed_text(r.printed);
+  out = kernel + wrapped(out, 10) + printed_text(r.printed);
   if (!r.findings.empty()) out += "\n";
   for (const Finding& f : r.findings)
     out += finding_text(f, "",

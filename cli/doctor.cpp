@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/paths.h"
+#include "base/text_table.h"
 #include "cli/cli.h"
 #include "cli/problem_flags.h"
 #include "roofline/device.h"
@@ -133,7 +134,7 @@ std::string text(const Findings& f) {
                      nvdisasm.empty() ? std::string("no times from machine code: ") + sass::kNoNvdisasm : nvdisasm);
   if (f.gpus.empty()) out += fmt::format("GPU       none: {}\n          kernels run on the simulator\n", f.gpu_missing);
   for (size_t i = 0; i < f.gpus.size(); ++i) out += text(f.gpus[i], i);
-  out += fmt::format("devices   {} (default {})\n", fmt::join(f.devices, ", "), kDefaultDevice);
+  out += wrapped(fmt::format("devices   {} (default {})\n", fmt::join(f.devices, ", "), kDefaultDevice), 10);
   for (const std::string& fault : f.faults) out += "fault     " + fault + "\n";
   out += fmt::format("cache     {}\nstore     {}\n", f.cache.empty() ? "none (no home directory)" : f.cache,
                      f.data.empty() ? "none (no home directory)" : f.data + "/evaluations.sqlite");

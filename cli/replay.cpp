@@ -79,7 +79,7 @@ std::string replay_text(const std::vector<Replayed>& spaces, const std::vector<S
       table.row({curve.space, curve.strategy, fmt::format("{}", p.evals), fmt::format("{:.3f}", p.fraction),
                  fmt::format("{:.3f}", p.standard_error), fmt::format("{:.3f}", p.random),
                  fmt::format("{:.3f}", p.score)});
-  return out + table.str();
+  return wrapped(out, 10) + table.str();
 }
 
 /// The value of each number of evaluations.

@@ -55,7 +55,7 @@ std::string calibration_text(const Calibration& c) {
     families.row(std::move(row));
   }
   out += "\n" + families.str();
-  return out;
+  return wrapped(out, 2);
 }
 
 std::string calibration_json(const Calibration& c) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text_table.h"
 #include "base/units.h"
 #include "profile/profile.h"
 
@@ -17,11 +18,13 @@ std::string dims(const Dim3& d) {
 
 std::string profile_text(const Report& r, size_t top) {
   const timing::LaunchTime& t = r.time;
-  std::string out;
-  out += fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block),
-                     r.smem_bytes ? fmt::format(", {} B of dynamic shared memory", r.smem_bytes) : "");
-  out += fmt::format("compiled  {} for {}: {} registers, {} B of spills, {} B of static shared memory, {} B of code\n",
-                     r.compiler, r.arch, r.registers, r.spill_bytes, r.static_smem_bytes, r.code_bytes);
+  const std::string kernel =
+      fmt::format("kernel    {} of {}, grid {}, block {}{}\n", r.kernel, r.file, dims(r.grid), dims(r.block),
+                  r.smem_bytes ? fmt::format(", {} B of dynamic shared memory", r.smem_bytes) : "");
+  std::string out =
+      fmt::format("compiled  {} for {}: {} registers, {} B of spills, {} B of static shared memory, {} B of code\n",
+                  r.compiler.substr(0, r.compiler.find(" at ")), r.arch, r.registers, r.spill_bytes,
+                  r.static_smem_bytes, r.code_bytes);
   out += fmt::format("device    {} at {:.0f} MHz; {} CTAs ({} warps) on an SM, limited by {}; {:.2f} waves\n", r.device,
                      r.sm_mhz, t.occupancy.ctas_per_sm, t.occupancy.warps_per_sm, t.occupancy.limited_by, t.waves);
   out += fmt::format(
@@ -61,7 +64,7 @@ std::string profile_text(const Report& r, size_t top) {
     out += fmt::format("\nunknown   {}: not in the opcode table, counted as an integer instruction\n", name);
   for (const std::string& d : r.doubts) out += fmt::format("\nguess     {}\n", d);
   for (const std::string& n : r.notes) out += fmt::format("\nnote      {}\n", n);
-  return out;
+  return kernel + wrapped(out, 10);
 }
 
 }  // namespace roofgen::profile

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "generator/jinja/jinja.h"
 #include "roofline/plot/chart_js.h"
 #include "roofline/plot/plot.h"
@@ -56,10 +58,22 @@ struct BlockScope {
   expr::Map operator()(const Bars& bars) const { return {{"kind", "bars"}, {"title", html_text(bars.title)}}; }
   expr::Map operator()(const Lines& lines) const { return {{"kind", "lines"}, {"title", html_text(lines.title)}}; }
   expr::Map operator()(const Heatmap& map) const { return {{"kind", "heatmap"}, {"title", html_text(map.title)}}; }
+  /// Reasons are sentences: the last column, "why", becomes a line of its own below its row.
   expr::Map operator()(const TableBlock& table) const {
+    const bool reasons = !table.head.empty() && table.head.back() == "why";
+    std::vector<std::string> head = table.head;
+    if (reasons) head.pop_back();
     expr::List rows;
-    for (const auto& row : table.rows) rows.push_back(text_list(row));
-    return {{"kind", "table"}, {"title", html_text(table.title)}, {"head", text_list(table.head)}, {"rows", rows}};
+    for (std::vector<std::string> row : table.rows) {
+      std::string reason;
+      if (reasons) reason = std::exchange(row.back(), {}), row.pop_back();
+      rows.push_back(expr::Map{{"cells", text_list(row)}, {"reason", html_text(reason)}});
+    }
+    return {{"kind", "table"},
+            {"title", html_text(table.title)},
+            {"head", text_list(head)},
+            {"rows", rows},
+            {"columns", static_cast<int64_t>(head.size())}};
   }
 };
 

@@ -39,9 +39,9 @@ std::string devices_text(const std::vector<Device>& devices) {
            peak(d, "peak_fp32_tflops"), peak(d, "peak_tf32_tflops"), peak(d, "peak_bf16_tflops"),
            peak(d, "peak_fp16_tflops"), peak(d, "peak_fp8_tflops"), peak(d, "peak_int8_tflops"),
            peak(d, "peak_fp4_tflops"), ridge_text(d), d.title});
-  return t.str(kTextColumns, 1) +
-         "\nDense peaks in TFLOP/s (INT8: TOP/s), FP32 accumulation; ridge in FLOP per DRAM byte. `roofgen devices "
-         "NAME` has every cell with its source.\n";
+  return t.str() +
+         "\nDense peaks in TFLOP/s (INT8: TOP/s), FP32 accumulation; ridge in FLOP per DRAM byte.\n"
+         "`roofgen devices NAME` has every cell with its source.\n";
 }
 
 std::string device_text(const Device& d) {

@@ -94,7 +94,7 @@ std::string explain_text(const ExplainView& v) {
   out += fmt::format("time      {} at best (model: launches, waves and roofs)\n", time_text(e.seconds));
   out += fmt::format("lever     {}\n", e.next_lever);
   for (const Warning& x : e.warnings) out += fmt::format("warning   {} {}\n", x.rule, x.text);
-  return out;
+  return wrapped(out, 10);
 }
 
 std::string explain_json(const ExplainView& v) {

@@ -174,7 +174,7 @@ std::string model_text(const ModelView& v) {
   for (const std::string& note : notes_of(v)) out += fmt::format("note      {}\n", note);
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) out += fmt::format("warning   {} {}\n", w.rule, w.text);
-  return out;
+  return wrapped(out, 10);
 }
 
 std::string model_json(const ModelView& v) {

@@ -129,13 +129,21 @@ plot::Page model_page(const ModelView& v) {
                 {"ridge", fmt::format("{:.1f} FLOP/byte ({}){}{}", first.ridge, first.compute.name,
                                       assumed.empty() ? "" : ". ", assumed)},
                 {"origin", "model"}};
-  if (v.runs.size() == 1)
-    page.facts.insert(
-        page.facts.end(),
-        {{"AI", fmt::format("{:.2f} FLOP/byte", first.arithmetic_intensity())},
-         {"speed", fmt::format("{:.1f} {}/s, {:.3f} ms a step", first.units_per_s(), first.unit, 1e3 * first.seconds)},
-         {"memory", fmt::format("{} of {}{}", bytes_text(first.memory.total()), bytes_text(first.memory.capacity),
-                                q.tp > 1 ? " on each GPU" : "")}});
+  const auto speed = [](const ModelRun& r) {
+    return fmt::format("{:.1f} {}/s, {:.3f} ms a step", r.units_per_s(), r.unit, 1e3 * r.seconds);
+  };
+  if (v.runs.size() == 1) {
+    page.facts.insert(page.facts.begin(),
+                      {{"speed", speed(first)},
+                       {"memory", fmt::format("{} of {}{}", bytes_text(first.memory.total()),
+                                              bytes_text(first.memory.capacity), q.tp > 1 ? " on each GPU" : "")},
+                       {"AI", fmt::format("{:.2f} FLOP/byte", first.arithmetic_intensity())}});
+  } else {
+    const auto fastest = std::ranges::max_element(v.runs, {}, &ModelRun::units_per_s);
+    page.facts.insert(page.facts.begin(),
+                      {"highest throughput", fmt::format("{} at batch {}, {}", speed(*fastest), fastest->request.batch,
+                                                         length_text(v, *fastest))});
+  }
   for (const ModelRun& r : v.runs)
     for (const Warning& w : r.warnings) page.warnings.push_back(w.rule + " " + w.text);
   if (v.batches.size() > 1) {

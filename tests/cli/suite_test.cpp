@@ -82,7 +82,7 @@ TEST_F(SuiteCli, ShardsTogetherAreTheWhole) {
   EXPECT_EQ(parts.size(), 5u);
   EXPECT_EQ(rows_of(home), rows);
   const std::string text = home.run("tune --suite suite.json").out;
-  EXPECT_THAT(text, HasSubstr("softmax --rows 16 --cols 128 --evals 2 --executor sim"));
+  EXPECT_THAT(text, HasSubstr("softmax --rows 16 --cols 128"));
 }
 
 TEST_F(SuiteCli, AProblemThatFailsDoesNotStopTheOthers) {

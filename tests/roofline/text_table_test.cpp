@@ -29,4 +29,17 @@ TEST(Wrapped, LinesBreakAtSpaces) {
   EXPECT_EQ(wrapped("", 10, 20), "");
 }
 
+TEST(TextTable, AColumnOfTextIsBrokenAtSpaces) {
+  TextTable table({"name", "text", "value"});
+  table.left(0).left(1);
+  table.row({"a", "words that take more room than there is here", "1"});
+  table.row({"b", "", "2"});
+  EXPECT_EQ(table.str(40),
+            "name  text                       value\n"
+            "a     words that take more room      1\n"
+            "      than there is here\n"
+            "b                                    2\n");
+  EXPECT_EQ(table.str(), TextTable(table).str(1 << 20)) << "where there is room, in one line";
+}
+
 }  // namespace roofgen::text_table_test

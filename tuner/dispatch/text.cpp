@@ -40,7 +40,7 @@ std::string dispatch_text(const DispatchTable& table) {
                      table.exact ? "" : "; a smaller set may exist: the search was cut off");
   out += fmt::format("origins   time: {}\n",
                      table.time_model.empty() ? to_string(table.origin) : table.time_model + ", nothing was measured");
-  return out;
+  return wrapped(out, 10);
 }
 
 }  // namespace roofgen

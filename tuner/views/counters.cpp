@@ -43,7 +43,7 @@ std::string counters_text(const CounterReport& r) {
                k.registers ? fmt::format("{:g}", *k.registers) : "-",
                k.warps_active_pct ? fmt::format("{:.0f}%", *k.warps_active_pct) : "-", count_cell(k.spill_instructions),
                k.time_ns ? time_text(*k.time_ns * 1e-9) : "-"});
-  out += table.str(kTextColumns, 1);
+  out += table.str();
   out += "          times are under the profiler, with flushed caches: not measurements\n";
   if (!r.differences.empty()) {
     TextTable differences({"kernel", "counted", "", "against", "", "differs", ""});

@@ -48,16 +48,23 @@ class WhatIfPage : public ResultPage {
     return Origin::kModel;
   }
 
+  std::string fastest() const {
+    for (const Json& p : result_.at("partitions"))
+      if (timed(p) && p.at("plan") == result_.at("best"))
+        return fmt::format("{}, {}", text(p, "plan"), microseconds(p, "time_us"));
+    return "none has a time";
+  }
+
   void facts(plot::Page& page) const {
     size_t legal = 0;
     for (const Json& p : result_.at("partitions")) legal += p.at("legal").get<bool>();
     const Json& floor = result_.at("floor");
     page.facts = {
+        {"fastest", fastest()},
         {"problem", words(result_.at("problem"), {"op", "flop_convention", "chain"})},
         {"device", text(result_.at("device"), "description")},
         {"searched", fmt::format("{} partitions, {} legal, made of {} distinct kernels",
                                  result_.at("partitions").size(), legal, result_.at("parts").get<uint64_t>())},
-        {"fastest", result_.at("best").is_string() ? text(result_, "best") : "none has a time"},
         {"score", fmt::format("{} of the sustained roofline; floor {} ({})", fixed(result_, "score"),
                               microseconds(floor, "time_us"), text(floor, "bound_by"))},
         {"FLOPs", text(result_.at("problem"), "flop_convention")},
