@@ -13,7 +13,7 @@
 #   --keep        keeps the tree and prints its path
 #   --tutorial    the commands of docs/tutorial.md instead of the first two of the README
 #   --readme      all of the README that are whole: without "...", a choice in brackets or a file to be made first;
-#                 mpirun is not installed here, and `check` exits with 1, for it finds a race
+#                 mpirun is not installed here, and `check` and `lint` exit with 1, for they find something
 #   COMMAND       instead of the README's commands; each argument is one command line
 #
 # The slow tests fresh.tutorial and fresh.readme. Exit 77 (skipped): it needs root, debootstrap and a network. The tree
@@ -91,7 +91,8 @@ case $page in
   --readme)  # indented lines, and what is between backticks in tables
     mapfile -t commands < <(git -C "$root" show HEAD:README.md | sed 's/^    \(\$ \)\?\(\.\/roofgen .*\)/`\2`/' |
       grep -o '`\(mpirun [^`]*\)\?\./roofgen [^`]*`' |
-      tr -d '`' | grep -v '\.\.\.\|\[\| test$\| run$\|FILE\|^mpirun' | sed 's/^.* check .*/& || [[ $? == 1 ]]/') ;;
+      tr -d '`' | grep -v '\.\.\.\|\[[A-Z-]\| test$\| run$\|FILE\|^mpirun' |
+      sed 's/^\.\/roofgen \(check\|lint\) .*/& || [[ $? == 1 ]]/') ;;
 esac
 [[ ! $page || ${#commands[@]} -ge 6 ]] || { echo "$page: ${#commands[@]} commands were found" >&2; exit 1; }
 if [[ ${#commands[@]} == 0 ]]; then
