@@ -131,8 +131,8 @@ TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
                                partition("a+b+c", {}, {kernel("abc", 90)})});
   conclude(r);
   std::vector<std::string> run;
-  const auto verify = [&](const PartitionReport& p) -> Result<Verification> {
-    run.push_back(p.name);
+  const auto verify = [&](const PartitionReport& p, bool on_whole_grid) -> Result<Verification> {
+    run.push_back(p.name + (on_whole_grid ? ", whole" : ""));
     Verification v;
     v.passed = p.name == "a | b | c" || p.kernels.size() == 1;
     if (!v.passed) v.failure = "t2 is off";
@@ -140,7 +140,7 @@ TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
   };
   const auto go_on = [](size_t, size_t) { return true; };
   ASSERT_TRUE(verify_named(r, go_on, verify));
-  EXPECT_THAT(run, testing::ElementsAre("a | b+c", "a+b | c", "a | b | c", "a+b+c"));
+  EXPECT_THAT(run, testing::ElementsAre("a | b+c, whole", "a+b | c", "a | b | c, whole", "a+b+c"));
   EXPECT_EQ(r.best()->name, "a | b | c");
   EXPECT_THAT(r.find("a+b | c")->failed, HasSubstr("t2 is off"));
   for (const EdgeReport& e : r.edges) EXPECT_EQ(e.cut->partition, "a | b | c");
@@ -150,6 +150,23 @@ TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
   ASSERT_TRUE(verify_named(
       r, [](size_t done, size_t) { return done < 1; }, verify));
   EXPECT_EQ(r.best()->name, "a+b | c");
+}
+
+TEST(WhatIfVerdict, APartitionThatBecomesTheBestRunsOnTheWholeGrid) {
+  WhatIfReport r = report({"a", "b"}, {partition("a+b", {}, {kernel("ab", 10)}),
+                                       partition("a | b", {0}, {kernel("a", 10), kernel("b", 10)})});
+  conclude(r);
+  std::vector<std::string> run;
+  ASSERT_TRUE(verify_named(
+      r, [](size_t, size_t) { return true; },
+      [&](const PartitionReport& p, bool on_whole_grid) -> Result<Verification> {
+        run.push_back(p.name + (on_whole_grid ? ", whole" : ""));
+        Verification v;
+        v.passed = p.name != "a+b";
+        if (!v.passed) v.failure = "off";
+        return v;
+      }));
+  EXPECT_THAT(run, testing::ElementsAre("a+b, whole", "a | b", "a | b, whole"));
 }
 
 TEST(WhatIfVerdict, FusingWinsWithAReason) {

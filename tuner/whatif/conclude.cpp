@@ -288,17 +288,19 @@ void conclude(WhatIfReport& report) {
 }
 
 Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
-                          const std::function<Result<Verification>(const PartitionReport&)>& verify) {
+                          const std::function<Result<Verification>(const PartitionReport&, bool)>& verify) {
+  const auto is_answer = [&](const PartitionReport& p) { return report.best() == &p || report.forced == p.name; };
   for (;;) {
     std::vector<PartitionReport*> open;
     for (PartitionReport& p : report.partitions)
-      if (is_named(report, p) && p.timed() && !p.together) open.push_back(&p);
+      if (is_named(report, p) && p.timed() && (!p.together || (is_answer(p) && !p.on_whole_grid))) open.push_back(&p);
     bool failed = false, stopped = false;
     for (size_t i = 0; i < open.size() && !stopped; ++i) {
       stopped = !go_on(i, open.size());
       if (stopped) break;
       PartitionReport& p = *open[i];
-      ROOFGEN_TRY(p.together, verify(p));
+      p.on_whole_grid = is_answer(p);
+      ROOFGEN_TRY(p.together, verify(p, p.on_whole_grid));
       if (p.together->passed) continue;
       p.failed = "its kernels together: " + p.together->failure;
       failed = true;

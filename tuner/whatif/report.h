@@ -32,6 +32,7 @@ struct PartitionReport : TimeFactors {
   std::vector<OtherVariant> untried;  ///< variants of tune() for its parts that have no time
   std::vector<Intermediate> intermediates;
   std::optional<Verification> together;  ///< of all kernels in a row; absent: each was verified alone
+  bool on_whole_grid = false;            ///< `together` is of the real grid, too, as far as memory and time allow
   double seconds = 0;                    ///< launches included
   double dram_bytes = 0, l2_bytes = 0;
   double flops = 0;  ///< MMA FLOPs; where the chain has none, operations of the FP32 pipe
@@ -113,11 +114,12 @@ TimeGap time_gap(const WhatIfReport& report, const PartitionReport& slower, cons
 /// Sorts the partitions and concludes: a verdict for every edge, and one for the forced plan.
 void conclude(WhatIfReport& report);
 
-/// Calls `verify` for every partition of several kernels that a verdict names. A partition that fails loses its time
-/// and the conclusions are drawn again, until all named partitions are verified. Ends early when `go_on(done, named)`
-/// is false.
-Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
-                          const std::function<Result<Verification>(const PartitionReport&)>& verify);
+/// Calls `verify` for every partition that a verdict names; for the best and the forced one on the whole grid, too. A
+/// partition that fails loses its time and the conclusions are drawn again, until all named partitions are verified.
+/// Ends early when `go_on(done, named)` is false.
+Result<void> verify_named(
+    WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
+    const std::function<Result<Verification>(const PartitionReport&, bool on_whole_grid)>& verify);
 
 /// A what-if repeated for several values of one size.
 struct Sweep {

@@ -249,8 +249,9 @@ class Search {
       if (options_.progress) options_.progress("verifying partitions", done, named);
       return !stopped();
     };
-    return verify_named(report_, go_on, [&](const PartitionReport& p) {
-      return verify(*std::find_if(all.begin(), all.end(), [&](const Partition& x) { return x.name == p.name; }));
+    return verify_named(report_, go_on, [&](const PartitionReport& p, bool on_whole_grid) {
+      return verify(*std::find_if(all.begin(), all.end(), [&](const Partition& x) { return x.name == p.name; }),
+                    on_whole_grid);
     });
   }
 
@@ -279,8 +280,9 @@ class Search {
     return out;
   }
 
-  /// The kernels of a partition in a row on the reduced problem, and on every CTA of the real grid with a shorter sum.
-  Result<Verification> verify(const Partition& partition) {
+  /// The kernels of a partition in a row on the reduced problem, and of an answer on every CTA of the real grid with a
+  /// shorter sum. The time of a slower partition is compared, but nobody takes its kernels from here.
+  Result<Verification> verify(const Partition& partition, bool on_whole_grid) {
     ROOFGEN_TRY(const Plan plan, make(partition.parts));
     const auto& [op, problem, scope, variant] = plan;
     const double flops = op->required(op->reduced(problem))->mma_flops;
@@ -292,9 +294,11 @@ class Search {
     }
     Verifier verifier(*op, problem, flops, context_.device, variant, context_.executor,
                       std::make_shared<SharedInputs>(context_.executor));
-    const StoreKey key{binaries, fmt::format("{} {} {}", to_string(problem), launches, verifier.plan().key()),
-                       fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion),
-                       limits_text(context_.device)};
+    const StoreKey key{
+        binaries,
+        fmt::format("{} {} {}{}", to_string(problem), launches, verifier.plan().key(), on_whole_grid ? "" : " reduced"),
+        fmt::format("{} evaluation {}", context_.executor.info().name, kEvaluationVersion),
+        limits_text(context_.device)};
     if (const auto stored = recall(context_.store, key)) return stored->verification;
     Evaluation e;
     Verification& v = e.verification;
@@ -305,9 +309,14 @@ class Search {
       v = alone.find(alone.best_variant)->verification;
     }
     if (!v.passed) return v;
-    auto grid = verifier.verify_grid(chain, [&](uint64_t, uint64_t) { return !stopped(); });
     v.not_run.clear();
     if (!verifier.plan().not_full.empty()) v.not_run.push_back(verifier.plan().not_full);
+    if (!on_whole_grid) {
+      v.not_run.push_back("whole grid not run: " + report_.best()->name + " is faster");
+      if (!stopped()) remember(context_.store, key, e);
+      return v;
+    }
+    auto grid = verifier.verify_grid(chain, [&](uint64_t, uint64_t) { return !stopped(); });
     // Too little memory, for example, is no fault of the kernels.
     if (!grid) grid = Verifier::Grid{{}, 0, grid.error().message};
     grid->add_to(v);
