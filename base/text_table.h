@@ -81,7 +81,7 @@ class TextTable {
 
  private:
   static constexpr std::string_view kGap = "  ";
-  static constexpr size_t kLeastText = 24;  ///< columns for text that is broken
+  static constexpr size_t kLeastText = 12;  ///< columns for text that is broken
 
   /// Of each column, and the gap after it.
   std::vector<size_t> widths() const {

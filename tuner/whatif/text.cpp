@@ -70,18 +70,27 @@ std::string verdict_text(const std::string& subject, const std::string& decision
                          const std::vector<std::pair<std::string, std::optional<EdgeSide>>>& rows, bool color) {
   const std::string bold = color ? "\x1b[1m" + upper(decision) + "\x1b[0m" : upper(decision);
   std::string out = wrapped(fmt::format("{}: {}: {}\n", subject, bold, reason), 2);
-  TextTable sides(
-      {"", "time", "DRAM", "L2", "AI", "regs", "occ", "spills", "launches", "waste", "idle", "stall", "partition"});
-  sides.left(0).left(12);
+  const bool spills = std::ranges::any_of(rows, [](const auto& row) { return row.second && row.second->spill_bytes; });
+  std::vector<std::string> head{"", "time", "DRAM", "L2", "AI", "regs", "occ"};
+  if (spills) head.push_back("spills");
+  head.insert(head.end(), {"launches", "waste", "idle", "stall", "partition"});
+  TextTable sides(head);
+  sides.left(0).left(head.size() - 1);
   bool any = false;
   for (const auto& [name, s] : rows) {
     if (!s) continue;
     any = true;
-    sides.row({"  " + name, time_text(s->seconds), bytes_text(s->dram_bytes), bytes_text(s->l2_bytes),
-               fmt::format("{:.1f}", s->arithmetic_intensity), fmt::to_string(s->registers),
-               fmt::format("{:.0f}%", 100 * s->occupancy), bytes_text(static_cast<double>(s->spill_bytes)),
-               fmt::to_string(s->launches), fmt::format("{:.2f}", s->waste), fmt::format("{:.2f}", s->idle),
-               fmt::format("{:.2f}", s->stall), s->partition});
+    std::vector<std::string> cells{"  " + name,
+                                   time_text(s->seconds),
+                                   bytes_text(s->dram_bytes),
+                                   bytes_text(s->l2_bytes),
+                                   fmt::format("{:.1f}", s->arithmetic_intensity),
+                                   fmt::to_string(s->registers),
+                                   fmt::format("{:.0f}%", 100 * s->occupancy)};
+    if (spills) cells.push_back(bytes_text(static_cast<double>(s->spill_bytes)));
+    cells.insert(cells.end(), {fmt::to_string(s->launches), fmt::format("{:.2f}", s->waste),
+                               fmt::format("{:.2f}", s->idle), fmt::format("{:.2f}", s->stall), s->partition});
+    sides.row(std::move(cells));
   }
   return any ? out + sides.str() : out;
 }
