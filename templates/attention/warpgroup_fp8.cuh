@@ -89,3 +89,37 @@ __device__ __forceinline__ void turn_tile(unsigned from, unsigned to, unsigned w
     }
   }
 }
+
+/// A warp that turns V, from the ring as it is in memory into the ring for the products.
+struct Turner {
+  unsigned smem;
+  const Barriers& at;
+  int warp, lane;  // of kTurners
+  RingPlace<kRawStages> raw_place;
+  RingPlace<kVStages> v_place;
+
+  __device__ __forceinline__ Turner(unsigned smem, const Barriers& at, int warp, int lane)
+      : smem(smem), at(at), warp(warp), lane(lane) {}
+  __device__ __forceinline__ void turn(const Tile& tile) {
+    KeyTiles tiles(tile, lane);
+#pragma unroll 1
+    while (tiles.more()) {
+      const int keys = tile.kv_len - tiles.take() * BN;  // from the first of the tile on
+      const unsigned from = smem + kSmemRaw + raw_place.stage * kTileBytes;
+      const unsigned to = smem + kSmemV + v_place.stage * kTileBytes;
+      barrier_wait(at.raw_full + 8 * raw_place.stage, raw_place.parity);
+      barrier_wait(at.v_empty + 8 * v_place.stage, v_place.parity ^ 1);
+      // Other memory than the sequence's lies behind its last key. P is 0 there, but V need not be finite.
+      if (kHasTail && keys < BN)
+        turn_tile<kTurners, true>(from, to, warp, lane, keys);
+      else
+        turn_tile<kTurners, false>(from, to, warp, lane, keys);
+      async_proxy_fence();
+      __syncwarp();
+      if (lane == 0) barrier_arrive(at.v_full + 8 * v_place.stage);
+      release<kCluster>(at.raw_empty + 8 * raw_place.stage, lane);
+      raw_place.advance();
+      v_place.advance();
+    }
+  }
+};
