@@ -102,12 +102,12 @@ class TextTable {
     return longest;
   }
 
-  /// The table with a column in lines of `room` characters.
+  /// The table with a column in lines of `room` characters. In the first one, a name that goes on is indented.
   TextTable with_broken_text(size_t column, size_t room) const {
     TextTable out = *this;
     out.rows_.clear();
     for (std::vector<std::string> r : rows_) {
-      std::string lines = column < r.size() ? wrapped(r[column], 0, room) : "";
+      std::string lines = column < r.size() ? wrapped(r[column], column == 0 ? 2 : 0, room) : "";
       if (lines.empty()) out.rows_.push_back(r);
       for (size_t end; (end = lines.find('\n')) != std::string::npos; lines.erase(0, end + 1)) {
         r[column] = lines.substr(0, end);

@@ -138,7 +138,7 @@ std::string kernels_text(const ProgramReport& r) {
                bytes(k.counts.l2_read_sectors), bytes(k.counts.l2_write_sectors),
                count(k.counts.smem_wavefronts - k.counts.smem_ideal_wavefronts), fmt::format("{}", k.findings)});
   }
-  return "\n" + table.str() + beyond(r.kernels.size(), "kernels");
+  return "\n" + table.str(1 << 20) + beyond(r.kernels.size(), "kernels");  // names stay whole
 }
 
 /// A program that tries machine code for several architectures, or machine code before PTX, is told by this error which
