@@ -135,7 +135,7 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Writ
         if (hidden) {
           judge.element(r, j, got, facts ? 0 : s[j], 0);
         } else if (facts) {
-          // Of large scores s is rounded, the sum is not. A score that is not a number makes a p that is none.
+          // Of large scores s is rounded, the sum is not. A NaN score makes a NaN p.
           const double log_p = s[j] - facts->lse, p = std::exp(log_p > 0 ? 0 : log_p);
           if (!judge.passes(got, p, tolerance.least_probability(p)))
             judge.element(r, j, got, p, tolerance.probability(p, s[j], error, *facts));

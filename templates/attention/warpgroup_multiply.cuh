@@ -60,7 +60,8 @@ __device__ __forceinline__ void multiply_tile(Consumer& consumer, const LaneRows
         hold(s[0]);
         consumer.release_k();
         modify_scores(s, j, masked);
-        const bool rescale = soften < kScored || decltype(masked)::value > (s[0], rows, factors, scale_log2);
+        constexpr bool kMayHide = kScored || decltype(masked)::value;
+        const bool rescale = soften<kMayHide>(s[0], rows, factors, scale_log2);
         hold(s[0]);
         // Of the next step, but here: ptxas moves the softmax behind wgmma_wait, not behind this.
         if (tiles.more()) consumer.wait_k();
@@ -80,7 +81,7 @@ __device__ __forceinline__ void multiply_tile(Consumer& consumer, const LaneRows
       turns.begin();
       turns.wait();
       tiles.each(unmasked, [&](int j, auto masked) {
-        constexpr bool kMask = decltype(masked)::value;
+        constexpr bool kMask = decltype(masked)::value, kMayHide = kScored || kMask;
         float s[1][BN / 8][4];
         Factors factors;
         consumer.wait_k();
@@ -90,7 +91,7 @@ __device__ __forceinline__ void multiply_tile(Consumer& consumer, const LaneRows
         hold(s[0]);
         consumer.release_k();
         modify_scores(s, j, masked);
-        if (soften < kScored || kMask > (s[0], rows, factors, scale_log2)) factors.apply(o);
+        if (soften<kMayHide>(s[0], rows, factors, scale_log2)) factors.apply(o);
         pack(p, s[0]);
         consumer.wait_v();
         if constexpr (kClearTail && kMask) consumer.clear_tail(tile.kv_len - j * BN);

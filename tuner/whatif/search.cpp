@@ -281,7 +281,7 @@ class Search {
   }
 
   /// The kernels of a partition in a row on the reduced problem, and of an answer on every CTA of the real grid with a
-  /// shorter sum. The time of a slower partition is compared, but nobody takes its kernels from here.
+  /// shorter sum. A slower partition lends the verdict its time alone.
   Result<Verification> verify(const Partition& partition, bool on_whole_grid) {
     ROOFGEN_TRY(const Plan plan, make(partition.parts));
     const auto& [op, problem, scope, variant] = plan;
