@@ -47,10 +47,20 @@ def read_json(path):
         raise Bad(f"{path}: {error}") from error
 
 
+def lines(path):
+    """The objects of a file of JSON lines; a last line that was cut off is left out."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            pass
+    return found
+
+
 def archive(folder, path):
-    """Packs the results and logs of a visit's folder, without its caches. Returns the size in bytes."""
+    """Packs the results and logs of a visit's folder, without its caches."""
     with tarfile.open(f"{path}.part", "w:gz") as tar:
-        for each in sorted((*folder.glob("*.json"), *folder.glob("*.gz"), *folder.glob("logs/*.txt"))):
+        for each in sorted((*folder.glob("*.json"), *folder.glob("*.jsonl"), *folder.glob("logs/*.txt"))):
             tar.add(each, each.relative_to(folder.parent))
     os.replace(f"{path}.part", path)
-    return os.path.getsize(path)

@@ -5,7 +5,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 # Fields of nvidia-smi by their names in results.
@@ -36,17 +35,12 @@ def ask(uuid, fields):
     return {name: value for name, value in values.items() if value not in ("", "[N/A]")}
 
 
-def facts(gpu):
-    """The GPU according to `roofgen doctor` and, where nvidia-smi is installed, according to that."""
-    names = ("name", "uuid", "cuda", "ordinal", "driver", "max_sm_mhz", "max_memory_mhz", "power_limit_w")
-    known = {"pci": gpu["pci_bus_id"], **{name: gpu[name] for name in names if gpu[name] is not None}}
-    return {**known, **ask(gpu["uuid"], FACTS)}
-
-
-def program(named, root):
-    """The roofgen that was named (a path, or a name on PATH), else the one of bench/portable.sh."""
-    path = named or os.path.join(root, "build-portable", "cli", "roofgen")
-    return os.path.abspath(path if os.sep in path else shutil.which(path) or path)
+def gpu(number):
+    """The GPU by nvidia-smi: FACTS with its name and UUID. None without one."""
+    uuids = _output("nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader").split()
+    if number >= len(uuids):
+        return None
+    return {"uuid": uuids[number], **ask(uuids[number], {"name": "name", **FACTS})}
 
 
 def _ncu():
@@ -60,21 +54,8 @@ def _package(name):
         return ""
 
 
-def describe(named, root):
-    """What a visit would find here, for --dry-run."""
-    roofgen, torch = program(named, root), _package("torch")
-    rows = [("program", os.access(roofgen, os.X_OK) and roofgen,
-             "bench/portable.sh builds it; no step runs without it"),
-            ("torch", torch and f"{torch}, of {sys.executable}", f"{sys.executable} has none; the step peers needs it"),
-            ("ncu", _ncu(), "the step counters needs it")]
-    missing = ", ".join(name for name, found, _ in rows if not found)
-    end = f"missing here: {missing}. No error: only the machine of the visit needs it" if missing else \
-        "nothing is missing here"
-    return "".join(f"{name:9} {found or 'missing: ' + use}\n" for name, found, use in rows) + end + "\n"
-
-
 def versions():
-    """Empty texts for programs and packages that are not installed. `roofgen doctor` adds roofgen's and NVRTC's."""
+    """Empty texts for programs and packages that are not installed."""
     ncu = re.search(r"Version (\S+)|$", _output(_ncu(), "--version"))[1] or ""
     return {"torch": _package("torch"), "triton": _package("triton"), "ncu": ncu, "python": platform.python_version(),
             "glibc": platform.libc_ver()[1], "kernel": platform.release()}
@@ -83,10 +64,3 @@ def versions():
 def host():
     model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text(errors="replace"))
     return {"machine": platform.machine(), "cpu": model[1] if model else "", "cores": os.cpu_count()}
-
-
-def nvrtc_of_wheels():
-    """NVRTC in the wheels that this Python would import. roofgen itself searches toolkits and active environments."""
-    places = [Path(folder, part, "libnvrtc.so.13").absolute()
-              for folder in sys.path for part in ("nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib")]
-    return next((str(place) for place in places if place.exists()), "")

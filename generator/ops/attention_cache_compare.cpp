@@ -93,7 +93,7 @@ Result<void> compare_plain_keys(const Shape& shape, const Inputs& inputs, Tensor
                end = clamped(shape.position(band.batch, band.row_end));
        key < end; ++key)
     which.insert(key);
-  Judge judge(name, with_head(band, head), "key", "column");
+  Judge judge = judge_in(with_head(band, head), name, read, "key", "column");
   RowReader row(read, name);
   Expected expected{std::vector<double>(d), std::vector<double>(d)};
   for (const int64_t key : which) {
@@ -122,7 +122,7 @@ Result<void> compare_plain(const Shape& shape, InputPattern pattern, const Regio
   const Inputs inputs(shape, pattern);
   const int64_t d = shape.d;
   if (shape.rotary()) {
-    Judge judge("Q_plain", band, "row", "column");
+    Judge judge = judge_in(band, "Q_plain", read, "row", "column");
     RowReader row(read, "Q_plain");
     Expected expected{std::vector<double>(d), std::vector<double>(d)};
     for (int64_t r = band.row_begin; r < band.row_end; ++r) {
@@ -151,7 +151,7 @@ Result<void> compare_cache(const Shape& shape, InputPattern pattern, const Regio
   const size_t size = static_cast<size_t>(size_of(shape.kv_dtype()));
   for (const Tensor tensor : {Tensor::kK, Tensor::kV}) {
     const std::string name = tensor == Tensor::kK ? "K" : "V";
-    Judge judge(name, with_head(band, head), "key", "column");
+    Judge judge = judge_in(with_head(band, head), name, read, "key", "column");
     RowReader row(read, name);
     Expected expected{std::vector<double>(d), std::vector<double>(d)};
     for (int64_t key = first_new + band.row_begin; key < first_new + band.row_end; ++key) {

@@ -56,7 +56,7 @@ class Merged {
 
 Result<void> compare_output(const Shape& shape, const Region& band, int64_t splits, const BandReference& reference,
                             const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
-  Judge judge("O", band), judge_of_logs("LSE", band);
+  Judge judge = judge_in(band, "O", read), judge_of_logs = judge_in(band, "LSE", read);
   RowReader row(read, "O");
   Merged merged(shape, read, splits);
   const Layout layout = shape.layout_of_o();
@@ -91,7 +91,7 @@ Result<void> compare_output(const Shape& shape, const Region& band, int64_t spli
 
 Result<void> compare_lse(const Shape& shape, const Region& band, const BandReference& reference,
                          const Tolerance& tolerance, const ElementReader& read, Comparison& out) {
-  Judge judge("LSE", band);
+  Judge judge = judge_in(band, "LSE", read);
   RowReader row(read, "LSE");
   ROOFGEN_CHECK(row.read(shape.lse_index(band.batch, band.head, band.row_begin), reference.rows));
   for (int64_t i = 0; i < reference.rows; ++i) {
@@ -111,7 +111,7 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Writ
                             const BandReference* reference, const Tolerance& tolerance, const ElementReader& read,
                             Comparison& out) {
   const Value value = std::min(written.value, Value::kMasked);
-  Judge judge(written.buffer, band);
+  Judge judge = judge_in(band, written.buffer, read);
   RowReader row(read, written.buffer);
   const int64_t step = std::max<int64_t>(1, kScoreLimit / shape.kv_len), pitch = shape.kv_pitch();
   for (int64_t begin = band.row_begin; begin < band.row_end; begin += step) {

@@ -285,22 +285,25 @@ void TensorContents::fill(uint64_t byte_offset, std::span<std::byte> out) const 
 
 // ---- comparison --------------------------------------------------------------------------------
 
-void Judge::element(int64_t row, int64_t col, double got, bool written, double expected, double tolerance) {
-  const auto place = [&] {
-    return col < 0 ? fmt::format("{}[row {}]", buffer_, row) : fmt::format("{}[row {}, column {}]", buffer_, row, col);
-  };
-  if (!written) {
-    if (missing_++ == 0) first_missing_ = place();
-    return;
-  }
-  if (got == expected || (std::isnan(got) && std::isnan(expected))) return;
+std::string Judge::place(int64_t row, int64_t col) const {
+  std::string out = fmt::format("{}[{}{} {}", buffer_, within_, rows_, row);
+  return col < 0 ? out + "]" : fmt::format("{}, {} {}]", out, cols_, col);
+}
+
+void Judge::unwritten(int64_t row, int64_t col) {
+  if (missing_++ == 0) first_missing_ = place(row, col);
+}
+
+void Judge::element(int64_t row, int64_t col, double got, double expected, double tolerance) {
+  read_.judged(buffer_, got, expected, tolerance);
+  if (got == expected || (std::isnan(got) && std::isnan(expected))) return;  // also an expected infinity
   double error = std::fabs(got - expected) / tolerance;
   if (!(error < kHopeless)) error = kHopeless;
   if (error <= worst_) return;
   worst_ = error;
   if (error > 1)
-    message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)", place(), got,
-                           expected, tolerance, error);
+    message_ = fmt::format("{} is {:.9g}, {:.9g} was expected within {:.3g} ({:.3g} times the tolerance)",
+                           place(row, col), got, expected, tolerance, error);
 }
 
 void Judge::add_to(Comparison& out) const {

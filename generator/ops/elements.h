@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -63,13 +64,23 @@ void fill_values(DType dtype, const Values& values, uint64_t byte_offset, std::s
 /// Collects the worst element of one buffer of a comparison.
 class Judge {
  public:
-  explicit Judge(std::string buffer) : buffer_(std::move(buffer)) {}
-  /// `tolerance` 0: must be equal. An expected NaN must be NaN, an expected infinity must have the same sign.
-  void element(int64_t row, int64_t col, double got, bool written, double expected, double tolerance);
+  /// `within` comes before the indices in messages ("batch 0, head 1, "); `rows` and `cols`: what indices are called.
+  Judge(std::string buffer, const ElementReader& read, std::string within = "", const char* rows = "row",
+        const char* cols = "column")
+      : buffer_(std::move(buffer)), within_(std::move(within)), rows_(rows), cols_(cols), read_(read) {}
+  void unwritten(int64_t row, int64_t col);
+  /// Whether `element` would change nothing, given that its tolerance is at least `least`.
+  bool passes(double got, double expected, double least) const { return std::fabs(got - expected) <= worst_ * least; }
+  /// `tolerance` 0: must be equal. An expected NaN must be NaN, an expected infinity must have the same sign. `col` -1:
+  /// the buffer has one element for each row.
+  void element(int64_t row, int64_t col, double got, double expected, double tolerance);
   void add_to(Comparison& out) const;
 
  private:
-  std::string buffer_;
+  std::string place(int64_t row, int64_t col) const;
+  std::string buffer_, within_;
+  const char *rows_, *cols_;
+  const ElementReader& read_;
   uint64_t missing_ = 0;
   double worst_ = 0;
   std::string first_missing_, message_;

@@ -27,21 +27,26 @@ double saturated(double value, DType dtype) {
 class OutputJudge {
  public:
   OutputJudge(const pointwise::Output& output, int64_t cols, const ElementReader& read)
-      : output_(output), cols_(cols), read_(read), judge_(output.buffer) {}
+      : output_(output), cols_(cols), read_(read), judge_(output.buffer, read) {}
 
   Result<void> row(int64_t row, int64_t first_col, const std::vector<pointwise::Estimate>& expected) {
     values_.resize(expected.size());
     valid_.assign(expected.size(), true);
     const int64_t first = output_.per_row ? row : row * cols_ + first_col;
     ROOFGEN_CHECK(read_(output_.buffer, static_cast<uint64_t>(first), values_, &valid_));
-    for (size_t i = 0; i < expected.size(); ++i)
-      element(row, output_.per_row ? -1 : first_col + static_cast<int64_t>(i), values_[i], valid_[i], expected[i]);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const int64_t col = output_.per_row ? -1 : first_col + static_cast<int64_t>(i);
+      if (valid_[i])
+        element(row, col, values_[i], expected[i]);
+      else
+        judge_.unwritten(row, col);
+    }
     return {};
   }
   void add_to(Comparison& out) const { judge_.add_to(out); }
 
  private:
-  void element(int64_t row, int64_t col, double got, bool written, const pointwise::Estimate& e) {
+  void element(int64_t row, int64_t col, double got, const pointwise::Estimate& e) {
     const double sigma = std::isfinite(e.sigma) ? e.sigma : 0;
     const DType dtype = output_.dtype;
     const double slack = kSigmas * sigma, rounded = round_to_dtype(e.value, dtype);
@@ -52,7 +57,7 @@ class OutputJudge {
           round_to_dtype(e.value - slack, dtype) <= got && got <= round_to_dtype(e.value + slack, dtype);
       expected = in_reach ? got : rounded;
     }
-    judge_.element(row, col, got, written, expected, spacing_of(e.value, dtype) / 2 + slack);
+    judge_.element(row, col, got, expected, spacing_of(e.value, dtype) / 2 + slack);
   }
   const pointwise::Output& output_;
   int64_t cols_;

@@ -201,14 +201,17 @@ Result<Comparison> compare_gathered(const Shape& s, InputPattern pattern, const 
                                     const ElementReader& read) {
   const gemm::Routing routing(s.tokens);
   const gemm::OperandContents contents(s, pattern, gemm::Operand::kA);
-  Judge judge("G");
+  Judge judge("G", read);
   std::vector<double> expected(static_cast<size_t>(s.k)), got(expected.size());
   for (int64_t row = region.row_begin; row < region.row_end; ++row) {
     contents.values(static_cast<uint64_t>(routing.token_of(row) * s.a_stride()), expected);
     std::vector<bool> valid(got.size(), true);
     ROOFGEN_CHECK(read("G", static_cast<uint64_t>(row * s.a_stride()), got, &valid));
     for (size_t k = 0; k < got.size(); ++k)
-      judge.element(row, static_cast<int64_t>(k), got[k], valid[k], expected[k], 0);
+      if (valid[k])
+        judge.element(row, static_cast<int64_t>(k), got[k], expected[k], 0);
+      else
+        judge.unwritten(row, static_cast<int64_t>(k));
   }
   Comparison out;
   out.rows = static_cast<uint64_t>(region.row_end - region.row_begin);

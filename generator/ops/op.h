@@ -76,9 +76,11 @@ class ElementReader {
   using Read = std::function<Result<void>(const std::string& buffer, uint64_t first, std::span<double> out,
                                           std::vector<bool>* valid)>;
   using Holds = std::function<bool(const std::string& buffer, uint64_t first, std::span<const std::byte> bytes)>;
+  /// Of one element that a comparison judges: its value as it was read, what was expected, and the tolerance.
+  using Judged = std::function<void(const std::string& buffer, double got, double expected, double tolerance)>;
   template <class F>
-  requires(!std::is_same_v<F, ElementReader>) ElementReader(F read, Holds holds = nullptr)
-      : read_(std::move(read)), holds_(std::move(holds)) {}
+  requires(!std::is_same_v<F, ElementReader>) ElementReader(F read, Holds holds = nullptr, Judged judged = nullptr)
+      : read_(std::move(read)), holds_(std::move(holds)), judged_(std::move(judged)) {}
   Result<void> operator()(const std::string& buffer, uint64_t first, std::span<double> out,
                           std::vector<bool>* valid) const {
     return read_(buffer, first, out, valid);
@@ -88,10 +90,14 @@ class ElementReader {
   bool holds(const std::string& buffer, uint64_t first, std::span<const std::byte> bytes) const {
     return holds_ && holds_(buffer, first, bytes);
   }
+  void judged(const std::string& buffer, double got, double expected, double tolerance) const {
+    if (judged_) judged_(buffer, got, expected, tolerance);
+  }
 
  private:
   Read read_;
   Holds holds_;
+  Judged judged_;
 };
 
 /// The error that a NaN, an infinity or a missing element counts as: JSON has no infinity.

@@ -14,6 +14,7 @@
 
 #include "base/output_file.h"
 #include "base/paths.h"
+#include "tuner/evidence/expected.h"
 
 namespace roofgen {
 namespace {
@@ -68,20 +69,38 @@ Result<int> number(const char* text, int least, int most) {
 }
 
 Result<void> replay_command(int argc, char** argv) {
-  std::string path;
-  int repeat = 1, gpu = 0;
+  constexpr const char* kUsage = "__replay FILE [--repeat N] [--gpu N] | --input NAME | --expected ROWS";
+  std::string path, input;
+  int repeat = 1, gpu = 0, rows = 0;
+  const std::map<std::string, std::pair<int*, int>> numbers{
+      {"--repeat", {&repeat, 1}}, {"--gpu", {&gpu, 0}}, {"--expected", {&rows, 1}}};
   for (int i = 0; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--repeat" || word == "--gpu") {
-      if (++i == argc) return Error{Exit::kUsage, word + ": a number was expected"};
-      ROOFGEN_TRY((word == "--gpu" ? gpu : repeat), number(argv[i], word == "--gpu" ? 0 : 1, 1'000'000));
+    const auto it = numbers.find(word);
+    if ((it != numbers.end() || word == "--input") && ++i == argc)
+      return Error{Exit::kUsage, word + ": a value was expected"};
+    if (it != numbers.end()) {
+      ROOFGEN_TRY(*it->second.first, number(argv[i], it->second.second, 1'000'000));
+    } else if (word == "--input") {
+      input = argv[i];
     } else if (word.starts_with("-") || !path.empty()) {
-      return Error{Exit::kUsage, fmt::format("__replay FILE [--repeat N] [--gpu N]; \"{}\" is none of these", word)};
+      return Error{Exit::kUsage, fmt::format("{}; \"{}\" is none of these", kUsage, word)};
     } else {
       path = word;
     }
   }
   if (path.empty()) return Error{Exit::kUsage, "__replay: which file?"};
+  if (rows > 0 || !input.empty()) {
+    ROOFGEN_TRY(const Replay replay, read_replay(path, false));
+    if (rows > 0) {
+      ROOFGEN_TRY(const std::string text, expected_json(replay, rows));
+      std::printf("%s\n", text.c_str());
+    } else {
+      ROOFGEN_TRY(const std::vector<std::byte> bytes, input_bytes(replay, input));
+      std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    }
+    return std::fflush(stdout) == 0 ? Result<void>() : Error{Exit::kFailed, "the output could not be written"};
+  }
   ROOFGEN_TRY(const Replay replay, read_replay(path));
   ROOFGEN_TRY(const std::unique_ptr<GpuExecutor> executor, make_cuda_executor(gpu));
   ROOFGEN_TRY(const ReplayTimes times, run_replay(replay, *executor, repeat));
@@ -137,12 +156,13 @@ Result<void> write_replay(const Replay& replay, const std::string& directory) {
   return {};
 }
 
-Result<Replay> read_replay(const std::string& path) {
+Result<Replay> read_replay(const std::string& path, bool with_binaries) {
   std::error_code ignored;
   const fs::path file = fs::is_directory(path, ignored) ? fs::path(path) / "replay.json" : fs::path(path);
   ROOFGEN_TRY(const std::string text, read_file(file, kMostJson));
-  return parse_replay(text, file.string(),
-                      [&](const std::string& name) { return read_file(file.parent_path() / name, kMostBinary); });
+  return parse_replay(text, file.string(), [&](const std::string& name) -> Result<std::string> {
+    return with_binaries ? read_file(file.parent_path() / name, kMostBinary) : std::string();
+  });
 }
 
 Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int repeat) {

@@ -45,8 +45,9 @@ Replay make_replay(const Problem& problem, const std::string& variant, std::vect
 std::map<std::string, std::string> replay_files(const Replay& replay);
 /// Writes the bundle into `directory`, which is made if needed.
 Result<void> write_replay(const Replay& replay, const std::string& directory);
-/// `path`: the folder or its replay.json. The file is untrusted: Exit::kUsage names the invalid member.
-Result<Replay> read_replay(const std::string& path);
+/// `path`: the folder or its replay.json. The file is untrusted: Exit::kUsage names the invalid member. Without
+/// binaries the CUBINs and the PTX stay empty.
+Result<Replay> read_replay(const std::string& path, bool with_binaries = true);
 
 /// Text of replay.json; binaries are files named k0.cubin, k0.ptx, ...
 std::string replay_json(const Replay& replay);
@@ -60,7 +61,8 @@ struct ReplayTimes {
 /// Runs the kernels in order, `repeat` times. Arguments may only name buffers of the replay.
 Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int repeat);
 
-/// `roofgen __replay FILE [--repeat N] [--gpu N]`: the arguments after `__replay`. Prints one line per kernel.
+/// `roofgen __replay FILE [--repeat N] [--gpu N]`: the arguments after `__replay`. Prints one line per kernel. With
+/// --input NAME it writes the bytes of an input to stdout, with --expected ROWS the text of expected_json().
 /// docs/counters.md lists the exit codes.
 int replay_main(int argc, char** argv);
 

@@ -1,17 +1,17 @@
-"""One GPU through the CUDA driver and NVML with ctypes: bundles and their kernels, and the timing of calls on a stream.
-The numbers are those of cuda.h and nvml.h."""
+"""One GPU through the CUDA driver and NVML with ctypes: kernels, memory, and the timing of calls on a stream. The numbers
+are those of cuda.h and nvml.h."""
 import ctypes
-import json
 import math
 import os
 import time
 import uuid
 from pathlib import Path
 
-from compare import UNAVAILABLE, USAGE, Stop
+from timing import UNAVAILABLE, USAGE, Stop
 
-# The gate and the sweep of roofgen's own timer (runtime/cuda/helpers.h).
-HELPERS = Path(__file__).resolve().parents[2] / "runtime/cuda/helpers.ptx"
+# The gate and the sweep of roofgen's own timer (runtime/cuda/helpers.h): in a package beside this file.
+HELPERS = next((path for path in (Path(__file__).with_name("helpers.ptx"),
+                                  Path(__file__).resolve().parents[2] / "runtime/cuda/helpers.ptx") if path.exists()), None)
 MOST_GATE_NS, MOST_ATTEMPTS = 1_000_000_000, 6
 SWEEP_THREADS, SWEEP_CTAS_PER_SM = 256, 8
 MAX_DYNAMIC_SMEM, NON_PORTABLE_CLUSTER = 8, 14  # CUfunction_attribute
@@ -20,7 +20,7 @@ SMS, L2_BYTES, MAJOR, MINOR = 16, 38, 75, 76  # CUdevice_attribute
 NON_BLOCKING = 1  # CUstream_flags
 WRONG_IMAGE = (200, 209)  # CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU
 NOT_READY = 600
-DATA_TYPE = {"fp16": 6, "fp32": 7, "bf16": 9}  # CUtensorMapDataType
+DATA_TYPE = {"fp8": 0, "int8": 0, "int32": 3, "fp16": 6, "fp32": 7, "tf32": 7, "bf16": 9}  # CUtensorMapDataType
 SWIZZLE = {0: 0, 32: 1, 64: 2, 128: 3}
 PROMOTION = {0: 0, 64: 1, 128: 2, 256: 3}
 
@@ -59,12 +59,13 @@ class Config(ctypes.Structure):
 
 
 class Driver(Library):
-    def __init__(self):
+    def __init__(self, rehearsal=False):
         try:
             super().__init__(os.environ.get("ROOFGEN_LIBCUDA") or "libcuda.so.1")
         except OSError as error:
             raise Stop(UNAVAILABLE, f"no CUDA driver: {error}") from None
-        if hasattr(self.lib, "roofgen_simulated_driver"):
+        self.simulated = hasattr(self.lib, "roofgen_simulated_driver")
+        if self.simulated and not rehearsal:
             raise Stop(UNAVAILABLE, "the CUDA driver is simulated (docs/shim.md): its times are not measurements")
 
     def check(self, status, doing):
@@ -94,7 +95,7 @@ class Driver(Library):
 
 
 class Kernel:
-    """One kernel of a bundle, loaded into the current context."""
+    """One kernel of a replay (docs/counters.md), loaded into the current context."""
 
     def __init__(self, driver, kernel):
         self.driver, self.entry, self.launch = driver, kernel["entry"], kernel["launch"]
@@ -116,6 +117,9 @@ class Kernel:
         for argument in launch["args"]:
             if argument.get("map"):
                 value, pointer = self.driver.tensor_map(argument["map"], addresses[argument["name"]])
+            elif "data" in argument:  # a struct
+                value = ctypes.create_string_buffer(bytes.fromhex(argument["data"]), argument["bytes"])
+                pointer = ctypes.addressof(value)
             else:
                 bits = addresses[argument["name"]] if argument.get("buffer") else argument["bits"]
                 value = (ctypes.c_uint32 if argument["bytes"] == 4 else ctypes.c_uint64)(bits)
@@ -138,38 +142,6 @@ class Kernel:
 
         run.keep = keep  # the arguments live as long as the function
         return run
-
-
-class BadBundle(Stop):
-    def __init__(self, message):
-        super().__init__(USAGE, message)
-
-
-class Bundle:
-    """The bundle at `path`: a folder with replay.json (docs/counters.md), or the output folder of `roofgen emit --replay`."""
-
-    def __init__(self, path):
-        places = [Path(path), Path(path, "replay.json"), Path(path, "replay", "replay.json")]
-        file = next((each for each in places if each.is_file()), None)
-        if not file:
-            raise BadBundle(f"{path}: no replay.json; `roofgen emit OP ... --replay -o DIR` writes one to DIR/replay")
-        try:
-            document = json.loads(file.read_bytes())
-            if document["schema"] != "roofgen.replay.1":
-                raise BadBundle(f"{file}: schema {document['schema']}; roofgen.replay.1 was expected")
-            self.directory, self.problem, self.variant = file.parent, document["problem"], document["variant"]
-            self.buffers = {each["name"]: each for each in document["buffers"]}
-            self.kernels = [{**each, "cubin": (file.parent / each["cubin"]).read_bytes(),
-                             "ptx": (file.parent / each["ptx"]).read_bytes()} for each in document["kernels"]]
-            for argument in (each for kernel in self.kernels for each in kernel["launch"]["args"]):
-                if argument.get("buffer") and argument["name"] not in self.buffers:
-                    raise BadBundle(f"{file}: no buffer {argument['name']}")
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BadBundle(f"{file}: {type(error).__name__}: {error}") from None
-
-    def describe(self):
-        keys = ("stage", "entry", "arch", "digest", "registers")
-        return {"variant": self.variant, "kernels": [{key: each.get(key) for key in keys} for each in self.kernels]}
 
 
 class Nvml:
@@ -209,8 +181,8 @@ class Gpu:
     """Times calls of contenders on its stream, which may become torch's. The context is the primary one, which torch
     and cuBLASLt use too. All is freed at the end of the process."""
 
-    def __init__(self, ordinal):
-        self.driver = Driver()
+    def __init__(self, ordinal, rehearsal=False):
+        self.driver = Driver(rehearsal)
         get, call = self.driver.get, self.driver.call
         status = self.driver.status("cuInit", 0)
         count = get(ctypes.c_int, "cuDeviceGetCount").value if status == 0 else 0
@@ -234,7 +206,7 @@ class Gpu:
                       "memory_bytes": get(ctypes.c_size_t, "cuDeviceTotalMem_v2", device).value, "uuid": identity}
         # Two halves of at least twice L2: one as large as L2 leaves parts of the old contents in it. The first is
         # written; reading the second evicts the dirty lines, which the sample would otherwise have to write back.
-        half = 2 * max(self.l2_bytes, 32 << 20)
+        half = 2 * max(self.l2_bytes, 32 << 20) if not self.driver.simulated else 1 << 20
         self.flush_bytes, at = 2 * half, self.allocate(2 * half, "emptying L2")
         self.fill(at, 0, 2 * half)
         self.sweeps = [self.helper("roofgen_sweep", sms * SWEEP_CTAS_PER_SM, SWEEP_THREADS, (first, 8), (half // 16, 8),
@@ -267,12 +239,11 @@ class Gpu:
     def fill(self, address, value, size):
         self.driver.call("filling memory", "cuMemsetD8Async", address, value, size, self.stream)
 
-    def upload(self, data, purpose):
-        """The address of a copy of the bytes."""
-        address = self.allocate(len(data), purpose)
+    def write(self, address, data):
         self.driver.call("copying to the GPU", "cuMemcpyHtoDAsync_v2", address, data, len(data), self.stream)
-        self.wait("copying to the GPU")
-        return address
+
+    def copy(self, to, source, size):
+        self.driver.call("copying on the GPU", "cuMemcpyDtoDAsync_v2", to, source, size, self.stream)
 
     def download(self, address, size):
         data = ctypes.create_string_buffer(size)
@@ -308,15 +279,18 @@ class Gpu:
             raise
 
     def attempt(self, contender, set_index, cold, gate_ns):
-        """None when the gate opened before everything was queued."""
+        """None when the gate opened before everything was queued. A simulated driver has no clock to hold."""
         driver, record = self.driver, ("recording an event", "cuEventRecord")
-        if cold:
+        if driver.simulated:
+            pass
+        elif cold:
             for sweep in self.sweeps:
                 sweep(self.stream)
         else:
             contender.run(set_index)
-        self.gate.keep[0].value = gate_ns
-        self.gate(self.stream)
+        if not driver.simulated:
+            self.gate.keep[0].value = gate_ns
+            self.gate(self.stream)
         driver.call(*record, self.start, self.stream)
         contender.run(set_index)
         driver.call(*record, self.stop, self.stream)
@@ -324,7 +298,7 @@ class Gpu:
         self.wait("running")
         driver.check(held if held != NOT_READY else 0, "asking for an event")
         ms = driver.get(ctypes.c_float, "cuEventElapsedTime", self.start, self.stop).value
-        return ms * 1e6 if held == NOT_READY else None
+        return ms * 1e6 if held == NOT_READY or driver.simulated else None
 
     def first_gate(self, contender, set_index):
         """Twice the time in which the host queues one call, in nanoseconds."""
