@@ -3,8 +3,9 @@
 
     calibration.py [--results DIR]
 
-Reads the results of visits (docs/visit.md). Kernels that ran only on the GPU have no counts and are left out. Kernels
-of recorded spaces (*.t4.json.gz) can be counted without a GPU:
+Reads the results of visits (docs/visit.md). Of the rows of a package only cases marked `fit` count: a model that is
+fitted to all has nothing left to be judged by. Kernels that ran only on the GPU have no counts and are left out. Kernels of
+recorded spaces (*.t4.json.gz) can be counted without a GPU:
 `roofgen tune ... --executor sim --variant V --set ... --evals 1 --json`.
 """
 import argparse
@@ -38,10 +39,23 @@ def points(results):
                        "model_time_us": kernel.get("model_time_us")}
 
 
+def points_of_rows(rows):
+    """The same of a package's rows: variants of one kernel, whose counts were made at home."""
+    for row in (row for row in rows if row["use"] == "fit"):
+        for entry in row["entries"]:
+            if not entry["ours"] or entry["state"] != "timed" or len(entry["counts"]) != 1:
+                continue
+            times = {way: readme_tables.microseconds(timing) for way, timing in entry["timings"].items()}
+            yield {"gpu": row["gpu"]["name"], "uuid": row["gpu"]["uuid"], "driver": row["gpu"].get("driver"),
+                   "measured_at": row["started"], "problem": row["problem"], "variant": entry["schedule"]["variant"],
+                   "params": entry["schedule"]["kernels"][0], "counts": entry["counts"][0], **times,
+                   "sm_mhz": row["clock"].get("sm_mhz"), "model_time_us": entry["predicted_us"]}
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="calibration.py", description=__doc__.split("\n\n", maxsplit=1)[0])
-    results = readme_tables.results_of(parser, arguments)[1]
-    for point in points(results):
+    _, results, rows = readme_tables.results_of(parser, arguments)
+    for point in (*points(results), *points_of_rows(rows)):
         print(json.dumps(point))
 
 

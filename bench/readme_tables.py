@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md and docs/ceilings.md, between <!-- results:begin NAME --> and
+"""Writes measured results into README.md, docs/peers.md and docs/ceilings.md, between <!-- results:begin NAME --> and
 <!-- results:end NAME -->.
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
@@ -17,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT / "bench/targets.json"
-PAGES = [ROOT / "README.md", ROOT / "docs/ceilings.md"]
-VISIT = "bench/portable.sh && bench/gpu_visit.sh 1500"
+PAGES = [ROOT / "README.md", ROOT / "docs/ceilings.md", ROOT / "docs/peers.md"]
+VISIT = "bench/visit/package.py DIR && DIR/visit.py 560"
 
 
 class Bad(Exception):
@@ -40,23 +40,29 @@ def guarded(name, main):
 
 
 def results_of(parser, arguments):
-    """(options, results): adds --results to the parser and loads every good result, oldest first. The default folder
-    may be absent: nothing was measured yet."""
+    """(options, results, rows): adds --results to the parser and loads every good result of a command, and every row of
+    a package, oldest first. The default folder may be absent: nothing was measured yet."""
     parser.add_argument("--results", metavar="DIR", help="the results of visits [results]")
     options = parser.parse_args(arguments)
     if options.results is not None and not os.path.isdir(options.results):
         raise Bad(f"--results {options.results}: no such folder", 2)
-    found = []
-    for path in Path(options.results or ROOT / "results").rglob("*.json"):
-        if ".work" in path.parts:  # caches
+    found, rows = [], []
+    for path in sorted(Path(options.results or ROOT / "results").rglob("*.json*")):
+        if ".work" in path.parts or path.suffix not in (".json", ".jsonl"):  # caches, compressed spaces
             continue
         try:
-            document = json.loads(path.read_bytes())
+            documents = [json.loads(line) for line in (path.read_text(encoding="utf-8").splitlines()
+                                                       if path.suffix == ".jsonl" else [path.read_bytes()])]
         except ValueError as error:
             raise Bad(f"{path}: {error}") from error
-        if document.get("schema") == "roofgen.visit-result.1" and document["status"] == "ok":
-            found.append(document)
-    return options, sorted(found, key=lambda each: (each["ended"], each["step"], each["task"]))
+        for document in documents:
+            if document.get("schema") == "roofgen.visit-result.1" and document["status"] == "ok":
+                found.append(document)
+            elif document.get("schema") == "roofgen.visit-row.1" and document["origin"] == "measured":
+                visit = json.loads(path.with_name("visit.json").read_bytes())
+                rows.append({**document, "gpu": visit["gpu"]})
+    found.sort(key=lambda each: (each["ended"], each["step"], each["task"]))
+    return options, found, sorted(rows, key=lambda row: (row["started"], row["case"]))
 
 
 def newest(results, key):
@@ -92,7 +98,7 @@ TEXTS = ("sizes", "gated", "quant")
 
 
 def problem_key(p):
-    """Equal for the documents of `roofgen tune` and bench/peers on the same problem; the latter nests the sizes."""
+    """Equal for documents of `roofgen tune` and of peers on the same problem; the latter nest the sizes."""
     flat = {**p, **p.get("dims", {}), **p.get("flags", {})}
     names = ("op", "dtype", "L", "kv_len", "d", "batch", "heads", "kv_heads", "page", *OTHER_SIZES)
     sizes = tuple(flat.get(name) for name in names)
@@ -142,7 +148,8 @@ def rate(problem, time_us, match):
     if problem["op"] != "attention":
         return ""
     if "gb_s" in match or problem["L"] == 1:
-        kv_bytes = 2 * (1 if problem["dtype"] == "fp8" else 2) * problem["batch"] * problem["kv_heads"] * problem["kv_len"] * problem["d"]
+        element = 1 if problem["dtype"] == "fp8" else 2
+        kv_bytes = 2 * element * problem["batch"] * problem["kv_heads"] * problem["kv_len"] * problem["d"]
         return f"{kv_bytes / time_us / 1e3:.0f} GB/s"
     return f"{attention_flops(problem) / time_us / 1e6:.0f} TFLOP/s"
 
@@ -154,12 +161,12 @@ def published(match):
     return f"{figure}: {match['by']}, {match['gpu']}"
 
 
-def measured(results):
+def measured(results, rows):
     """The targets: our time, rate and score, the published figure, and the peers."""
     def key(each):
         return each["gpu"]["name"], problem_key(each["result"]["problem"])
 
-    peers, rows = peer_ratios(results), []
+    peers, lines = peer_ratios(results), []
     matches = {target["name"]: target["match"] for target in json.loads(TARGETS.read_bytes())["problems"]}
     tuned = [each for each in results if each["step"] == "tune" and each["result"]["device"]["origin"] == "measured"]
     for each in newest(tuned, key):
@@ -170,17 +177,48 @@ def measured(results):
         match = each["about"].get("match", matches.get(each["task"], {}))
         order = [each["gpu"]["name"], problem["op"], problem["dtype"]]
         order += [problem.get(name, 0) for name in ("d", "causal", "L", "kv_len", "batch", "heads", "kv_heads")]
-        rows.append((order, [
+        lines.append((order, [
             *where(each), clock(measurement), problem_text(problem), best["name"], interval(timing),
             rate(problem, timing["median_us"], match), f"{document['score']:.2f}, {document['score_datasheet']:.2f}",
             published(match),
             peers.get(key(each), "")]))
     head = ["date", "GPU", "SM clock", "problem", "variant", "median time [95 % interval]", "rate",
             "score, by the datasheet", "published", "peers: their time / ours"]
-    return table(head, [row for _, row in sorted(rows, key=lambda each: each[0])])
+    return table(head, [line for _, line in sorted(lines, key=lambda each: each[0])])
 
 
-def ceilings(results):
+def microseconds(timing):
+    return {name.replace("_ns", "_us"): value / 1e3 for name, value in timing.items() if name.endswith("_ns")}
+
+
+def peers(results, rows):
+    """Ours beside other implementations in the same rounds, with L2 cold; and beside the prediction."""
+    lines = []
+    for row in newest(rows, lambda row: (row["gpu"]["name"], row["case"])):
+        ours = [entry for entry in row["entries"] if entry["ours"] and entry["timings"].get("cold")]
+        others = [entry for entry in row["entries"] if not entry["ours"]]
+        if not ours:
+            continue
+        best = min(ours, key=lambda entry: entry["timings"]["cold"]["median_ns"])
+        timing = microseconds(best["timings"]["cold"])
+        problem = row["problem"]
+        flat = {**problem, **problem["dims"], **problem["flags"], **problem.get("texts", {})}
+        beside = []
+        for other in others:
+            time = microseconds(other["timings"].get("cold", {})).get("median_us")
+            timed = time and other["state"] == "timed"
+            said = f"{time / timing['median_us']:.2f}" if timed else other["state"]
+            beside.append(f"{other['name']} {said}")
+        lines.append([
+            *where(row), clock(row["clock"]), problem_text(flat), best["schedule"]["variant"], interval(timing),
+            rate(flat, timing["median_us"], {}), f"{row['floor_us'] / timing['median_us']:.2f}",
+            f"{best['predicted_us'] / timing['median_us']:.2f}", "; ".join(beside)])
+    head = ["date", "GPU", "SM clock", "problem", "variant", "median time [95 % interval]", "rate", "roof / time",
+            "predicted / measured", "peers: their time / ours"]
+    return table(head, lines)
+
+
+def ceilings(results, rows):
     """The measured roofs of each GPU beside its datasheet."""
     rows = []
     for each in newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["name"]):
@@ -200,11 +238,12 @@ def ceilings(results):
 BLOCKS = {
     "measured": (measured, f"No kernel has been measured on a GPU yet. `{VISIT}` on a machine with one measures the"
                            " list in bench/targets.json (docs/visit.md).\n"),
+    "peers": (peers, f"Not measured yet: `{VISIT}` fills this table (docs/visit.md).\n"),
     "ceilings": (ceilings, "No GPU's ceilings have been measured yet; the same command does (docs/visit.md).\n"),
 }
 
 
-def rewrite(pages, results):
+def rewrite(pages, results, rows):
     """The texts with their blocks written anew. Raises Bad where the markers are wrong."""
     seen = []
 
@@ -216,7 +255,7 @@ def rewrite(pages, results):
             raise Bad(f"there is no block {name}; blocks: {', '.join(BLOCKS)}")
         seen.append(name)
         write, nothing = BLOCKS[name]
-        return begin + (write(results) or nothing) + end
+        return begin + (write(results, rows) or nothing) + end
 
     pattern = r"(<!-- results:begin (\S+) -->\n)(.*?)(<!-- results:end (\S+) -->)"
     written = [re.sub(pattern, block, text, flags=re.DOTALL) for text in pages]
@@ -230,9 +269,9 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="readme_tables.py", description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page differs")
     parser.add_argument("--page", nargs="+", default=PAGES, type=Path, metavar="FILE")
-    options, results = results_of(parser, arguments)
+    options, results, rows = results_of(parser, arguments)
     before = [page.read_text(encoding="utf-8") for page in options.page]
-    for page, old, new in zip(options.page, before, rewrite(before, results)):
+    for page, old, new in zip(options.page, before, rewrite(before, results, rows)):
         if options.check and new != old:
             sys.stderr.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), page.name,
                                                        "as it should be"))

@@ -1,10 +1,11 @@
-"""cuBLASLt's matrix products through ctypes, on the tensors of a case. ROOFGEN_CUBLASLT may name the library. The numbers
-are cublasLt.h's."""
+"""cuBLASLt's matrix products through ctypes, on the tensors of a case. ROOFGEN_CUBLASLT may name the library. The
+numbers are cublasLt.h's."""
 import ctypes
 import functools
 import math
 import os
 import statistics
+import types
 
 import cuda
 from timing import Unfit
@@ -79,7 +80,8 @@ class CublasLt(cuda.Library):
         found, count = (Algorithm * MOST_ALGORITHMS)(), ctypes.c_int()
         self.call("MatmulAlgoGetHeuristic", self.handle, desc, b, a, d, d, preference, MOST_ALGORITHMS, found,
                   ctypes.byref(count))
-        workspace, one, zero = case.allocate(WORKSPACE_BYTES, "cuBLASLt's workspace"), ctypes.c_float(1), ctypes.c_float(0)
+        workspace = case.allocate(WORKSPACE_BYTES, "cuBLASLt's workspace")
+        one, zero = ctypes.c_float(1), ctypes.c_float(0)
 
         def runner(algorithm):
             def run(i):
@@ -108,7 +110,8 @@ def build(_, case, contender):
     if contender.name != "cublaslt-first":
         times = []
         for number, run in enumerate(runners):
-            trial = type("Trial", (), {"name": f"{case.document['name']}, algorithm {number}", "run": staticmethod(run)})
+            name = f"{case.document['name']}, algorithm {number}"
+            trial = types.SimpleNamespace(name=name, run=run)
             try:
                 times.append(statistics.median(case.gpu.time(trial, 0, True) for _ in range(TRIALS)))
             except Exception:  # an algorithm that fails is no candidate

@@ -1,5 +1,5 @@
-"""One GPU through the CUDA driver and NVML with ctypes: kernels, memory, and the timing of calls on a stream. The numbers
-are those of cuda.h and nvml.h."""
+"""One GPU through the CUDA driver and NVML with ctypes: kernels, memory, and the timing of calls on a stream. The
+numbers are cuda.h's and nvml.h's."""
 import ctypes
 import math
 import os
@@ -10,8 +10,9 @@ from pathlib import Path
 from timing import UNAVAILABLE, USAGE, Stop
 
 # The gate and the sweep of roofgen's own timer (runtime/cuda/helpers.h): in a package beside this file.
-HELPERS = next((path for path in (Path(__file__).with_name("helpers.ptx"),
-                                  Path(__file__).resolve().parents[2] / "runtime/cuda/helpers.ptx") if path.exists()), None)
+HELPERS = Path(__file__).with_name("helpers.ptx")
+if not HELPERS.exists():
+    HELPERS = Path(__file__).resolve().parents[2] / "runtime/cuda/helpers.ptx"
 MOST_GATE_NS, MOST_ATTEMPTS = 1_000_000_000, 6
 SWEEP_THREADS, SWEEP_CTAS_PER_SM = 256, 8
 MAX_DYNAMIC_SMEM, NON_PORTABLE_CLUSTER = 8, 14  # CUfunction_attribute

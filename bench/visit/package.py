@@ -22,6 +22,8 @@ from files import FAILED, OK, Bad
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "bench"))
+from calibration import COUNTS  # noqa: E402
 SCRIPTS = ("visit.py", "rows.py", "cuda.py", "cublaslt.py", "timing.py", "torch_peers.py", "files.py", "machine.py",
            "process.py")
 
@@ -48,9 +50,9 @@ def output(command, **more):
 
 def make_entry(options, case, schedule, folder):
     """Compiles one schedule of a case into the folder. Returns its entry of package.json, and facts of the case."""
+    chosen = ["--variant", schedule["variant"], *(["--set", schedule["set"]] if schedule.get("set") else [])]
     command = [options.roofgen, "emit", *words(case), "--replay", "--evals", "1", "--executor", "sim", "--no-profile",
-               "--variant", schedule["variant"], *(["--set", schedule["set"]] if schedule.get("set") else []),
-               "--device", options.device]
+               *chosen, "--device", options.device]
     with tempfile.TemporaryDirectory() as scratch:
         output([*command, "-o", scratch])
         result = files.read_json(f"{scratch}/manifest.json")["pipelines"][0]["result"]
@@ -65,10 +67,10 @@ def make_entry(options, case, schedule, folder):
     kernels = [kernel["schedule"]["params"] for kernel in variant["kernels"]]
     entry = {"folder": str(folder.relative_to(options.folder)), "expected": name, "predicted_us": variant["time_us"],
              "predicted_by": [kernel["time_model"] for kernel in variant["kernels"]],
-             "registers": [kernel["registers"] for kernel in variant["kernels"]],
+             "counts": [{count: kernel[count] for count in COUNTS} for kernel in variant["kernels"]],
              "schedule": {"variant": schedule["variant"], "kernels": kernels}, "why": schedule.get("why", "")}
-    return entry, {"flops": variant["flops"], "dram_bytes": variant["dram_bytes"], "floor_us": result["floor"]["time_us"],
-                   "problem": files.read_json(folder / "replay.json")["problem"]}
+    return entry, {"flops": variant["flops"], "dram_bytes": variant["dram_bytes"],
+                   "floor_us": result["floor"]["time_us"], "problem": files.read_json(folder / "replay.json")["problem"]}
 
 
 def make_case(options, case):
@@ -92,8 +94,8 @@ def make_case(options, case):
         if same:  # the same schedule under another name would be timed twice
             raise Bad(f"{case['name']}: schedules {same[0]['name']} and {number} are the same")
         entries.append({"name": f"roofgen:{number}:{schedule['variant']}", **made["entry"]})
-    return {"name": case["name"], "step": case["step"], "use": case.get("use", "report"), "peers": case.get("peers", []),
-            **facts, "entries": entries}
+    return {"name": case["name"], "step": case["step"], "use": case.get("use", "report"),
+            "peers": case.get("peers", []), **facts, "entries": entries}
 
 
 def copy_programs(options):

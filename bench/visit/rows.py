@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The rows of one step of a visit package, on the GPU: each case is checked against its expected elements, then ours and
-the peers are timed in the same rounds. Writes one JSON object a line: {"begin": case} before a case, the row after it. A
-case that the file already has is left out, so that a new process goes on after one that was killed.
+"""The rows of one step of a visit package, on the GPU: each case is checked against its expected elements, then ours
+and the peers are timed in the same rounds. Writes one JSON object a line: {"begin": case} before a case, the row after
+it. A case that the file already has is left out, so that a new process goes on after one that was killed.
 
   rows.py PACKAGE STEP --out FILE --seconds S [--gpu N] [--rehearse] [--once CASE]
 
@@ -63,8 +63,8 @@ def error_over_tolerance(got, expected, tolerance):
 # ---- One case on the GPU ---------------------------------------------------------------------------------------------
 
 class Contender:
-    """An implementation, and what became of it. `run(i)` queues the work on copy i of the tensors; `place(buffer, i)` is
-    the address of an output, contiguous in roofgen's layout, or None where it does not have the output."""
+    """An implementation, and what became of it. `run(i)` queues the work on copy i of the tensors; `place(buffer, i)`
+    is the address of an output, contiguous in roofgen's layout, or None where it does not have the output."""
 
     def __init__(self, name, build, **facts):
         self.name, self.build, self.facts = name, build, facts
@@ -168,7 +168,7 @@ def contenders_of(case, package_case, peers):
     """Ours first, in the package's order, then the peers. The first is the base of all ratios."""
     out = []
     for number, entry in enumerate(package_case["entries"]):
-        facts = {name: entry[name] for name in ("schedule", "why", "predicted_us", "registers") if name in entry}
+        facts = {name: entry[name] for name in ("schedule", "why", "predicted_us", "counts") if name in entry}
         out.append((Contender(entry["name"], case.ours(number), ours=True, **facts), case.expected[number]))
     widest = case.expected[0]
     for name in package_case.get("peers", []):
@@ -296,7 +296,7 @@ def run(argv):
             write({"schema": "roofgen.visit-row.1", "case": each["name"], "step": options.step,
                    "origin": "rehearsal" if gpu.driver.simulated else "measured", "started": started,
                    "problem": each["problem"], "use": each["use"], "flops": each["flops"],
-                   "dram_bytes": each["dram_bytes"], "gpu": gpu.facts["name"], **row})
+                   "dram_bytes": each["dram_bytes"], "floor_us": each["floor_us"], "gpu": gpu.facts["name"], **row})
             if gpu.lost:
                 raise Lost("the GPU was lost")
     return OK

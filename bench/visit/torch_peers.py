@@ -29,7 +29,11 @@ class Torch:
         return torch.as_tensor(memory, device="cuda").view(kinds[dtype]).view(*shape)
 
 
-# ---- Peers: of a case they make function(tensors) -> {output: tensor of roofgen's shape} -------------------------------
+# ---- Peers: of a case they make shapes, and function(tensors) -> {output: tensor of roofgen's shape} ------------------
+
+def functional():
+    return importlib.import_module("torch.nn.functional")
+
 
 def _attention(torch, problem, call):
     """`call` takes Q, K, V as (batch, head, row, d) and gives O like Q."""
@@ -50,7 +54,7 @@ def sdpa(backend):
 
         def call(q, k, v):
             with attention.sdpa_kernel([chosen]):
-                return importlib.import_module("torch.nn.functional").scaled_dot_product_attention(
+                return functional().scaled_dot_product_attention(
                     q, k, v, is_causal=causal and dims["L"] > 1, scale=problem["reals"]["scale"], **more)
         return _attention(torch, problem, call)
     return make
@@ -61,7 +65,7 @@ def linear(torch, problem):
     dims, texts = problem["dims"], problem["texts"]
     if (texts["a_layout"], texts["b_layout"]) != ("row", "col"):
         raise Unfit("F.linear takes A by rows and B by columns")
-    f = importlib.import_module("torch.nn.functional")
+    f = functional()
     epilogues = {"acc": lambda t, x: x, "acc + bias[n]": lambda t, x: x + t["bias"],
                  "gelu_tanh(acc + bias[n])": lambda t, x: f.gelu(x + t["bias"], approximate="tanh"),
                  "gelu(acc + bias[n])": lambda t, x: f.gelu(x + t["bias"])}
@@ -99,7 +103,7 @@ def _rows(torch, problem, call):
 
 def rows(compiled):
     def make(torch, problem):
-        f, cols = importlib.import_module("torch.nn.functional"), problem["dims"]["cols"]
+        f, cols = functional(), problem["dims"]["cols"]
         calls = {"rmsnorm": lambda t: f.rms_norm(t["x"], (cols,), t["weight"], problem["reals"].get("eps")),
                  "softmax": lambda t: f.softmax(t["x"], dim=-1)}
         if problem["op"] not in calls:
