@@ -30,9 +30,10 @@ struct Request {
   uint64_t max_memory_bytes = 0;  ///< limit for the memory that the launch touches; 0: a quarter of the machine's
   uint64_t max_instructions = 0;  ///< warp-instructions per CTA; 0: the simulator's default
   int max_findings = 100;
-  int schedules = 1;           ///< runs; the first in the usual order of CTAs and warps, the others in random orders
-  int jobs = 0;                ///< cores for the CTAs; 0: all. The report does not depend on it
-  Outputs outputs{"", false};  ///< write the dumps
+  bool allow_unfenced = false;  ///< leaves out what relies on more order than the memory model promises
+  int schedules = 1;            ///< runs; the first in the usual order of CTAs and warps, the others in random orders
+  int jobs = 0;                 ///< cores for the CTAs; 0: all. The report does not depend on it
+  Outputs outputs{"", false};   ///< write the dumps
   std::function<void(const std::string&)> progress = {};  ///< receives a line now and then while the kernel runs
   double progress_after_s = 5;
   uint64_t worth_jobs = RunOptions{}.worth_threads;

@@ -23,6 +23,9 @@ const std::map<std::string, const char*>& kinds() {
       {"misaligned", "An address that is not a multiple of the access size."},
       {"uninitialised", "Memory or a register is read before anything wrote it."},
       {"async-pending", "Shared memory is used while an asynchronous copy into it has not been waited for."},
+      {"unfenced",
+       "Accesses that only a volatile or relaxed read orders, with no fence after it: more than the memory model "
+       "promises."},
       {"race", "Two warps or CTAs touch the same byte, at least one writes, and nothing orders them."},
       {"write-to-input", "A store to a read-only buffer."},
       {"divergent-barrier", "A barrier is reached by a part of a warp."},

@@ -271,25 +271,31 @@ constexpr const char* kAskedFile = "--kernel";
 constexpr const char* kPreamble =
     "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <limits.h>\n";
 
-/// Definitions of device functions that nvcc has without an include, NVRTC only from cuda_device_runtime_api.h.
+/// Device functions that nvcc has without an include: NVRTC has the first two in cuda_device_runtime_api.h only, and
+/// not the built-in functions of host compilers.
 const std::map<std::string, std::string>& device_functions() {
+  static const auto instruction = [](const char* name, const char* ptx) {
+    return fmt::format("static __device__ void {}() {{ asm volatile(\"{};\" ::: \"memory\"); }}\n", name, ptx);
+  };
   static const std::map<std::string, std::string> kAll = {
-      {"cudaGridDependencySynchronize", "griddepcontrol.wait"},
-      {"cudaTriggerProgrammaticLaunchCompletion", "griddepcontrol.launch_dependents"}};
+      {"cudaGridDependencySynchronize", instruction("cudaGridDependencySynchronize", "griddepcontrol.wait")},
+      {"cudaTriggerProgrammaticLaunchCompletion",
+       instruction("cudaTriggerProgrammaticLaunchCompletion", "griddepcontrol.launch_dependents")},
+      {"__builtin_memcpy", "#define __builtin_memcpy memcpy\n"},
+      {"__builtin_memset", "#define __builtin_memset memset\n"}};
   return kAll;
 }
 
 /// Defines those of them that an error calls undefined: defined always, they would be so twice where a header does it.
 bool define_missing(const std::vector<Diagnostic>& errors, std::string& preamble) {
   const size_t before = preamble.size();
-  for (const auto& [name, instruction] : device_functions())
+  for (const auto& [name, definition] : device_functions())
     if (std::ranges::any_of(errors,
                             [&, &name = name](const Diagnostic& d) {
                               return d.message == fmt::format("identifier \"{}\" is undefined", name);
                             }) &&
         preamble.find(name) == std::string::npos)
-      preamble +=
-          fmt::format("static __device__ void {}() {{ asm volatile(\"{};\" ::: \"memory\"); }}\n", name, instruction);
+      preamble += definition;
   return preamble.size() > before;
 }
 

@@ -20,7 +20,7 @@ struct CheckFlags : KernelFlags {
   std::string sarif, emit_args;
   int jobs = 0, schedules = 1;
   uint64_t max_instructions = 0, max_memory_mib = 0, top = 5;
-  bool json = false, cooperative = false;
+  bool json = false, cooperative = false, allow_unfenced = false;
 };
 
 /// --emit-args: writes a file of arguments, and prints the command that uses it.
@@ -46,6 +46,7 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
     if (!a->dump.empty()) ROOFGEN_CHECK(session.outputs().check({a->dump}));
   r.outputs = session.outputs();
   r.cooperative = flags.cooperative;
+  r.allow_unfenced = flags.allow_unfenced;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
   r.schedules = flags.schedules;
@@ -76,6 +77,8 @@ Run declare_check(FlagSet app) {
   app.add("--schedules", flags->schedules,
           "runs: the first in the usual order of CTAs and warps, the others in random orders; outputs are compared [1]")
       .range(1, 1000);
+  app.add_switch("--allow-unfenced", flags->allow_unfenced,
+                 "leave out accesses that a volatile or relaxed read orders without a fence after it");
   app.add("--max-memory", flags->max_memory_mib,
           "MiB of device memory that the launch may touch [a quarter of the machine's]")
       .range(uint64_t{1}, uint64_t{32} << 10);

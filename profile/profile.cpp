@@ -92,11 +92,6 @@ void conclude(Report& r, const timing::Machine& m, const sass::Code& code) {
     r.next = "more CTAs: smaller tiles, or a split of the sum";
     return;
   }
-  if (const double whole = std::ceil(t.waves); whole > 1 && whole / t.waves > 1.25) {
-    r.limiter = fmt::format("tail of the grid: {:.2f} waves take as long as {:.0f}", t.waves, whole);
-    r.next = "a number of CTAs that fills the last wave, smaller tiles, or persistent CTAs";
-    return;
-  }
   if (top.share >= kBusy) {
     r.limiter = top.unit == "DRAM" || top.unit == "L2" ? top.unit + " bandwidth"
                 : top.unit == "issue"                  ? "issue slots"
@@ -120,6 +115,11 @@ void conclude(Report& r, const timing::Machine& m, const sass::Code& code) {
              : top.unit == "issue" ? "fewer instructions: wider accesses, less address arithmetic, more unrolling"
              : top.unit == "L1"    ? "coalesced accesses: neighbouring lanes on neighbouring addresses"
                                    : fmt::format("fewer instructions of the {}", top.unit);
+    return;
+  }
+  if (const double whole = std::ceil(t.waves); whole > 1 && whole / t.waves > 1.25) {
+    r.limiter = fmt::format("tail of the grid: {:.2f} waves take as long as {:.0f}", t.waves, whole);
+    r.next = "a number of CTAs that fills the last wave, smaller tiles, or persistent CTAs";
     return;
   }
   size_t most = 0;

@@ -5,8 +5,8 @@ launches, compares and times (docs/visit.md).
   package.py DIR [--cases FILE] [--only CASE[,CASE]] [--roofgen PATH] [--portable PATH] [--probe PATH] [--ptx]
   package.py --list DIR       the comparisons of a package with their predicted times
 
-A case is compiled, verified on the simulator and modelled here, by `roofgen emit --replay`. A second run makes only what
-is missing. Exit codes: 0 done, 1 a case could not be made (the others are there), 2 usage."""
+A case is compiled, verified on the simulator and modelled here, by `roofgen emit --replay`. A second run makes only
+what is missing. Exit codes: 0 done, 1 a case could not be made (the others are there), 2 usage."""
 import argparse
 import datetime
 import hashlib
@@ -70,7 +70,8 @@ def make_entry(options, case, schedule, folder):
              "counts": [{count: kernel[count] for count in COUNTS} for kernel in variant["kernels"]],
              "schedule": {"variant": schedule["variant"], "kernels": kernels}, "why": schedule.get("why", "")}
     return entry, {"flops": variant["flops"], "dram_bytes": variant["dram_bytes"],
-                   "floor_us": result["floor"]["time_us"], "problem": files.read_json(folder / "replay.json")["problem"]}
+                   "floor_us": result["floor"]["time_us"],
+                   "problem": files.read_json(folder / "replay.json")["problem"]}
 
 
 def make_case(options, case):

@@ -143,11 +143,14 @@ Error unexplained_error(const CompileReply& reply, const Program& program) {
   if (smem > kMostStaticSmem)
     return {Exit::kFailed,
             fmt::format("static shared memory: {} > {} bytes; beyond that it must be dynamic", smem, kMostStaticSmem)};
+  std::string_view reason;  // a line that says so; else the first that is no information
   for (std::string_view line : split_lines(reply.log)) {
-    if (starts_with(line, "ptxas info") || starts_with(line, "ptxas  ") || trim(line).empty()) continue;
-    return {Exit::kFailed,
-            fmt::format("NVRTC failed: {}: {}", reply.status_name, trim(line).substr(0, kMaxLineLength))};
+    const bool says = line.find("fatal") != line.npos || line.find(" error") != line.npos;
+    if (!says && (starts_with(line, "ptxas info") || starts_with(line, "ptxas  ") || trim(line).empty())) continue;
+    if (says || reason.empty()) reason = trim(line).substr(0, kMaxLineLength);
+    if (says) break;
   }
+  if (!reason.empty()) return {Exit::kFailed, fmt::format("NVRTC failed: {}: {}", reply.status_name, reason)};
   return {Exit::kFailed, fmt::format("NVRTC failed: {}, without a reason", reply.status_name)};
 }
 

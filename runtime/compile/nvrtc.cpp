@@ -126,8 +126,17 @@ CompileReply Nvrtc::compile(const CompileRequest& request) const {
   reply.status = api_->nvrtcCreateProgram(&program, request.source.c_str(), kSourceName, static_cast<int>(names.size()),
                                           texts.data(), names.data());
   if (reply.status == 0) {
-    reply.status = api_->nvrtcCompileProgram(program, static_cast<int>(flags.size()), flags.data());
-    reply.log = fetch_text(api_->nvrtcGetProgramLogSize, api_->nvrtcGetProgramLog, program);
+    const auto compile = [&] {
+      reply.status = api_->nvrtcCompileProgram(program, static_cast<int>(flags.size()), flags.data());
+      reply.log = fetch_text(api_->nvrtcGetProgramLogSize, api_->nvrtcGetProgramLog, program);
+    };
+    compile();
+    // Where ptxas fails, the log has the front end's warnings in place of its reason (seen in 13.0).
+    if (reply.status != 0 && reply.log.find("warning") != std::string::npos &&
+        reply.log.find(" error") == std::string::npos && reply.log.find("fatal") == std::string::npos) {
+      flags.push_back("-w");
+      compile();
+    }
     reply.ptx = fetch_text(api_->nvrtcGetPTXSize, api_->nvrtcGetPTX, program);
     if (reply.status == 0) reply.cubin = fetch(api_->nvrtcGetCUBINSize, api_->nvrtcGetCUBIN, program);
     api_->nvrtcDestroyProgram(&program);

@@ -407,8 +407,19 @@ class Interpreter::State::Execution {
         size_t n = 0;
         for (size_t k = 0; k < i.sources(); ++k)
           if (i.source(k).kind == Kind::kImmediate && n < 2) tables[n++] = static_cast<uint32_t>(i.source(k).value);
-        for (size_t k = 0; k < 2; ++k)
-          put_flag(k, logic3(x.value, y.value, z.value, tables[k]), x.known & y.known & z.known);
+        for (size_t k = 0; k < 2; ++k) {
+          // Known is what no unknown operand can change.
+          uint32_t some = 0, all = ~0u;
+          for (unsigned flips = 0; flips < 8; ++flips) {
+            const auto flipped = [&](const Flag& f, unsigned bit) {
+              return flips & bit ? f.value ^ ~f.known : f.value;
+            };
+            const uint32_t result = logic3(flipped(x, 1), flipped(y, 2), flipped(z, 4), tables[k]);
+            some |= result;
+            all &= result;
+          }
+          put_flag(k, logic3(x.value, y.value, z.value, tables[k]), ~(some ^ all));
+        }
         return true;
       }
       case Action::kP2r: return flags_to_register();
@@ -434,12 +445,14 @@ class Interpreter::State::Execution {
       else
         return compare(i, x, y);
     });
-    uint32_t is_known = a.known & b.known & lower.known;
+    const uint32_t compared = a.known & b.known & lower.known;
     // An operand that settles the result makes the other one irrelevant.
-    const uint32_t settled = i.has(kOr) ? with.value : i.has(kXor) ? 0 : ~with.value;
-    is_known = (is_known & with.known) | (with.known & settled);
-    put_flag(0, combine(i, result, with.value), is_known);
-    put_flag(1, combine(i, ~result, with.value), is_known);
+    const auto settles = [&](uint32_t value) { return i.has(kOr) ? value : i.has(kXor) ? 0 : ~value; };
+    const auto is_known = [&](uint32_t of_comparison) {
+      return (compared & with.known) | (with.known & settles(with.value)) | (compared & settles(of_comparison));
+    };
+    put_flag(0, combine(i, result, with.value), is_known(result));
+    put_flag(1, combine(i, ~result, with.value), is_known(~result));
     return true;
   }
 

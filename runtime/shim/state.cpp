@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -331,11 +332,26 @@ Status State::queue(const char* call, Handle handle, Work work) {
   }
   if (!work.launch || !on->launches) on->launches = std::make_shared<sim::Prerequisites>();
   if (work.launch) work.launch->prerequisites = on->launches;
+  // Handlers run in reverse order: at exit before the destructors of what the launches until then have made.
+  if (work.launch && queue_.empty() && std::has_single_bit(++queues_begun_))
+    std::atexit([] { instance().run_left_over(); });
   // The program may wait for a host function without a driver call, so it runs at once.
   const bool at_once = work.type == WorkType::kHost;
   queue_.push_back(std::move(work));
+  queued_by_ = getpid();
   if (at_once) drain();
   return kSuccess;
+}
+
+/// A GPU runs what was queued although the program ends, as a rule. Work that may touch host memory does not run, nor
+/// what comes after: the memory may be gone.
+void State::run_left_over() {
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  const auto on_device = [](const Work& work) {
+    return work.type != WorkType::kMemcpy && work.type != WorkType::kHost && work.type != WorkType::kGraph;
+  };
+  if (!lock.owns_lock() || !queued_by_this_process()) return;
+  while (!queue_.empty() && sticky == kSuccess && on_device(queue_.front())) run_next();
 }
 
 void State::drop_queue() {
@@ -351,7 +367,8 @@ namespace {
 /// At the end of the process. Another thread may be inside a call: then the queue is left alone.
 [[gnu::destructor]] void drop_queue_at_exit() {
   State& s = State::instance();
-  if (const std::unique_lock lock(s.mutex, std::try_to_lock); lock.owns_lock()) s.drop_queue();
+  const std::unique_lock lock(s.mutex, std::try_to_lock);
+  if (lock.owns_lock() && s.queued_by_this_process()) s.drop_queue();
 }
 }  // namespace
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -228,6 +229,10 @@ class State {
   int attribute(int attribute) const;
   /// Frees all objects and memory: after the last context is destroyed, or at a reset.
   void wipe();
+  /// False in a child of the process that queued the work.
+  bool queued_by_this_process() const { return queued_by_ == getpid(); }
+  /// At exit: runs the queue up to the first work that may touch host memory.
+  void run_left_over();
   /// Empties the queue, and reports its launches as not run.
   void drop_queue();
 
@@ -283,6 +288,8 @@ class State {
 
   sim::DeviceMemory memory_;
   std::deque<Work> queue_;
+  uint64_t queues_begun_ = 0;  ///< with a launch
+  pid_t queued_by_ = 0;        ///< a child of this process is not to run the queue at its exit
   Stream default_;
   std::set<Function*> functions_;
   bool strict_ = false;

@@ -127,7 +127,12 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
   using Verdict = SharedShadow::Verdict;
   const auto where = [&] { return fmt::format("{} bytes at {}", e.bytes_of(i), describe(state_, address)); };
   const auto race = [&](const char* does, const char* did) {
-    report(e.site, "race", e.lane_of(i), [&] {
+    report(e.site, outcome.relies ? "unfenced" : "race", e.lane_of(i), [&] {
+      if (outcome.relies)
+        return fmt::format(
+            "warp {} {} {} {} by warp {}{}, ordered only by a volatile or relaxed read with no fence "
+            "after it",
+            e.site.warp, does, where(), did, outcome.other, at(place));
       if (outcome.other >= n_warps_)
         return fmt::format("warp {} {} {} {} by another CTA of the cluster, and nothing orders them", e.site.warp, does,
                            where(), did);
@@ -387,7 +392,7 @@ void Checker::on(const SharedAccess& e) {
       access_other(e, i);
       continue;
     }
-    if (e.strong && e.is_request) hand_over(warp, at, e.op, e.releases);
+    if (e.strong && e.is_request) hand_over(e, at);
     if (!quick && !e.strong)
       if (const auto other = unreleased(shadow_, warp, at, bytes, e.op != Op::kRead)) {
         good = false;
@@ -395,6 +400,7 @@ void Checker::on(const SharedAccess& e) {
       }
     if (e.op != Op::kWrite && e.op != Op::kCopyIn) {
       check(shadow_.read(warp, at, bytes, e.strong));
+      if (e.strong && e.op == Op::kRead) shadow_.note_strong_read(warp, at, bytes);
       if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong); other.is && good)
         report_lanes(e, i, other, kSharedBase + at, shared_.data() + at), good = false;
     }
@@ -444,7 +450,7 @@ bool Checker::at_once(const DeviceAccess& e) {
     }
     const uint32_t warp = e.site.warp, first = static_cast<uint32_t>(at - e.first);
     if (!(e.op == Op::kRead ? device_.read(warp, at, n) : device_.write(warp, at, n)).ok()) return false;
-    if (!(e.op == Op::kRead ? lines_.read_row(warp, at, n, first, e.bytes)
+    if (!(e.op == Op::kRead ? lines_.read_row(warp, e.site.pc, at, n, first, e.bytes)
                             : lines_.write_row(warp, e.site.pc, at, n, first, e.bytes)))
       return false;
     if (order_.touch(warp, slot, bits, e.op == Op::kRead ? What::kRead : What::kWrite, MemoryScope::kSys)) return false;
@@ -536,11 +542,11 @@ void Checker::on(const DeviceAccess& e) {
   shadow_.record_races(true);
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
     const uint32_t i = first_lane(m);
-    if (e.strong && e.is_request) hand_over_device(e.site.warp, e.address_of(i), e.op, e.releases);
+    if (e.strong && e.is_request) hand_over_device(e, e.address_of(i));
     if (e.op != Op::kWrite) check_read(e, i);
     if (e.op != Op::kRead) check_write(e, i);
     if (!(together >> i & 1)) check_others(e, i, what);
-    const WordLog::Thread thread{e.site.warp, e.lane_of(i), e.site.pc};
+    const WordLog::Thread thread{e.site.warp, e.lane_of(i), e.site.pc, is_collective(e)};
     const uint64_t address = e.address_of(i);
     const WordLog::Other other = e.op == Op::kRead ? lines_.read(thread, address, e.bytes_of(i), e.strong)
                                                    : lines_.write(thread, address, e.bytes_of(i), e.strong);
@@ -612,6 +618,7 @@ void Checker::check_read(const DeviceAccess& e, uint32_t i) {
   if (!slot) return;
   if (const Outcome o = device_.read(e.site.warp, address, bytes, e.strong); !o.ok())
     report(e, i, address, o, lines_.place_of_write(o.other, address));
+  if (e.strong && e.op == Op::kRead) device_.note_strong_read(e.site.warp, address, bytes);
 }
 
 void Checker::check_write(const DeviceAccess& e, uint32_t i) {

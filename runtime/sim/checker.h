@@ -58,7 +58,7 @@ class Checker {
   }
   /// All CTAs of the cluster have arrived at its barrier.
   void meet();
-  void on(const PhasePass& e) { observe(e.barrier, e.warp); }
+  void on(const PhasePass& e) { observe(e.barrier, e.warp, true); }
 
   /// Something that a lane did wrong: a Fault, or, where the CTA goes on, a note, one for each kind and instruction.
   /// `message` is only called when needed.
@@ -136,8 +136,8 @@ class Checker {
   void check_variable(const SharedAccess& e);
   void check_read_only(const DeviceAccess& e);
   static bool is_one_value(const SharedAccess& e);
-  void observe(uint32_t offset, uint32_t warp) {
-    shadow_.observe(offset, warp);
+  void observe(uint32_t offset, uint32_t warp, bool acquires) {
+    acquires ? shadow_.observe(offset, warp) : shadow_.rely(offset, warp);
     order_.observe(offset, warp);
     log_.synchronise(warp, ~0u, 0, false);
     share_wait(warp, ~0u);
@@ -149,9 +149,9 @@ class Checker {
   }
   bool has_waited(uint32_t warp, uint32_t lanes);
   void check_prerequisites(const DeviceAccess& e);
-  void hand_over(uint32_t warp, uint32_t offset, Op op, bool releases);
+  void hand_over(const Access& e, uint32_t offset);
   void require_stamps(uint32_t lane) const;
-  void hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases);
+  void hand_over_device(const Access& e, uint64_t address);
 
   LaunchState& state_;
   const RowTable& rows_;

@@ -3,19 +3,22 @@
 
 namespace roofgen::sim {
 
-void Checker::hand_over(uint32_t warp, uint32_t offset, Op op, bool releases) {
-  if (op != Op::kWrite && shadow_.completed(offset)) observe(offset, warp);
-  if (op == Op::kRead || !(releases || shadow_.has_fenced(warp))) return;
+/// `e`: a strong access.
+void Checker::hand_over(const Access& e, uint32_t offset) {
+  const uint32_t warp = e.site.warp;
+  const bool releases = e.releases;
+  if (e.op != Op::kWrite && shadow_.completed(offset)) observe(offset, warp, e.acquires);
+  if (e.op == Op::kRead || !(releases || shadow_.has_fenced(warp))) return;
   releases ? shadow_.signal(offset, warp, false) : shadow_.signal_fenced(offset, warp);
   order_.signal(offset, warp);
   shadow_.complete(offset);
   order_.complete(offset);
 }
 
-void Checker::hand_over_device(uint32_t warp, uint64_t address, Op op, bool releases) {
-  const bool gives = op != Op::kRead && (releases || shadow_.has_fenced(warp));
+void Checker::hand_over_device(const Access& e, uint64_t address) {
+  const bool gives = e.op != Op::kRead && (e.releases || shadow_.has_fenced(e.site.warp));
   const uint32_t at = gives ? device_.make_place(address) : device_.place(address);
-  if (at != DeviceShadow::kNowhere) hand_over(warp, at, op, releases);
+  if (at != DeviceShadow::kNowhere) hand_over(e, at);
 }
 
 void Checker::require_stamps(uint32_t lane) const {
@@ -133,6 +136,7 @@ void Checker::on(const Fence& e) {
   const Inst& in = e.site.inst;
   if (in.imm == kFencesMbarriers || (in.scope != MemoryScope::kCta && in.flags & kFlagRelease))
     in_cluster_[e.site.warp].fenced = shadow_.now();
+  if (in.flags & kFlagAcquire) shadow_.acquire_relied(e.site.warp);
   shadow_.fence(e.site.warp);
 }
 

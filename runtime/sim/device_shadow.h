@@ -34,6 +34,10 @@ class DeviceShadow {
     return alone_ ? Outcome{} : touch(warp, address, bytes, true, strong);
   }
 
+  void note_strong_read(uint32_t warp, uint64_t address, uint32_t bytes) {
+    if (const uint32_t at = make_place(address); at != kNowhere) shadow_.note_strong_read(warp, at, bytes);
+  }
+
   static constexpr uint32_t kNowhere = ~0u;
   /// The offset of an address's records in the shadow of shared memory; kNowhere: it has none.
   uint32_t place(uint64_t address) const;

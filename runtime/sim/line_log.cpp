@@ -33,76 +33,105 @@ void LineLog::reset() {
 
 uint64_t LineLog::bytes() const {
   uint64_t n = 0;
-  for (const auto& lines : lines_) n += lines.capacity() * sizeof(Line);
+  for (uint32_t w = 0; w < kMaxWarps; ++w)
+    n += written_[w].capacity() * sizeof(Written) + read_[w].capacity() * sizeof(Read);
   return n;
 }
 
-const LineLog::Line* LineLog::find(uint32_t warp, uint64_t address) const {
-  if (lines_[warp].empty()) return nullptr;
-  const Line& line = lines_[warp][home(address)];
-  return line.number == address / kLineBytes && line.stamp >= begin_[warp] ? &line : nullptr;
+template <class L>
+const L* LineLog::find(const Table<L>& table, uint32_t warp, uint64_t address) const {
+  if (table.empty()) return nullptr;
+  const L& line = table[home(address)];
+  return line.is(address) && line.stamp >= begin_[warp] && line.stamp > log_.settled(warp) ? &line : nullptr;
 }
 
-LineLog::Line& LineLog::make(uint32_t warp, uint64_t address) {
-  if (lines_[warp].empty()) lines_[warp].resize(1u << kLogLines);
-  Line& line = lines_[warp][home(address)];
+template <class L>
+L& LineLog::make(Table<L>& table, uint32_t warp, uint64_t address, uint32_t pc) {
+  if (table.empty()) table.resize(1u << kLogLines);
+  L& line = table[home(address)];
   const uint64_t now = log_.stamp(warp);
-  if (line.number != address / kLineBytes || line.stamp != now) {
-    line.number = address / kLineBytes;
-    line.stamp = now;
-    line.wrote = line.strong = {};
-  }
+  line.pc = pc;
+  if (line.is(address) && line.stamp == now) return line;
+  line.number = address / kLineBytes;
+  line.stamp = now;
+  line.clear();
   return line;
 }
 
 WordLog::Other LineLog::check(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const {
-  const Line* line = find(t.warp, address);
-  if (!line || line->stamp <= log_.settled(t.warp)) return {};
+  const Written* line = find(written_[t.warp], t.warp, address);
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  for (uint32_t i = at; i < at + bytes; ++i)
-    if (test(line->wrote, i) && !(strong && test(line->strong, i)) && !log_.in_order(t, line->lane[i], line->stamp))
+  for (uint32_t i = at; line && i < at + bytes; ++i)
+    if (test(line->bytes, i) && !(strong && test(line->strong, i)) && !log_.in_order(t, line->lane[i], line->stamp))
       return {line->lane[i], line->pc, true, true};
   return {};
 }
 
-WordLog::Other LineLog::read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const {
+/// Strong reads, and those of the whole warp, leave no record.
+WordLog::Other LineLog::read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) {
+  const auto at = static_cast<uint32_t>(address % kLineBytes);
+  if (!strong && !t.collective) {
+    Read& line = make(read_[t.warp], t.warp, address, t.pc);
+    for (uint32_t i = at; i < at + bytes; ++i) line.lanes[i] |= 1u << t.lane;
+  }
   return check(t, address, bytes, strong);
 }
 
 WordLog::Other LineLog::write(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) {
-  const WordLog::Other other = check(t, address, bytes, strong);
+  WordLog::Other other = check(t, address, bytes, strong);
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  Line& line = make(t.warp, address);
+  const Read* read = find(read_[t.warp], t.warp, address);
+  for (uint32_t i = at; read && !other.is && i < at + bytes; ++i)
+    for (uint32_t others = read->lanes[i] & ~(1u << t.lane); others && !other.is; others &= others - 1) {
+      const auto lane = static_cast<uint32_t>(__builtin_ctz(others));
+      if (!log_.in_order(t, lane, read->stamp)) other = {lane, read->pc, true, false, (others & (others - 1)) != 0};
+    }
+  Written& line = make(written_[t.warp], t.warp, address, t.pc);
   const LineBits bits = LineBits::of(at, at + bytes);
-  line.pc = t.pc;
-  line.wrote.add(bits);
+  line.bytes.add(bits);
   strong ? line.strong.add(bits) : line.strong.remove(bits);
   std::memset(line.lane + at, static_cast<int>(t.lane), bytes);
   return other;
 }
 
-bool LineLog::read_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) const {
-  const Line* line = find(warp, address);
-  if (!line || line->stamp <= log_.settled(warp)) return true;
+/// Whether each lane of a row wrote last what it accesses now, as far as something was written.
+bool LineLog::is_own_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) const {
+  const Written* line = find(written_[warp], warp, address);
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  return !line->wrote.meets(LineBits::of(at, at + n)) || std::memcmp(line->lane + at, lanes_of(begin, bytes), n) == 0;
+  return !line || !line->bytes.meets(LineBits::of(at, at + n)) ||
+         std::memcmp(line->lane + at, lanes_of(begin, bytes), n) == 0;
+}
+
+bool LineLog::read_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) {
+  if (!is_own_row(warp, address, n, begin, bytes)) return false;
+  uint32_t* const lanes = make(read_[warp], warp, address, pc).lanes + address % kLineBytes;
+  const uint8_t* const row = lanes_of(begin, bytes);
+  for (uint32_t i = 0; i < n; ++i) lanes[i] |= 1u << row[i];
+  return true;
 }
 
 bool LineLog::write_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) {
-  if (!read_row(warp, address, n, begin, bytes)) return false;
+  if (!is_own_row(warp, address, n, begin, bytes)) return false;
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  Line& line = make(warp, address);
+  const uint8_t* const row = lanes_of(begin, bytes);
+  if (const Read* read = find(read_[warp], warp, address)) {
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < n; ++i) others |= read->lanes[at + i] & ~(1u << row[i]);
+    if (others) return false;
+  }
+  Written& line = make(written_[warp], warp, address, pc);
   const LineBits bits = LineBits::of(at, at + n);
-  line.pc = pc;
-  line.wrote.add(bits);
+  line.bytes.add(bits);
   line.strong.remove(bits);
-  std::memcpy(line.lane + at, lanes_of(begin, bytes), n);
+  std::memcpy(line.lane + at, row, n);
   return true;
 }
 
 std::optional<uint32_t> LineLog::place_of_write(uint32_t warp, uint64_t address) const {
-  const Line* line = find(warp, address);
-  return line && test(line->wrote, address % kLineBytes) ? std::optional(line->pc) : std::nullopt;
+  if (written_[warp].empty()) return std::nullopt;
+  const Written& line = written_[warp][home(address)];
+  const bool is_here = line.is(address) && line.stamp >= begin_[warp] && test(line.bytes, address % kLineBytes);
+  return is_here ? std::optional(line.pc) : std::nullopt;
 }
 
 }  // namespace roofgen::sim

@@ -1,8 +1,9 @@
-// The lane and the instruction of the last writes to lines of device memory, for each warp: they find races between the
-// lanes of a warp, and name the other place of a race between warps. A warp remembers few lines, the last of those that
-// share a place in its table, and reads are not remembered: a lane that writes what another has read is not found.
+// The lanes and the instruction of the last writes and reads of lines of device memory, for each warp: they find races
+// between the lanes of a warp, and name the other place of a race between warps. A warp remembers few lines that it has
+// written, and as many that it has read: the last of those that share a place in its table.
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -18,11 +19,11 @@ class LineLog {
   void reset();
 
   /// An access of one lane within a line. The other access of a race, if it makes one.
-  WordLog::Other read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const;
+  WordLog::Other read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong);
   WordLog::Other write(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong);
   /// Bytes of one line, of lanes one after the other: those from the `begin`th of a request of `bytes` each. False:
   /// maybe a race, and nothing has changed.
-  bool read_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) const;
+  bool read_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes);
   bool write_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes);
 
   /// The instruction that last wrote there, if this warp's table still has it.
@@ -32,19 +33,34 @@ class LineLog {
  private:
   struct Line {
     uint64_t number = 0;  ///< address / kLineBytes; 0: none
-    uint64_t stamp = 0;   ///< of the warp (WordLog::stamp) when it wrote all of this
+    uint64_t stamp = 0;   ///< of the warp (WordLog::stamp) when it made all of these accesses
     uint32_t pc = 0;
-    LineBits wrote, strong;
-    uint8_t lane[kLineBytes];  ///< per byte
+    bool is(uint64_t address) const { return number == address / kLineBytes; }
   };
+  struct Written : Line {
+    LineBits bytes, strong;
+    uint8_t lane[kLineBytes];  ///< per byte
+    void clear() { bytes = strong = {}; }
+  };
+  struct Read : Line {
+    uint32_t lanes[kLineBytes];  ///< per byte, a mask
+    void clear() { std::memset(lanes, 0, sizeof lanes); }
+  };
+  template <class L>
+  using Table = std::vector<L>;  ///< of a warp; empty: it has made no such access
 
-  const Line* find(uint32_t warp, uint64_t address) const;
-  Line& make(uint32_t warp, uint64_t address);
+  /// Null, or a line with accesses that not all lanes have put in order.
+  template <class L>
+  const L* find(const Table<L>& table, uint32_t warp, uint64_t address) const;
+  template <class L>
+  L& make(Table<L>& table, uint32_t warp, uint64_t address, uint32_t pc);
   WordLog::Other check(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const;
+  bool is_own_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) const;
 
   const WordLog& log_;
-  uint64_t begin_[kMaxWarps] = {};      ///< stamps when the CTA began
-  std::vector<Line> lines_[kMaxWarps];  ///< empty: the warp has written nothing
+  uint64_t begin_[kMaxWarps] = {};  ///< stamps when the CTA began
+  Table<Written> written_[kMaxWarps];
+  Table<Read> read_[kMaxWarps];
 };
 
 }  // namespace roofgen::sim

@@ -96,8 +96,7 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
       return false;
     }
     if (shared_looks_ >= kPatience && polls_in_vain()) {
-      findings.push_back(
-          vain_polling("the CTA polls shared memory that none of its threads changes: " + whereabouts()));
+      stop(findings, vain_polling("the CTA polls shared memory that none of its threads changes: " + whereabouts()));
       return true;
     }
     if (random && random_() % kTurnsOfCta == 0) return false;

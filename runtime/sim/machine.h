@@ -278,6 +278,7 @@ class Machine {
   Undefined& details_of(Warp& w, uint32_t place);
   void set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin);
   uint32_t origin_at(Warp& w, uint32_t lane, uint64_t address);
+  void note_unwritten_exchange(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
   void note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targets& t);
   static uint64_t local_key(const Warp& w, uint32_t lane) { return uint64_t{w.index * kWarpSize + lane} << 32; }
   static uint64_t byte_key(const Warp& w, const Targets& t, uint32_t lane) {

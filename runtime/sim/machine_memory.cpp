@@ -211,11 +211,14 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     else
       row(w, in.d)[first_lane(m)] = 0;
   }
+  const bool exchanges = static_cast<AtomicOp>(in.sub) == AtomicOp::kExch;
   emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
     e.strong = true;
     e.acquires = in.flags & kFlagAcquire;
     e.releases = in.flags & kFlagRelease;
+    e.lazily = exchanges;  // often only a store: the old value need not be used
   });
+  if (exchanges && checker_.unwritten()) note_unwritten_exchange(w, in, mask & checker_.unwritten(), t);
   for (uint32_t m = mask; m; m &= m - 1) {  // lanes take effect in order
     const uint32_t l = first_lane(m);
     const uint64_t b = wide ? wide_row(w, in.b)[l] : row(w, in.b)[l], c = wide ? wide_row(w, in.c)[l] : row(w, in.c)[l];

@@ -156,6 +156,18 @@ void Machine::note_unwritten(Warp& w, const Inst& in, uint32_t mask, const Targe
   }
 }
 
+/// An exchange has taken bytes that nothing has written. Of lanes with the same address only the first does.
+void Machine::note_unwritten_exchange(Warp& w, const Inst& in, uint32_t mask, const Targets& t) {
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    bool first = true;
+    for (uint32_t before = mask & ((1u << l) - 1); before; before &= before - 1)
+      first &= t.address[first_lane(before)] != t.address[l];
+    for (const Operand& o : operands_of(in))
+      if (first && o.is_def) set_undefined(w, o.place, l, low_bytes(in.size), origin_at(w, l, t.address[l]));
+  }
+}
+
 /// Local memory from offset `begin` to `end` holds nothing from now on.
 void Machine::forget_local(const Warp& w, uint32_t mask, uint32_t begin, uint32_t end) {
   checker_.forget_local(w.index, mask, begin, end);

@@ -50,7 +50,10 @@ class Team {
         if (done_[rank]) continue;
         const uint64_t ran = members_[rank]->instructions();
         done_[rank] = members_[rank]->go_on(findings);
-        if (state_.stopped > before) return true;  // the others of the cluster go with it
+        if (state_.stopped > before) {  // the others of the cluster end with it
+          hand_in(findings);
+          return true;
+        }
         moved |= members_[rank]->instructions() != ran || done_[rank];
       }
       if (std::all_of(done_.begin(), done_.end(), [](bool d) { return d; })) return true;
@@ -291,8 +294,9 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     const auto in_vain = [&](const auto& team) { return team->polls_in_vain(state.changes); };
     if (!in_vain(waiting.back()) || (begun < teams && room()) || !std::all_of(waiting.begin(), waiting.end(), in_vain))
       continue;
+    for (auto& team : waiting) team->hand_in(findings);
     // CTAs may wait for one that ended at a finding.
-    if (findings.empty()) findings.push_back(deadlock_of(waiting, (teams - begun) * ctas));
+    if (state.stopped == 0) add_finding(state.go_on, findings, deadlock_of(waiting, (teams - begun) * ctas));
     for (auto& team : waiting) idle.push_back(std::move(team));
     waiting.clear();
   }

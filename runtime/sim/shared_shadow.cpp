@@ -12,6 +12,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
   free_parts_.clear();
   many_.clear();
   phases_.clear();
+  strong_reads_.clear();
   free_many_.clear();
   warps_ = warps;
   readers_ = warps + engines;
@@ -21,6 +22,8 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
   records_races_ = false;
   now_ = 1;
   std::memset(seen_, 0, sizeof seen_);
+  std::memset(relied_, 0, sizeof relied_);
+  std::memset(offered_relied_, 0, sizeof offered_relied_);
   std::memset(offered_, 0, sizeof offered_);
   std::memset(fenced_, 0, sizeof fenced_);
   std::memset(floor_, 0, sizeof floor_);
@@ -195,6 +198,7 @@ void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
     offered_others_[size_t{id} * width_ + i] =
         std::max(offered_others_[size_t{id} * width_ + i], others_[size_t{warp} * width_ + i]);
   for (uint32_t v = 0; v < readers_; ++v) offered_[id][v] = std::max(offered_[id][v], seen_[warp][v]);
+  for (uint32_t v = 0; v < readers_; ++v) offered_relied_[id][v] = std::max(offered_relied_[id][v], relied_[warp][v]);
   offered_[id][warp] = std::max(offered_[id][warp], now_);
   if (!waits) advance();  // the arrival does not cover the next accesses of the warp
 }
@@ -202,7 +206,10 @@ void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
 void SharedShadow::release(uint32_t id, uint32_t waiters) {
   for (uint32_t w = 0; w < warps_; ++w) {
     if (!(waiters >> w & 1)) continue;
-    for (uint32_t v = 0; v < readers_; ++v) seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
+    for (uint32_t v = 0; v < readers_; ++v) {
+      seen_[w][v] = std::max(seen_[w][v], offered_[id][v]);
+      relied_[w][v] = std::max(relied_[w][v], offered_relied_[id][v]);
+    }
     for (uint32_t i = 0; i < width_; ++i)
       others_[size_t{w} * width_ + i] =
           std::max(others_[size_t{w} * width_ + i], offered_others_[size_t{id} * width_ + i]);
@@ -210,6 +217,7 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
   }
   settled_ = *std::min_element(floor_, floor_ + warps_);
   std::memset(offered_[id], 0, sizeof offered_[id]);
+  std::memset(offered_relied_[id], 0, sizeof offered_relied_[id]);
   if (width_) std::fill_n(&offered_others_[size_t{id} * width_], width_, 0u);
   advance();
 }
@@ -271,6 +279,17 @@ void SharedShadow::observe(uint32_t offset, uint32_t warp) {
   refresh_floor(warp);
 }
 
+void SharedShadow::rely(uint32_t offset, uint32_t warp) {
+  const Phases& p = phases_[offset];
+  for (uint32_t v = 0; v < readers_; ++v)
+    if (v != warp) relied_[warp][v] = std::max(relied_[warp][v], p.completed[v]);
+}
+
+void SharedShadow::acquire_relied(uint32_t warp) {
+  for (uint32_t v = 0; v < readers_; ++v) seen_[warp][v] = std::max(seen_[warp][v], relied_[warp][v]);
+  refresh_floor(warp);
+}
+
 void SharedShadow::row_of(uint32_t warp, uint32_t* stamps) const {
   std::memcpy(stamps, seen_[warp], sizeof seen_[warp]);
   stamps[warp] = now_;
@@ -294,6 +313,7 @@ uint32_t SharedShadow::add(uint32_t bytes) {
 void SharedShadow::drop_from(uint32_t offset) {
   for (size_t i = offset / 16; i < chunks_.size(); ++i)
     if (chunks_[i].record.read_stamp == kBytes) free_parts_.push_back(chunks_[i].record.writer);
+  std::erase_if(strong_reads_, [&](const auto& word) { return word.first >= offset / 4; });
   chunks_.resize(offset / 16);
   if (!words_.empty()) words_.resize(chunks_.size() * 4);
 }
@@ -323,7 +343,7 @@ void SharedShadow::remember(uint32_t offset, uint32_t touched, uint32_t read, ui
 
 SharedShadow::Outcome SharedShadow::check_writer(const Record& r, uint32_t warp, Verdict verdict) const {
   uint32_t writer = r.writer >> 27, stamp = r.writer & kStampMask;
-  if (writer != warp && stamp > seen_[warp][writer]) return {verdict, writer};
+  if (writer != warp && stamp > seen_[warp][writer]) return {verdict, writer, relied_on(warp, writer, stamp)};
   return {};
 }
 
@@ -364,10 +384,12 @@ SharedShadow::Outcome SharedShadow::write_record(Record& r, uint32_t warp, bool 
   if (r.read_stamp == kManyStamps) {
     const ManyStamps& m = many_[r.readers];
     for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
-      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
+      if (v != warp && (m.readers >> v & 1) && m.stamp[v] > seen_[warp][v])
+        o = {Verdict::kWriteAfterRead, v, relied_on(warp, v, m.stamp[v])};
   } else if (r.read_stamp > floor_[warp]) {
     for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
-      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v]) o = {Verdict::kWriteAfterRead, v};
+      if (v != warp && (r.readers >> v & 1) && r.read_stamp > seen_[warp][v])
+        o = {Verdict::kWriteAfterRead, v, relied_on(warp, v, r.read_stamp)};
   }
   if (!o.ok() && !records_races_) return o;
   if (r.read_stamp == kManyStamps) free_many_.push_back(r.readers);
@@ -484,6 +506,11 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
   Chunk& c = chunks_[offset >> 4];
   auto mask = static_cast<uint16_t>(((1u << bytes) - 1) << (offset & 15));
   const bool both_strong = strong && (c.strong & mask) == mask;
+  if (c.strongly_read && !strong)
+    if (const Outcome o = check_strong_readers(c, warp, offset, bytes); !o.ok()) {
+      if (records_races_) write(warp, offset, bytes, strong);  // the records of the readers are gone
+      return o;
+    }
   if (const uint32_t engine = reading_engine(warp, offset >> 4)) {
     if (!records_races_) return {Verdict::kWriteAfterRead, engine};
     engine_read_[(engine - warps_) * shared_chunks_ + (offset >> 4)] = 0;  // once is enough
@@ -500,6 +527,30 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
     c.record = {warp << 27 | now_, 0, 0};
   }
   if (c.pending & mask) return {Verdict::kAsyncPending, 0};
+  return o;
+}
+
+void SharedShadow::note_strong_read(uint32_t warp, uint32_t offset, uint32_t bytes) {
+  if (warps_ < 2) return;
+  chunks_[offset >> 4].strongly_read = true;
+  for (uint32_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) strong_reads_[word][warp] = now_;
+}
+
+/// Of a plain write, which replaces the records if it is in order or races are recorded.
+SharedShadow::Outcome SharedShadow::check_strong_readers(Chunk& c, uint32_t warp, uint32_t offset, uint32_t bytes) {
+  Outcome o;
+  for (uint32_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) {
+    const auto reads = strong_reads_.find(word);
+    if (reads == strong_reads_.end()) continue;
+    for (uint32_t v = 0; v < warps_ && o.ok(); ++v)
+      if (v != warp && reads->second[v] > seen_[warp][v])
+        o = {Verdict::kWriteAfterRead, v, relied_on(warp, v, reads->second[v])};
+    if (!o.ok() && !records_races_) return o;
+    strong_reads_.erase(reads);
+  }
+  const uint32_t first = offset / 16 * 4;
+  c.strongly_read = false;
+  for (uint32_t word = first; word < first + 4; ++word) c.strongly_read |= strong_reads_.count(word) > 0;
   return o;
 }
 

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,7 +39,8 @@ class SharedShadow {
   };
   struct Outcome {
     Verdict verdict = Verdict::kOk;
-    uint32_t other = 0;  ///< the warp, or engine, on the other side of a race
+    uint32_t other = 0;   ///< the warp, or engine, on the other side of a race
+    bool relies = false;  ///< what the warp has read strongly would order it, were it followed by a fence
     bool ok() const { return verdict == Verdict::kOk; }
   };
 
@@ -60,7 +62,8 @@ class SharedShadow {
   void record_races(bool on) { records_races_ = on; }
   bool records_races() const { return records_races_; }
   /// `offset` counts from the start of shared memory; an access never crosses 16 bytes.
-  /// `strong` accesses (volatile, atomic) do not race with each other; a strong read is not remembered.
+  /// `strong` accesses (volatile, atomic) do not race with each other. A strong read is remembered by
+  /// note_strong_read() only: a plain write that is not ordered after it races with it.
   Outcome read(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
   /// Accesses from outside the CTA: checked for unwritten and pending bytes, not for races.
   Outcome write_from_outside(uint32_t offset, uint32_t bytes);
@@ -76,6 +79,7 @@ class SharedShadow {
     chunks_[offset >> 4].valid &= static_cast<uint16_t>(~(holes << (offset & 15)));
   }
   Outcome write(uint32_t warp, uint32_t offset, uint32_t bytes, bool strong = false);
+  void note_strong_read(uint32_t warp, uint32_t offset, uint32_t bytes);
   /// A copy that may land at any time from now until its wait.
   Outcome async_issue(uint32_t warp, uint32_t offset, uint32_t bytes) {
     return bytes == 16 ? write_chunk(warp, offset >> 4, 0xffff) : async_issue_part(warp, offset, bytes);
@@ -83,7 +87,7 @@ class SharedShadow {
   /// The same for a whole chunk; false: undecided, and nothing has changed.
   bool async_issue_quickly(uint32_t warp, uint32_t chunk) {
     Chunk& c = chunks_[chunk];
-    if (c.pending || !may_write_quickly(c.record, warp) || reading_engine(warp, chunk)) return false;
+    if (c.pending || c.strongly_read || !may_write_quickly(c.record, warp) || reading_engine(warp, chunk)) return false;
     c.valid = c.pending = 0xffff;
     c.strong = 0;
     c.by_copy = false;
@@ -109,7 +113,7 @@ class SharedShadow {
   /// The same for writes of a whole chunk.
   Outcome write_chunk(uint32_t warp, uint32_t chunk, uint16_t pending) {
     Chunk& c = chunks_[chunk];
-    if (c.pending == 0 && may_write_quickly(c.record, warp) && !reading_engine(warp, chunk)) {
+    if (c.pending == 0 && !c.strongly_read && may_write_quickly(c.record, warp) && !reading_engine(warp, chunk)) {
       c.valid = 0xffff;
       c.pending = pending;
       c.strong = 0;
@@ -137,8 +141,9 @@ class SharedShadow {
     Chunk& c = chunks_[word >> 2];
     split_quickly(c, word);
     const uint32_t bytes = ((1u << 4 * n) - 1) << 4 * (word & 3);
-    if (c.record.read_stamp == kWords && !(c.pending & bytes) && may_write_quickly(words_[word], warp) &&
-        (n == 1 || may_write_quickly(words_[word + 1], warp)) && !reading_engine(warp, word >> 2)) {
+    if (c.record.read_stamp == kWords && !(c.pending & bytes) && !c.strongly_read &&
+        may_write_quickly(words_[word], warp) && (n == 1 || may_write_quickly(words_[word + 1], warp)) &&
+        !reading_engine(warp, word >> 2)) {
       c.valid |= static_cast<uint16_t>(bytes);
       c.strong &= static_cast<uint16_t>(~bytes);
       c.by_copy = false;
@@ -158,6 +163,9 @@ class SharedShadow {
   void signal(uint32_t offset, uint32_t warp, bool advances = true);
   void complete(uint32_t offset);
   void observe(uint32_t offset, uint32_t warp);
+  /// A strong read that does not acquire: the warp knows the accesses, but an acquiring fence has to follow.
+  void rely(uint32_t offset, uint32_t warp);
+  void acquire_relied(uint32_t warp);
   /// A fence: a later signal_fenced offers the accesses that the warp made or has seen before the fence.
   void fence(uint32_t warp);
   /// fence.proxy.async: what the warp has done and seen is visible to bulk copies.
@@ -249,6 +257,7 @@ class SharedShadow {
     uint16_t valid = 0, pending = 0;  ///< per byte
     uint16_t strong = 0;              ///< per byte: the last write was
     bool by_copy = false;             ///< a bulk copy was the last to write
+    bool strongly_read = false;       ///< strong_reads_ may have words of it
   };
   struct Parts {
     Record record[16];
@@ -269,6 +278,8 @@ class SharedShadow {
   void async_land_part(uint32_t warp, uint32_t offset, uint32_t bytes);
   Outcome read_record(Record& r, uint32_t warp);
   Outcome write_record(Record& r, uint32_t warp, bool both_strong);
+  bool relied_on(uint32_t warp, uint32_t other, uint32_t stamp) const { return relied_[warp][other] >= stamp; }
+  Outcome check_strong_readers(Chunk& c, uint32_t warp, uint32_t offset, uint32_t bytes);
   Outcome check_writer(const Record& r, uint32_t warp, Verdict verdict) const;
   bool read_quickly(Record& r, uint32_t warp) {
     const uint32_t floor = floor_[warp], me = 1u << warp;
@@ -325,6 +336,8 @@ class SharedShadow {
   std::vector<uint32_t> offered_others_;  ///< a row for each barrier
   uint32_t now_ = 1;
   uint32_t seen_[kMaxWarps][kMaxWarps];
+  uint32_t relied_[kMaxWarps][kMaxWarps];  ///< the same by strong reads, with or without a fence after them
+  uint32_t offered_relied_[17][kMaxWarps];
   uint32_t floor_[kMaxWarps];  ///< min over the other warps of seen_[w]
   uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
@@ -335,6 +348,8 @@ class SharedShadow {
     std::vector<uint32_t> others_current, others_completed;
   };
   std::unordered_map<uint32_t, Phases> phases_;  ///< by offset
+  /// The stamps of the last strong reads of a word by each warp, since its last plain write. By offset / 4.
+  std::unordered_map<uint32_t, std::array<uint32_t, kMaxWarps>> strong_reads_;
 };
 
 }  // namespace roofgen::sim

@@ -181,27 +181,34 @@ TEST(Contents, IntegersAreSmallAndSpecialsAreRare) {
 }
 
 TEST(Judge, NamesTheWorstElementAndCountsMissingOnes) {
-  Judge judge("y");
-  judge.element(0, 0, 1.0, true, 1.1, 0.2);
+  std::vector<double> told;
+  const ElementReader read(
+      [](const std::string&, uint64_t, std::span<double>, std::vector<bool>*) { return Result<void>(); }, nullptr,
+      [&](const std::string&, double got, double, double) { told.push_back(got); });
+  Judge judge("y", read);
+  judge.element(0, 0, 1.0, 1.1, 0.2);
   Comparison fine;
   judge.add_to(fine);
   EXPECT_NEAR(fine.worst, 0.5, 1e-9);
   EXPECT_EQ(fine.failure, "");
-  judge.element(3, 7, 2.0, true, 1.0, 0.25);
+  judge.element(3, 7, 2.0, 1.0, 0.25);
   Comparison off;
   judge.add_to(off);
   EXPECT_EQ(off.failure, "y[row 3, column 7] is 2, 1 was expected within 0.25 (4 times the tolerance)");
-  judge.element(4, -1, 0, false, 1, 1);
-  judge.element(5, -1, 0, false, 1, 1);
+  judge.unwritten(4, -1);
+  judge.unwritten(5, -1);
   Comparison missing;
   judge.add_to(missing);
   EXPECT_EQ(missing.failure, "y[row 4] and 1 more elements were never written");
+  EXPECT_EQ(told, (std::vector<double>{1, 2})) << "the reader is told of each element";
 }
 
 TEST(Judge, NanAndInfinitiesAreRightOnlyWhereTheyAreExpected) {
-  const auto worst = [](double got, double expected) {
-    Judge judge("y");
-    judge.element(0, 0, got, true, expected, 1);
+  const ElementReader read(
+      [](const std::string&, uint64_t, std::span<double>, std::vector<bool>*) { return Result<void>(); });
+  const auto worst = [&](double got, double expected) {
+    Judge judge("y", read);
+    judge.element(0, 0, got, expected, 1);
     Comparison out;
     judge.add_to(out);
     return out.worst;

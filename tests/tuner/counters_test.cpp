@@ -2,7 +2,9 @@
 
 #include "base/json.h"
 #include "base/subprocess.h"
+#include "generator/ops/elements.h"
 #include "tests/tuner/counters_fixture.h"
+#include "tuner/evidence/expected.h"
 #include "tuner/evidence/replay.h"
 
 namespace roofgen::counters_test {
@@ -71,6 +73,39 @@ TEST(Replay, ErrorsInTheFileAreNamed) {
   const auto no_kernels = parse_replay("[]", "r.json", nullptr);
   ASSERT_FALSE(no_kernels);
   EXPECT_EQ(no_kernels.error().exit, Exit::kUsage);
+}
+
+TEST(Replay, GivesInputsAndExpectedElements) {
+  Replay r;
+  r.problem = *(*find_op("gemm"))->complete({"gemm", DType::kBf16, {{"M", 40}, {"N", 24}, {"K", 32}}});
+  r.variant = "fused";
+  r.buffers = (*find_op("gemm"))->buffers(r.problem);
+  r.kernels.push_back({"gemm", {}, {}});
+  const auto a = input_bytes(r, "A");
+  ASSERT_TRUE(a) << to_string(a.error());
+  std::vector<std::byte> filled(40 * 32 * 2);
+  (*find_op("gemm"))->fill(r.problem, r.pattern, "A", 0, filled);
+  EXPECT_EQ(*a, filled);
+  EXPECT_EQ(input_bytes(r, "C").error().message, "gemm has no input \"C\"");
+
+  const auto text = expected_json(r, 2);
+  ASSERT_TRUE(text) << to_string(text.error());
+  const auto expected = parse_json(*text);
+  uint64_t elements = 0, end = 0;
+  for (const Json& run : expected["C"]) {
+    EXPECT_GE(run["first"].get<uint64_t>(), end);
+    end = run["first"].get<uint64_t>() + run["expected"].size();
+    elements += run["expected"].size();
+    EXPECT_EQ(run["tolerance"].size(), run["expected"].size());
+  }
+  EXPECT_EQ(elements, 3u * 2 * 24) << "two whole rows at the beginning, in the middle and at the end";
+  EXPECT_EQ(end, 40u * 24);
+  // The first element is the product of the first rows of A and B, in double precision.
+  const std::vector<std::byte> b = *input_bytes(r, "B");
+  double sum = 0;
+  for (size_t k = 0; k < 32; ++k)
+    sum += load_element(a->data(), k, DType::kBf16) * load_element(b.data(), k, DType::kBf16);
+  EXPECT_NEAR(expected["C"][0]["expected"][0].get<double>(), sum, 1e-6);
 }
 
 TEST_F(Tools, ReplayRunsOnADriver) {

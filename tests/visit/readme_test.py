@@ -219,6 +219,7 @@ class CalibrationTest(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--update"]:
         good = sorted((each for each in RESULTS if each["status"] == "ok"), key=lambda each: each["ended"])
-        GOLDEN.write_text(readme_tables.rewrite([EMPTY], good, [{**each, "gpu": GPU} for each in ROWS[:2]])[0], encoding="utf-8")
+        rows = [{**each, "gpu": GPU} for each in ROWS[:2]]
+        GOLDEN.write_text(readme_tables.rewrite([EMPTY], good, rows)[0], encoding="utf-8")
     else:
         unittest.main()
