@@ -1,0 +1,11 @@
+// grid: 1  block: 64
+// args: [{"name": "sum", "type": "i32", "size": 1, "fill": 0, "expect": [2]}, {"name": "lock", "type": "i32", "size": 1, "fill": 0}]
+// finds: nothing
+__global__ void k(int* sum, int* lock) {
+  if (threadIdx.x % 32) return;
+  while (atomicCAS(lock, 0, 1)) {}
+  __threadfence();
+  sum[0] += 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}

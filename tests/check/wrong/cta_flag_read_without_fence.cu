@@ -1,0 +1,16 @@
+// grid: 1  block: 64
+// args: [{"name": "data", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 1}]
+// finds: unfenced at 14
+__global__ void k(int* data, int* y) {
+  __shared__ volatile int ready;
+  if (threadIdx.x == 0) ready = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    data[0] = 7;
+    __threadfence_block();
+    ready = 1;
+  } else if (threadIdx.x == 32) {
+    while (!ready) {}
+    y[0] = data[0];  // the load may come before the flag's
+  }
+}

@@ -1,0 +1,7 @@
+// grid: 1  block: 32
+// args: [{"name": "x", "type": "i32", "size": 33, "fill": 1}]
+// finds: race at 6
+__global__ void k(int* x) {
+  const int next = x[threadIdx.x + 1];
+  x[threadIdx.x] = next + 1;  // the lane before may not have read it yet
+}
