@@ -127,17 +127,17 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
   using Verdict = SharedShadow::Verdict;
   const auto where = [&] { return fmt::format("{} bytes at {}", e.bytes_of(i), describe(state_, address)); };
   const auto race = [&](const char* does, const char* did) {
-    report(e.site, outcome.relies ? "unfenced" : "race", e.lane_of(i), [&] {
-      if (outcome.relies)
-        return fmt::format(
-            "warp {} {} {} {} by warp {}{}, ordered only by a volatile or relaxed read with no fence "
-            "after it",
-            e.site.warp, does, where(), did, outcome.other, at(place));
+    const auto what = [&] {
+      return fmt::format("warp {} {} {} {} by warp {}{}", e.site.warp, does, where(), did, outcome.other, at(place));
+    };
+    if (outcome.relies)
+      return report(e.site, "unfenced", e.lane_of(i),
+                    [&] { return what() + ", ordered only by a volatile or relaxed read with no fence after it"; });
+    report(e.site, "race", e.lane_of(i), [&] {
       if (outcome.other >= n_warps_)
         return fmt::format("warp {} {} {} {} by another CTA of the cluster, and nothing orders them", e.site.warp, does,
                            where(), did);
-      return fmt::format("warp {} {} {} {} by warp {}{} with no barrier between", e.site.warp, does, where(), did,
-                         outcome.other, at(place));
+      return what() + " with no barrier between";
     });
   };
   if (outcome.verdict == Verdict::kWriteAfterRead && outcome.other >= n_warps_ &&

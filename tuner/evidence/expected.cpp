@@ -12,7 +12,7 @@
 namespace roofgen {
 namespace {
 
-constexpr int64_t kColumns = 32;      ///< of a wide row, at each of several places
+constexpr int64_t kColumns = 32;     ///< of a wide row, at each of several places
 constexpr uint64_t kWholeRow = 256;  ///< a row of so many elements is judged whole
 
 struct Element {
@@ -94,8 +94,7 @@ Result<std::string> expected_json(const Replay& replay, int64_t rows) {
   for (const Buffer& buffer : replay.buffers)
     if (const auto it = found.find(buffer.name); buffer.role == Buffer::Role::kOutput && it != found.end())
       out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",\n", buffer.name, runs(it->second));
-  if (out.empty())
-    return Error{Exit::kFailed, fmt::format("nothing is expected of the outputs of {}", replay.variant)};
+  if (out.empty()) return Error{Exit::kFailed, fmt::format("nothing is expected of the outputs of {}", replay.variant)};
   return "{" + out + "}";
 }
 

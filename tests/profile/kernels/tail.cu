@@ -1,14 +1,13 @@
-// 108 SMs hold 864 CTAs of this size at a time: 45 CTAs of 909 run in a second wave.
-// grid: 909  block: 256  device: a100-sxm-80
-// args: [{"name": "y", "type": "f32", "size": 232704}]
+// 108 SMs hold 324 CTAs of this size at a time: 36 CTAs of 360 run in a second wave, as long as the first.
+// grid: 360  block: 64  device: a100-sxm-80
+// args: [{"name": "y", "type": "i32", "size": 23040}]
 // limiter: tail of the grid
-__global__ void poly(float* y) {
-  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  float a = i, b = i + 1, c = i + 2, d = i + 3;
-#pragma unroll 16
-  for (int k = 0; k < 512; ++k) {
-    a = a * 0.5f + 1, b = b * 0.25f + 2;
-    c = c * 0.5f + 3, d = d * 0.25f + 4;  // <- here
-  }
-  y[i] = a + b + c + d;
+__global__ void chase(int* y) {
+  __shared__ int next[12000];
+  for (int i = threadIdx.x; i < 12000; i += 64) next[i] = (i + 64) % 12000;
+  __syncthreads();
+  int at = threadIdx.x;
+  for (int k = 0; k < 4096; ++k)
+    at = next[at];  // <- here
+  y[blockIdx.x * 64 + threadIdx.x] = at;
 }
