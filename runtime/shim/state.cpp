@@ -333,8 +333,7 @@ Status State::queue(const char* call, Handle handle, Work work) {
   if (!work.launch || !on->launches) on->launches = std::make_shared<sim::Prerequisites>();
   if (work.launch) work.launch->prerequisites = on->launches;
   // Handlers run in reverse order: at exit before the destructors of what the launches until then have made.
-  if (work.launch && queue_.empty() && std::has_single_bit(++queues_begun_))
-    std::atexit([] { instance().run_left_over(); });
+  if (queue_.empty() && std::has_single_bit(++queues_begun_)) std::atexit([] { instance().run_left_over(); });
   // The program may wait for a host function without a driver call, so it runs at once.
   const bool at_once = work.type == WorkType::kHost;
   queue_.push_back(std::move(work));
@@ -343,15 +342,14 @@ Status State::queue(const char* call, Handle handle, Work work) {
   return kSuccess;
 }
 
-/// A GPU runs what was queued although the program ends, as a rule. Work that may touch host memory does not run, nor
-/// what comes after: the memory may be gone.
+/// A GPU runs what was queued although the program ends, as a rule. Host memory may be gone: work that touches it does
+/// not run, nor what comes after.
 void State::run_left_over() {
   const std::unique_lock lock(mutex, std::try_to_lock);
-  const auto on_device = [](const Work& work) {
-    return work.type != WorkType::kMemcpy && work.type != WorkType::kHost && work.type != WorkType::kGraph;
-  };
   if (!lock.owns_lock() || !queued_by_this_process()) return;
-  while (!queue_.empty() && sticky == kSuccess && on_device(queue_.front())) run_next();
+  while (!queue_.empty() && sticky == kSuccess && queue_.front().type != WorkType::kHost &&
+         !queue_.front().touches_host)
+    run_next();
 }
 
 void State::drop_queue() {

@@ -108,6 +108,7 @@ struct Work {
   Op op;                             ///< null: no effect
   std::shared_ptr<LaunchOp> launch;  ///< of a kernel
   Handle event = nullptr;            ///< of kRecordEvent
+  bool touches_host = false;         ///< when it runs
 };
 
 struct Graph;
@@ -231,7 +232,7 @@ class State {
   void wipe();
   /// False in a child of the process that queued the work.
   bool queued_by_this_process() const { return queued_by_ == getpid(); }
-  /// At exit: runs the queue up to the first work that may touch host memory.
+  /// At exit: runs the queue up to the first work that touches host memory.
   void run_left_over();
   /// Empties the queue, and reports its launches as not run.
   void drop_queue();
@@ -288,8 +289,8 @@ class State {
 
   sim::DeviceMemory memory_;
   std::deque<Work> queue_;
-  uint64_t queues_begun_ = 0;  ///< with a launch
-  pid_t queued_by_ = 0;        ///< a child of this process is not to run the queue at its exit
+  uint64_t queues_begun_ = 0;
+  pid_t queued_by_ = 0;  ///< a child of this process is not to run the queue at its exit
   Stream default_;
   std::set<Function*> functions_;
   bool strict_ = false;

@@ -201,7 +201,9 @@ Status move(State& s, const Box& box) {
 }
 
 Work move_later(State& s, const Box& box) {
-  return {WorkType::kMemcpy, [&s, box] { return box.empty() ? kSuccess : move(s, box); }, nullptr, nullptr};
+  const bool touches_host = !box.from.on_device || !box.to.on_device;
+  return {WorkType::kMemcpy, [&s, box] { return box.empty() ? kSuccess : move(s, box); }, nullptr, nullptr,
+          touches_host};
 }
 
 Status make_memset(State& s, const char* call, const MemsetNodeParams& p, Work* out) {
