@@ -29,7 +29,7 @@ class Torch:
         return torch.as_tensor(memory, device="cuda").view(kinds[dtype]).view(*shape)
 
 
-# ---- Peers: of a case they make shapes, and function(tensors) -> {output: tensor of roofgen's shape} ------------------
+# ---- Peers: of a case they make shapes, and function(tensors) -> {output: tensor of roofgen's shape} ----
 
 def functional():
     return importlib.import_module("torch.nn.functional")

@@ -1,5 +1,5 @@
-"""A whole visit without a GPU: bench/visit/package.py with the real program, then visit.py on the simulated driver, with
-a fake torch and a fake cuBLASLt that can hang, crash and be wrong."""
+"""A whole visit without a GPU: bench/visit/package.py with the real program, then visit.py on the simulated driver,
+with a fake torch and a fake cuBLASLt that can hang, crash and be wrong."""
 import json
 import os
 import signal
@@ -196,7 +196,7 @@ class Rehearsal(unittest.TestCase):
 
     def test_the_dry_run_lists_comparisons(self):
         out, _ = self.visit("--dry-run")
-        self.assertRegex(out, r"peers +\d+ s  ours and others\n +attention +1 of ours, predicted [\d.]+ us beside sdpa-c")
+        self.assertRegex(out, r"peers +\d+ s  ours and others\n +attention +1 of ours, predicted [\d.]+ us beside sdp")
         self.assertNotIn("absent", out)  # the package has no probe
         self.assertFalse(self.out.exists())
 
@@ -242,8 +242,9 @@ class Parts(unittest.TestCase):
             texts = [json.dumps(schedule) for schedule in each["schedules"]]
             self.assertEqual(len(texts), len(set(texts)), each["name"])
         words = " ".join(" ".join(package.words(each)) for each in plan["cases"])
-        for wanted in ("--causal", "--lse", "--kv-heads", "fp16", "--d 64 ", "--d 256 ", "--page", "--rotary", "--lengths",
-                       "grouped_gemm", "rmsnorm", "layernorm", "softmax", "--epilogue", "--gated", "tf32", "fp8", "int8"):
+        for wanted in ("--causal", "--lse", "--kv-heads", "fp16", "--d 64 ", "--d 256 ", "--page", "--rotary",
+                       "--lengths", "grouped_gemm", "rmsnorm", "layernorm", "softmax", "--epilogue", "--gated", "tf32",
+                       "fp8", "int8"):
             self.assertIn(wanted, words)
         self.assertEqual(set(cublaslt.EPILOGUES) & {"gelu_tanh(acc + bias[n])"}, {"gelu_tanh(acc + bias[n])"})
 
