@@ -11,8 +11,6 @@ from pathlib import Path
 FACTS = {"driver": "driver_version", "vbios": "vbios_version", "pci": "pci.bus_id", "memory_mib": "memory.total",
          "max_sm_mhz": "clocks.max.sm", "max_memory_mhz": "clocks.max.memory", "power_limit_w": "power.limit",
          "persistence": "persistence_mode", "ecc": "ecc.mode.current", "mig": "mig.mode.current"}
-STATE = {"sm_mhz": "clocks.sm", "memory_mhz": "clocks.mem", "power_w": "power.draw", "power_limit_w": "power.limit",
-         "temperature_c": "temperature.gpu", "limits": "clocks_event_reasons.active"}
 
 
 def _output(*command):
@@ -25,7 +23,7 @@ def _output(*command):
 
 
 def ask(uuid, fields):
-    """FACTS or STATE from nvidia-smi; empty when there is no such tool or it does not know a field."""
+    """FACTS from nvidia-smi; empty when there is no such tool or it does not know a field."""
     text = _output("nvidia-smi", f"--id={uuid}", f"--query-gpu={','.join(fields.values())}",
                    "--format=csv,noheader,nounits")
     values = {name: value.strip() for name, value in zip(fields, text.split(","))}

@@ -22,11 +22,6 @@ class Outcome:
     cut: bool = False  # stopped by its limit or by the user
     leftovers: int = 0  # processes that had to be killed after it ended
 
-    def after(self, first):
-        """This outcome together with that of the command before it."""
-        return dataclasses.replace(self, stderr=first.stderr + self.stderr, seconds=first.seconds + self.seconds,
-                                   leftovers=first.leftovers + self.leftovers)
-
 
 def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
