@@ -180,7 +180,8 @@ class Visit:
     def write(self, summary):
         files.write(self.options.out / "visit.json", self.scrub(files.to_json({
             "schema": "roofgen.visit.2", "package": self.package["made"], "gpu": self.facts, "host": machine.host(),
-            "versions": machine.versions(), "rehearsal": self.options.rehearse, "steps": summary,
+            "versions": machine.versions(), "rehearsal": self.options.rehearse,
+            "steps": {**self.before, **summary},
             "faults": sorted(set(self.faults))})))
         if self.options.archive:
             files.archive(self.options.out, self.options.archive)
@@ -194,7 +195,9 @@ class Visit:
             # The driver shuts an idle GPU down, and each step would pay seconds for its start.
             command = ["nvidia-smi", f"--id={self.facts['uuid']}", "--query-gpu=uuid", "--format=csv", "--loop=3600"]
             self.holder = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=process.die_with_parent)
-        files.write(self.options.out / "visit.json", "{}\n")
+        path = self.options.out / "visit.json"
+        self.before = files.read_json(path)["steps"] if path.exists() else {}  # of an earlier visit that this continues
+        self.write({})
         same = [path for path in self.options.out.glob("*.jsonl") if path.stat().st_size]
         if same:
             say(f"goes on in {self.options.out}: rows that it has are not measured again")

@@ -126,6 +126,7 @@ class Rehearsal(unittest.TestCase):
         before = (self.out / "peers.jsonl").read_text()
         self.assertIn("goes on in", self.visit("--only", "peers")[1])
         self.assertEqual((self.out / "peers.jsonl").read_text(), before)
+        self.assertEqual(set(files.read_json(self.out / "visit.json")["steps"]), {"peers", "new", "told"})
 
     def test_a_case_that_hangs_is_cut_and_the_rest_runs(self):
         began = time.monotonic()

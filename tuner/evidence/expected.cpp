@@ -69,8 +69,8 @@ std::string runs(const std::map<uint64_t, Element>& elements) {
 Result<std::string> expected_json(const Replay& replay, int64_t rows) {
   ROOFGEN_TRY(const Op* op, find_op(replay.problem.op));
   ROOFGEN_TRY(const Problem problem, op->complete(replay.problem));
-  // Each element is read as its own index, so that the judge tells which element it expects something of. Values that
-  // are computed from several elements, as of parts that are still to be added, are no index.
+  // Each element is read as its own index: with an expected value the judge then names the element. A value computed
+  // from several elements, as of parts that are still to be added, is no index.
   std::map<std::string, std::map<uint64_t, Element>> found;
   std::map<std::string, std::pair<uint64_t, uint64_t>> last_read;
   const ElementReader reader(
