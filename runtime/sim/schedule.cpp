@@ -16,6 +16,8 @@ namespace {
 /// CTAs resident at a time while they wait for each other: more than any GPU holds.
 constexpr size_t kMostResident = 4096;
 constexpr uint64_t kMostResidentBytes = uint64_t{2} << 30;
+/// Most turns of others that a team which waits leaves out.
+constexpr uint32_t kLongestRest = 31;
 
 /// A cluster of CTAs, most often of one.
 class Team {
@@ -32,6 +34,7 @@ class Team {
   void begin(uint64_t number, const RunOptions& options, const std::vector<uint64_t>& clusters) {
     polling_ = {};
     in_vain_ = false;
+    rest_ = last_rest_ = 0;
     for (uint32_t rank = 0; rank < members_.size(); ++rank) {
       const uint64_t cta = cta_of(clusters.empty() ? number : clusters[number], rank);
       ordinals_[rank] = members_.size() == 1 ? number : place_of(cta, options);
@@ -78,6 +81,13 @@ class Team {
       if (!done_[rank] && !members_[rank]->waits()) return false;
     return true;
   }
+  /// After a turn: a team that waits leaves the next turns to others, twice as many each time.
+  void note_turn() {
+    last_rest_ = waits() ? std::min(2 * last_rest_ + 1, kLongestRest) : 0;
+    rest_ = last_rest_;
+  }
+  /// Whether it leaves this turn to others.
+  bool rests() { return rest_ > 0 && rest_-- > 0; }
   /// After a turn in which the team waited. If device memory did not change since its turn before, it only repeats
   /// itself once its state does.
   void look_at_state(uint64_t changes) {
@@ -132,6 +142,7 @@ class Team {
   std::vector<bool> done_;
   Polling polling_;
   bool in_vain_ = false;
+  uint32_t rest_ = 0, last_rest_ = 0;  ///< turns
 };
 
 /// No CTA that waits can go on.
@@ -282,6 +293,10 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       if (options.schedule) window.pop_back();
       ++begun;
     } else {
+      for (size_t i = 1; i < waiting.size() && waiting.front()->rests(); ++i) {
+        waiting.push_back(std::move(waiting.front()));
+        waiting.pop_front();
+      }
       now = std::move(waiting.front());
       waiting.pop_front();
     }
@@ -289,6 +304,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
       idle.push_back(std::move(now));
       continue;
     }
+    now->note_turn();
     if (now->waits()) now->look_at_state(state.changes);
     waiting.push_back(std::move(now));
     const auto in_vain = [&](const auto& team) { return team->polls_in_vain(state.changes); };
