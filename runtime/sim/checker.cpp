@@ -538,14 +538,14 @@ void Checker::on(const DeviceAccess& e) {
   const What what = e.op == Op::kRead ? e.strong ? What::kStrongRead : What::kRead
                     : e.strong        ? What::kStrongWrite
                                       : What::kWrite;
-  const uint32_t together = in_order(e, what);
+  const InOrder together = in_order(e, what);
   shadow_.record_races(true);
-  for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
+  for (uint32_t m = e.mask & ~e.inputs & ~together.all; m; m &= m - 1) {
     const uint32_t i = first_lane(m);
     if (e.strong && e.is_request) hand_over_device(e, e.address_of(i));
     if (e.op != Op::kWrite) check_read(e, i);
     if (e.op != Op::kRead) check_write(e, i);
-    if (!(together >> i & 1)) check_others(e, i, what);
+    if (!(together.others >> i & 1)) check_others(e, i, what);
     const WordLog::Thread thread{e.site.warp, e.lane_of(i), e.site.pc, is_collective(e)};
     const uint64_t address = e.address_of(i);
     const WordLog::Other other = e.op == Op::kRead ? lines_.read(thread, address, e.bytes_of(i), e.strong)
@@ -556,9 +556,9 @@ void Checker::on(const DeviceAccess& e) {
   if (e.releases) shadow_.advance();
 }
 
-/// Elements without a race with other CTAs. Those in one line are checked together, as long as lines have several.
-uint32_t Checker::in_order(const DeviceAccess& e, What what) {
-  uint32_t in_order = 0;
+/// Elements in one line are checked together, as long as lines have several.
+Checker::InOrder Checker::in_order(const DeviceAccess& e, What what) {
+  InOrder in_order;
   for (uint32_t left = e.mask & ~e.inputs; left;) {
     const uint32_t slot = e.slot_of(first_lane(left));
     uint32_t same = 0;
@@ -569,11 +569,30 @@ uint32_t Checker::in_order(const DeviceAccess& e, What what) {
       same |= 1u << i;
       bits.add(LineBits::of(at, at + e.bytes_of(i)));
     }
-    if (!slot || !order_.touch(e.site.warp, slot, bits, what, e.site.inst.scope)) in_order |= same;
+    if (!slot || !order_.touch(e.site.warp, slot, bits, what, e.site.inst.scope)) {
+      in_order.others |= same;
+      if (slot && what == What::kRead && read_together(e, same, bits)) in_order.all |= same;
+    }
     left &= ~same;
     if (!(same & (same - 1))) break;
   }
   return in_order;
+}
+
+/// Plain reads of one line by lanes of one warp. False: undecided, and nothing has changed that the general way would
+/// not change too.
+bool Checker::read_together(const DeviceAccess& e, uint32_t same, LineBits bits) {
+  const uint32_t first = first_lane(same), warp = e.site.warp;
+  const uint64_t line = e.address_of(first) & ~uint64_t{kLineBytes - 1};
+  const uint64_t* valid = state_.memory.valid(e.slot_of(first));
+  if (e.pieces || is_collective(e) || bits.without({valid[0], valid[1]}).any()) return false;
+  if (!lines_.is_unwritten(warp, line, bits) || !device_.read(warp, line, bits).ok()) return false;
+  uint32_t* const readers = lines_.readers(warp, line, e.site.pc);
+  for (uint32_t m = same; m; m &= m - 1) {
+    uint32_t* const from = readers + e.address_of(first_lane(m)) % kLineBytes;
+    for (uint32_t i = 0; i < e.bytes; ++i) from[i] |= m & (0 - m);
+  }
+  return true;
 }
 
 /// Races with accesses of other CTAs.

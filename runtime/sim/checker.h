@@ -77,6 +77,8 @@ class Checker {
     else
       notes_.push_back({site.pc, std::move(now)});
   }
+  /// Whether the CTA has a note of this kind at this instruction: the next one is only counted.
+  bool has_noted(uint32_t pc, const char* kind) { return noted(pc, kind) != nullptr; }
   /// The notes of the CTA become findings of the launch.
   void hand_in(std::vector<Finding>& all);
 
@@ -121,7 +123,13 @@ class Checker {
   bool at_once(const DeviceAccess& e);
   void check_read(const DeviceAccess& e, uint32_t i);
   void check_write(const DeviceAccess& e, uint32_t i);
-  uint32_t in_order(const DeviceAccess& e, What what);
+  /// Elements of a request, as masks.
+  struct InOrder {
+    uint32_t others = 0;  ///< no race with other CTAs
+    uint32_t all = 0;     ///< no race at all, and recorded
+  };
+  InOrder in_order(const DeviceAccess& e, What what);
+  bool read_together(const DeviceAccess& e, uint32_t same, LineBits bits);
   void check_others(const DeviceAccess& e, uint32_t i, What what);
   Finding* noted(uint32_t pc, const char* kind);
   template <class F>

@@ -73,16 +73,22 @@ void DeviceShadow::grow() {
     if (matters(l) && !(full && 4 * kept > old.size())) line(l.key >> kEpochBits) = l;
 }
 
+/// Whether one warp and stamp describe the line, an access of `warp` now included: every warp has seen the accesses of
+/// earlier stamps.
+bool DeviceShadow::joins(Line& l, uint32_t warp) {
+  const uint32_t now = warp << 27 | shadow_.now();
+  if (l.place != kNowhere) return false;
+  if (l.touched == now) return true;
+  if ((l.touched & SharedShadow::kStampMask) > shadow_.settled()) return false;
+  l.touched = now;
+  l.read = l.wrote = l.strong = {};
+  return true;
+}
+
 DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint32_t bytes, bool writes, bool strong) {
-  const uint32_t now = warp << 27 | shadow_.now(), at = address % kLineBytes;
+  const uint32_t at = address % kLineBytes;
   Line& l = line(address / kLineBytes);
-  if (l.touched != now || l.place != kNowhere) {
-    // One warp and stamp describe the line only if every warp has seen its earlier accesses.
-    if (l.place != kNowhere || (l.touched & SharedShadow::kStampMask) > shadow_.settled())
-      return closely(l, warp, at, bytes, writes, strong);
-    l.touched = now;
-    l.read = l.wrote = l.strong = {};
-  }
+  if (!joins(l, warp)) return closely(l, warp, at, bytes, writes, strong);
   const LineBits bits = bytes == kLineBytes ? LineBits{~uint64_t{0}, ~uint64_t{0}} : LineBits::of(at, at + bytes);
   if (!writes) {
     l.read.add(bits);
@@ -90,6 +96,19 @@ DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint3
     l.wrote.add(bits);
     strong ? l.strong.add(bits) : l.strong.remove(bits);
   }
+  return {};
+}
+
+DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, LineBits read) {
+  Line& l = line(address / kLineBytes);
+  if (joins(l, warp)) return l.read.add(read), Outcome{};
+  for (uint32_t chunk = 0; chunk < kLineBytes / kChunk; ++chunk)
+    for (uint32_t bits = read.of_chunk(chunk); bits;) {
+      const auto begin = static_cast<uint32_t>(__builtin_ctz(bits));
+      const auto n = static_cast<uint32_t>(__builtin_ctz(~(bits >> begin)));
+      if (const Outcome o = closely(l, warp, chunk * kChunk + begin, n, false, false); !o.ok()) return o;
+      bits &= ~0u << (begin + n);
+    }
   return {};
 }
 

@@ -30,6 +30,8 @@ class DeviceShadow {
            : strong ? read_strongly(warp, address, bytes)
                     : touch(warp, address, bytes, false, false);
   }
+  /// A plain read of some bytes of the line at `line`.
+  Outcome read(uint32_t warp, uint64_t line, LineBits bits) { return alone_ ? Outcome{} : touch(warp, line, bits); }
   Outcome write(uint32_t warp, uint64_t address, uint32_t bytes, bool strong = false) {
     return alone_ ? Outcome{} : touch(warp, address, bytes, true, strong);
   }
@@ -63,7 +65,9 @@ class DeviceShadow {
   void forget();
   void grow();
   bool contest(Line& l);
+  bool joins(Line& l, uint32_t warp);
   Outcome touch(uint32_t warp, uint64_t address, uint32_t bytes, bool writes, bool strong);
+  Outcome touch(uint32_t warp, uint64_t address, LineBits read);
   Outcome read_strongly(uint32_t warp, uint64_t address, uint32_t bytes);
   Outcome closely(Line& l, uint32_t warp, uint32_t at, uint32_t bytes, bool writes, bool strong);
 

@@ -18,11 +18,6 @@ const uint8_t* lanes_of(uint32_t begin, uint32_t bytes) {
   return kLaneOfByte[static_cast<uint32_t>(__builtin_ctz(bytes))].data() + begin;
 }
 
-/// Where in the table: buffers begin far apart at the same low bits.
-uint32_t home(uint64_t address) {
-  return static_cast<uint32_t>((address / kLineBytes * 0x9e3779b97f4a7c15u) >> (64 - LineLog::kLogLines));
-}
-
 bool test(LineBits bits, uint32_t i) { return (i < 64 ? bits.low : bits.high) >> (i & 63) & 1; }
 
 }  // namespace
@@ -36,26 +31,6 @@ uint64_t LineLog::bytes() const {
   for (uint32_t w = 0; w < kMaxWarps; ++w)
     n += written_[w].capacity() * sizeof(Written) + read_[w].capacity() * sizeof(Read);
   return n;
-}
-
-template <class L>
-const L* LineLog::find(const Table<L>& table, uint32_t warp, uint64_t address) const {
-  if (table.empty()) return nullptr;
-  const L& line = table[home(address)];
-  return line.is(address) && line.stamp >= begin_[warp] && line.stamp > log_.settled(warp) ? &line : nullptr;
-}
-
-template <class L>
-L& LineLog::make(Table<L>& table, uint32_t warp, uint64_t address, uint32_t pc) {
-  if (table.empty()) table.resize(1u << kLogLines);
-  L& line = table[home(address)];
-  const uint64_t now = log_.stamp(warp);
-  line.pc = pc;
-  if (line.is(address) && line.stamp == now) return line;
-  line.number = address / kLineBytes;
-  line.stamp = now;
-  line.clear();
-  return line;
 }
 
 WordLog::Other LineLog::check(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const {
@@ -96,10 +71,9 @@ WordLog::Other LineLog::write(const WordLog::Thread& t, uint64_t address, uint32
 
 /// Whether each lane of a row wrote last what it accesses now, as far as something was written.
 bool LineLog::is_own_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) const {
-  const Written* line = find(written_[warp], warp, address);
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  return !line || !line->bytes.meets(LineBits::of(at, at + n)) ||
-         std::memcmp(line->lane + at, lanes_of(begin, bytes), n) == 0;
+  return is_unwritten(warp, address, LineBits::of(at, at + n)) ||
+         std::memcmp(written_[warp][home(address)].lane + at, lanes_of(begin, bytes), n) == 0;
 }
 
 bool LineLog::read_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) {

@@ -21,6 +21,13 @@ class LineLog {
   /// An access of one lane within a line. The other access of a race, if it makes one.
   WordLog::Other read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong);
   WordLog::Other write(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong);
+  /// Whether the warp has written none of these bytes of a line since its lanes were in order.
+  bool is_unwritten(uint32_t warp, uint64_t line, LineBits bits) const {
+    const Written* const l = find(written_[warp], warp, line);
+    return !l || !l->bytes.meets(bits);
+  }
+  /// For plain reads of bytes that are unwritten: the lanes that read each byte of a line.
+  uint32_t* readers(uint32_t warp, uint64_t line, uint32_t pc) { return make(read_[warp], warp, line, pc).lanes; }
   /// Bytes of one line, of lanes one after the other: those from the `begin`th of a request of `bytes` each. False:
   /// maybe a race, and nothing has changed.
   bool read_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes);
@@ -49,11 +56,29 @@ class LineLog {
   template <class L>
   using Table = std::vector<L>;  ///< of a warp; empty: it has made no such access
 
+  /// Where in the table: buffers begin far apart at the same low bits.
+  static uint32_t home(uint64_t address) {
+    return static_cast<uint32_t>((address / kLineBytes * 0x9e3779b97f4a7c15u) >> (64 - kLogLines));
+  }
   /// Null, or a line with accesses that not all lanes have put in order.
   template <class L>
-  const L* find(const Table<L>& table, uint32_t warp, uint64_t address) const;
+  const L* find(const Table<L>& table, uint32_t warp, uint64_t address) const {
+    if (table.empty()) return nullptr;
+    const L& line = table[home(address)];
+    return line.is(address) && line.stamp >= begin_[warp] && line.stamp > log_.settled(warp) ? &line : nullptr;
+  }
   template <class L>
-  L& make(Table<L>& table, uint32_t warp, uint64_t address, uint32_t pc);
+  L& make(Table<L>& table, uint32_t warp, uint64_t address, uint32_t pc) {
+    if (table.empty()) table.resize(1u << kLogLines);
+    L& line = table[home(address)];
+    const uint64_t now = log_.stamp(warp);
+    line.pc = pc;
+    if (line.is(address) && line.stamp == now) return line;
+    line.number = address / kLineBytes;
+    line.stamp = now;
+    line.clear();
+    return line;
+  }
   WordLog::Other check(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const;
   bool is_own_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) const;
 

@@ -313,6 +313,8 @@ class Machine {
 
   // machine_memory.cpp
   uint32_t resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  bool resolve_in_buffer(const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  uint32_t count_outside(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, const Targets& t);
   void resolve_lane(const Warp& w, const Inst& in, uint32_t lane, uint32_t bytes, Op op, Targets& t);
   template <class F>
   void emit(const Warp& w, const Targets& t, Op op, uint32_t bytes, F&& details);
@@ -426,9 +428,12 @@ class Machine {
   void try_release_cluster();
   void cluster_rank(Warp& w, const Inst& in, uint32_t mask);
   bool waits_for_cluster() const;
+  static bool is_in_cluster_window(uint64_t address) {
+    return address - kClusterBase < kClusterWindowEnd - kClusterBase;
+  }
   /// The CTA that an address of the cluster's shared memory is of; the address becomes that CTA's own.
   Machine& cta_at(uint64_t& address, uint32_t lane) {
-    return address - kClusterBase >= kClusterWindowEnd - kClusterBase ? *this : cta_in_cluster(address, lane);
+    return is_in_cluster_window(address) ? cta_in_cluster(address, lane) : *this;
   }
   Machine& cta_in_cluster(uint64_t& address, uint32_t lane);
 

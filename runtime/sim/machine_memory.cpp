@@ -21,7 +21,54 @@ bool is_wide(const Inst& in) { return in.size == 8 || (in.flags & kFlagWide); }
 /// Finds the target of every lane. The lanes whose access is possible.
 uint32_t Machine::resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, t.address);
+  if (op != Op::kAtomic && !(in.flags & kFlagStrong)) {
+    if (resolve_in_buffer(in, mask, bytes, op, t)) return mask;
+    if (checker_.has_noted(w.pc, "out-of-bounds")) mask &= ~count_outside(w, in, mask, bytes, t);
+  }
   return possible(w, mask, [&](uint32_t l) { resolve_lane(w, in, l, bytes, op, t); });
+}
+
+/// Plain accesses to one buffer of device memory; lanes of a line find it together. False: a lane needs another way.
+bool Machine::resolve_in_buffer(const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t) {
+  const auto space = static_cast<Space>(in.space);
+  if (!mask || (space != Space::kGlobal && space != Space::kGeneric)) return false;
+  const uint64_t first = t.address[first_lane(mask)];
+  if (!last_buffer_ || first - last_buffer_->base >= last_buffer_->bytes)
+    last_buffer_ = DeviceMemory::find(*state_.buffers, first);
+  Buffer* const b = last_buffer_;
+  if (!b || (b->is_input() && op != Op::kRead)) return false;
+  uint64_t line = ~uint64_t{0};
+  uint32_t slot = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    const uint64_t offset = t.address[l] - b->base;
+    if (offset >= b->bytes || b->bytes - offset < bytes || t.address[l] % bytes) return false;
+    if (offset / kLineBytes != line) {
+      line = offset / kLineBytes;
+      slot = op == Op::kRead ? state_.memory.slot_for_read(*b, line) : state_.memory.slot_for_write(*b, line);
+      if (!slot && (b->fill || op != Op::kRead)) return false;
+    }
+    t.slot[l] = slot;
+    t.offset[l] = static_cast<uint32_t>(offset % kLineBytes);
+  }
+  t.device = mask;
+  t.inputs = b->is_input() ? mask : 0;
+  return true;
+}
+
+/// The lanes that are in no buffer, at an instruction of which that was reported: they are only counted.
+uint32_t Machine::count_outside(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, const Targets& t) {
+  uint32_t outside = 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    const uint64_t address = t.address[l];
+    if (space_of(in, address) != Space::kGlobal || address % bytes || is_in_cluster_window(address)) continue;
+    const Buffer* const b = DeviceMemory::find(*state_.buffers, address);
+    if (b && address - b->base + bytes <= b->bytes) continue;
+    checker_.report(site(w), "out-of-bounds", l, [] { return std::string(); });
+    outside |= 1u << l;
+  }
+  return outside;
 }
 
 void Machine::resolve_lane(const Warp&, const Inst& in, uint32_t l, uint32_t bytes, Op op, Targets& t) {
