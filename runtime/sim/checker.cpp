@@ -568,6 +568,9 @@ Checker::InOrder Checker::in_order(const DeviceAccess& e, What what) {
       if (e.slot_of(i) != slot) continue;
       same |= 1u << i;
       bits.add(LineBits::of(at, at + e.bytes_of(i)));
+      if (!e.at_one_place) continue;
+      same = e.mask;
+      break;
     }
     if (!slot || !order_.touch(e.site.warp, slot, bits, what, e.site.inst.scope)) {
       in_order.others |= same;
@@ -590,7 +593,8 @@ bool Checker::read_together(const DeviceAccess& e, uint32_t same, LineBits bits)
   uint32_t* const readers = lines_.readers(warp, line, e.site.pc);
   for (uint32_t m = same; m; m &= m - 1) {
     uint32_t* const from = readers + e.address_of(first_lane(m)) % kLineBytes;
-    for (uint32_t i = 0; i < e.bytes; ++i) from[i] |= m & (0 - m);
+    for (uint32_t i = 0; i < e.bytes; ++i) from[i] |= e.at_one_place ? same : m & (0 - m);
+    if (e.at_one_place) break;
   }
   return true;
 }

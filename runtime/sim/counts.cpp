@@ -152,7 +152,7 @@ void Counter::add_lanes(const DeviceAccess& e) {
   uint64_t lines[32];
   uint8_t sectors[32];
   uint32_t n = 0, last = 0;
-  for (uint32_t m = e.mask; m; m &= m - 1) {
+  for (uint32_t m = e.at_one_place ? 1 : e.mask; m; m &= m - 1) {
     uint64_t address = e.address[first_lane(m)], line = address >> 7;
     auto sector = static_cast<uint8_t>(1u << (address >> 5 & 3));  // an aligned access stays in one sector
     if (n == 0 || lines[last] != line) {

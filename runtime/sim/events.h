@@ -95,6 +95,7 @@ struct DeviceAccess : Access {
   uint64_t first = 0;
   const uint32_t* slot = nullptr;  ///< of DeviceMemory, per element, or per line from that of `first`; 0: never written
   uint32_t inputs = 0;             ///< elements in buffers that no kernel may write
+  bool at_one_place = false;       ///< all elements have one address
 
   uint64_t address_of(uint32_t i) const { return address ? address[i] : first + uint64_t{i} * bytes; }
   uint32_t slot_of(uint32_t i) const { return slot[address ? i : address_of(i) / kLineBytes - first / kLineBytes]; }

@@ -33,6 +33,34 @@ uint64_t LineLog::bytes() const {
   return n;
 }
 
+bool LineLog::is_unwritten(uint32_t warp, uint64_t line, LineBits bits) const {
+  const Written* const l = find(written_[warp], warp, line);
+  return !l || !l->bytes.meets(bits);
+}
+
+uint32_t* LineLog::Read::lanes() {
+  if (!has_masks_) {
+    std::memset(lanes_, 0, sizeof lanes_);
+    record(row_);
+    has_masks_ = true;
+  }
+  return lanes_;
+}
+
+void LineLog::Read::record(const Row& row) {
+  const uint8_t* const lane = row.n ? lanes_of(row.begin, row.bytes) : nullptr;
+  for (uint32_t i = 0; i < row.n; ++i) lanes_[row.at + i] |= 1u << lane[i];
+}
+
+void LineLog::Read::add(const Row& row) {
+  if (!has_masks_ && (row_.n == 0 || row_ == row)) {
+    row_ = row;
+    return;
+  }
+  lanes();
+  record(row);
+}
+
 WordLog::Other LineLog::check(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) const {
   const Written* line = find(written_[t.warp], t.warp, address);
   const auto at = static_cast<uint32_t>(address % kLineBytes);
@@ -46,8 +74,8 @@ WordLog::Other LineLog::check(const WordLog::Thread& t, uint64_t address, uint32
 WordLog::Other LineLog::read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) {
   const auto at = static_cast<uint32_t>(address % kLineBytes);
   if (!strong && !t.collective) {
-    Read& line = make(read_[t.warp], t.warp, address, t.pc);
-    for (uint32_t i = at; i < at + bytes; ++i) line.lanes[i] |= 1u << t.lane;
+    uint32_t* const lanes = readers(t.warp, address, t.pc);
+    for (uint32_t i = at; i < at + bytes; ++i) lanes[i] |= 1u << t.lane;
   }
   return check(t, address, bytes, strong);
 }
@@ -55,9 +83,9 @@ WordLog::Other LineLog::read(const WordLog::Thread& t, uint64_t address, uint32_
 WordLog::Other LineLog::write(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong) {
   WordLog::Other other = check(t, address, bytes, strong);
   const auto at = static_cast<uint32_t>(address % kLineBytes);
-  const Read* read = find(read_[t.warp], t.warp, address);
+  Read* const read = find(read_[t.warp], t.warp, address);
   for (uint32_t i = at; read && !other.is && i < at + bytes; ++i)
-    for (uint32_t others = read->lanes[i] & ~(1u << t.lane); others && !other.is; others &= others - 1) {
+    for (uint32_t others = read->lanes()[i] & ~(1u << t.lane); others && !other.is; others &= others - 1) {
       const auto lane = static_cast<uint32_t>(__builtin_ctz(others));
       if (!log_.in_order(t, lane, read->stamp)) other = {lane, read->pc, true, false, (others & (others - 1)) != 0};
     }
@@ -78,9 +106,7 @@ bool LineLog::is_own_row(uint32_t warp, uint64_t address, uint32_t n, uint32_t b
 
 bool LineLog::read_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes) {
   if (!is_own_row(warp, address, n, begin, bytes)) return false;
-  uint32_t* const lanes = make(read_[warp], warp, address, pc).lanes + address % kLineBytes;
-  const uint8_t* const row = lanes_of(begin, bytes);
-  for (uint32_t i = 0; i < n; ++i) lanes[i] |= 1u << row[i];
+  make(read_[warp], warp, address, pc).add({static_cast<uint32_t>(address % kLineBytes), n, begin, bytes});
   return true;
 }
 
@@ -88,9 +114,9 @@ bool LineLog::write_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n
   if (!is_own_row(warp, address, n, begin, bytes)) return false;
   const auto at = static_cast<uint32_t>(address % kLineBytes);
   const uint8_t* const row = lanes_of(begin, bytes);
-  if (const Read* read = find(read_[warp], warp, address)) {
+  if (Read* const read = find(read_[warp], warp, address); read && !read->is_only({at, n, begin, bytes})) {
     uint32_t others = 0;
-    for (uint32_t i = 0; i < n; ++i) others |= read->lanes[at + i] & ~(1u << row[i]);
+    for (uint32_t i = 0; i < n; ++i) others |= read->lanes()[at + i] & ~(1u << row[i]);
     if (others) return false;
   }
   Written& line = make(written_[warp], warp, address, pc);

@@ -22,12 +22,9 @@ class LineLog {
   WordLog::Other read(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong);
   WordLog::Other write(const WordLog::Thread& t, uint64_t address, uint32_t bytes, bool strong);
   /// Whether the warp has written none of these bytes of a line since its lanes were in order.
-  bool is_unwritten(uint32_t warp, uint64_t line, LineBits bits) const {
-    const Written* const l = find(written_[warp], warp, line);
-    return !l || !l->bytes.meets(bits);
-  }
+  bool is_unwritten(uint32_t warp, uint64_t line, LineBits bits) const;
   /// For plain reads of bytes that are unwritten: the lanes that read each byte of a line.
-  uint32_t* readers(uint32_t warp, uint64_t line, uint32_t pc) { return make(read_[warp], warp, line, pc).lanes; }
+  uint32_t* readers(uint32_t warp, uint64_t line, uint32_t pc) { return make(read_[warp], warp, line, pc).lanes(); }
   /// Bytes of one line, of lanes one after the other: those from the `begin`th of a request of `bytes` each. False:
   /// maybe a race, and nothing has changed.
   bool read_row(uint32_t warp, uint32_t pc, uint64_t address, uint32_t n, uint32_t begin, uint32_t bytes);
@@ -49,9 +46,24 @@ class LineLog {
     uint8_t lane[kLineBytes];  ///< per byte
     void clear() { bytes = strong = {}; }
   };
-  struct Read : Line {
-    uint32_t lanes[kLineBytes];  ///< per byte, a mask
-    void clear() { std::memset(lanes, 0, sizeof lanes); }
+  /// `n` bytes from `at` on, those from the `begin`th of a request of `bytes` for each lane.
+  struct Row {
+    uint32_t at, n = 0, begin, bytes;
+    bool operator==(const Row&) const = default;
+  };
+  class Read : public Line {
+   public:
+    void clear() { row_ = {}, has_masks_ = false; }
+    /// By byte, the lanes that read it.
+    uint32_t* lanes();
+    void add(const Row& row);
+    bool is_only(const Row& row) const { return !has_masks_ && row_ == row; }
+
+   private:
+    void record(const Row& row);
+    Row row_{};  ///< all that was read, until there are masks
+    bool has_masks_ = false;
+    uint32_t lanes_[kLineBytes];
   };
   template <class L>
   using Table = std::vector<L>;  ///< of a warp; empty: it has made no such access
@@ -61,11 +73,12 @@ class LineLog {
     return static_cast<uint32_t>((address / kLineBytes * 0x9e3779b97f4a7c15u) >> (64 - kLogLines));
   }
   /// Null, or a line with accesses that not all lanes have put in order.
-  template <class L>
-  const L* find(const Table<L>& table, uint32_t warp, uint64_t address) const {
-    if (table.empty()) return nullptr;
-    const L& line = table[home(address)];
-    return line.is(address) && line.stamp >= begin_[warp] && line.stamp > log_.settled(warp) ? &line : nullptr;
+  template <class T>
+  auto* find(T& table, uint32_t warp, uint64_t address) const {
+    auto* const none = static_cast<decltype(table.data())>(nullptr);
+    if (table.empty()) return none;
+    auto& line = table[home(address)];
+    return line.is(address) && line.stamp >= begin_[warp] && line.stamp > log_.settled(warp) ? &line : none;
   }
   template <class L>
   L& make(Table<L>& table, uint32_t warp, uint64_t address, uint32_t pc) {

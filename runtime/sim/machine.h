@@ -224,7 +224,8 @@ class Machine {
     uint32_t slot[kWarpSize];    ///< of the line
     uint8_t rank[kWarpSize];     ///< whose shared memory in the cluster
     uint32_t shared = 0, remote = 0, device = 0, inputs = 0,
-             local = 0;  ///< lanes; remote: of other CTAs' shared memory
+             local = 0;         ///< lanes; remote: of other CTAs' shared memory
+    bool at_one_place = false;  ///< of device memory
     bool is_of_cta(uint32_t lane) const { return ((shared & ~remote) | local) >> lane & 1; }
   };
 
@@ -313,6 +314,7 @@ class Machine {
 
   // machine_memory.cpp
   uint32_t resolve(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
+  void load_one_value(Warp& w, const Inst& in, const std::byte* from);
   bool resolve_in_buffer(const Inst& in, uint32_t mask, uint32_t bytes, Op op, Targets& t);
   uint32_t count_outside(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, const Targets& t);
   void resolve_lane(const Warp& w, const Inst& in, uint32_t lane, uint32_t bytes, Op op, Targets& t);

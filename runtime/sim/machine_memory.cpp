@@ -37,9 +37,11 @@ bool Machine::resolve_in_buffer(const Inst& in, uint32_t mask, uint32_t bytes, O
     last_buffer_ = DeviceMemory::find(*state_.buffers, first);
   Buffer* const b = last_buffer_;
   if (!b || (b->is_input() && op != Op::kRead)) return false;
-  uint64_t line = ~uint64_t{0};
+  uint64_t line = ~uint64_t{0}, differs = 0;
+  for (uint32_t l = 0; mask == ~0u && l < kWarpSize; ++l) differs |= t.address[l] ^ first;
+  const bool at_one_place = mask == ~0u && !differs;
   uint32_t slot = 0;
-  for (uint32_t m = mask; m; m &= m - 1) {
+  for (uint32_t m = at_one_place ? 1 : mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     const uint64_t offset = t.address[l] - b->base;
     if (offset >= b->bytes || b->bytes - offset < bytes || t.address[l] % bytes) return false;
@@ -53,6 +55,11 @@ bool Machine::resolve_in_buffer(const Inst& in, uint32_t mask, uint32_t bytes, O
   }
   t.device = mask;
   t.inputs = b->is_input() ? mask : 0;
+  t.at_one_place = at_one_place;
+  if (at_one_place) {
+    std::fill_n(t.slot, kWarpSize, t.slot[0]);
+    std::fill_n(t.offset, kWarpSize, t.offset[0]);
+  }
   return true;
 }
 
@@ -119,6 +126,7 @@ void Machine::emit(const Warp& w, const Targets& t, Op op, uint32_t bytes, F&& d
   if (t.device) {
     DeviceAccess e{{site(w), op, t.device, bytes}, t.address, 0, t.slot, t.inputs};
     e.is_request = e.site.inst.space != static_cast<uint8_t>(Space::kConst);
+    e.at_one_place = t.at_one_place;
     details(e);
     emit(e);
   }
@@ -170,6 +178,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
     });
   if (strong) note_look(w, t.shared, t.device);
   if (mask && checker_.unwritten()) note_unwritten(w, in, mask & checker_.unwritten(), t);
+  if (t.at_one_place && !checker_.unwritten()) return load_one_value(w, in, bytes_at(w, t, 0));
   const std::byte* from[kWarpSize];
   for (uint32_t m = mask; m; m &= m - 1) from[first_lane(m)] = bytes_at(w, t, first_lane(m));
   for (uint32_t m = all & ~mask; m; m &= m - 1) from[first_lane(m)] = kZeros;
@@ -186,6 +195,20 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
       else
         row(w, d)[l] = in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value);
     }
+  }
+}
+
+/// The same elements for all lanes.
+void Machine::load_one_value(Warp& w, const Inst& in, const std::byte* from) {
+  for (uint32_t i = 0; i < in.count; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, from + i * in.size, in.size);
+    value = extended(value, in);
+    const uint32_t d = kernel_.lists[in.list + i];
+    if (is_wide(in))
+      std::fill_n(wide_row(w, d), kWarpSize, value);
+    else
+      std::fill_n(row(w, d), kWarpSize, in.type == 2 ? static_cast<uint16_t>(value) : static_cast<uint32_t>(value));
   }
 }
 
