@@ -3,10 +3,11 @@
 launches, compares and times (docs/visit.md).
 
   package.py DIR [--cases FILE] [--only CASE[,CASE]] [--roofgen PATH] [--portable PATH] [--probe PATH] [--ptx]
-  package.py --list DIR       the comparisons of a package with their predicted times
+  package.py --list DIR       the comparisons of a package with their predicted times, for docs/predictions.md
 
-A case is compiled, verified on the simulator and modelled here, by `roofgen emit --replay`. A second run makes only
-what is missing. Exit codes: 0 done, 1 a case could not be made (the others are there), 2 usage."""
+A case is compiled, verified on the simulator and modelled here, by `roofgen emit --replay`. The programs that some
+steps run on the GPU machine, the portable roofgen and the probe, are built. A second run makes only what is missing.
+Exit codes: 0 done, 1 a case could not be made (the others are there), 2 usage."""
 import argparse
 import datetime
 import hashlib
@@ -99,19 +100,33 @@ def make_case(options, case):
             "peers": case.get("peers", []), **facts, "entries": entries}
 
 
+def build_portable():
+    say("roofgen: bench/portable.sh")
+    return output([ROOT / "bench/portable.sh"]).split()[-1]
+
+
+def build_probe():
+    say("probe: nvcc")
+    path = ROOT / "build-portable/probe"
+    output([shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc", "-std=c++17", "-O3",
+            "-gencode=arch=compute_90a,code=sm_90a", "-cudart", "static",
+            "-Xcompiler", "-static-libstdc++,-static-libgcc", "-o", path, ROOT / "bench/probe/probe.cu"])
+    return path
+
+
 def copy_programs(options):
-    """The scripts, the timer's helpers, and the programs that some steps need. Returns their names."""
+    """The scripts, the timer's helpers, and the programs that some steps need: the names of these, and faults."""
     for name in SCRIPTS:
         shutil.copy(HERE / name, options.folder / name)
     shutil.copy(ROOT / "runtime/cuda/helpers.ptx", options.folder)
-    have = []
-    for name, path in (("roofgen", options.portable), ("probe", options.probe)):
-        if os.access(path, os.X_OK):
-            shutil.copy(path, options.folder / name)
+    have, faults = [], []
+    for name, path, build in (("roofgen", options.portable, build_portable), ("probe", options.probe, build_probe)):
+        try:
+            shutil.copy(path or build(), options.folder / name)
             have.append(name)
-        else:
-            say(f"no program {path}: steps that need {name} are left out")
-    return have
+        except (Bad, OSError) as error:
+            faults.append(f"{name}: {error}; steps that need it are left out")
+    return have, faults
 
 
 def steps_of(plan, have):
@@ -136,7 +151,8 @@ def make(options):
         except Bad as error:
             faults.append(f"{case['name']}: {error}")
             say(faults[-1])
-    have = copy_programs(options)
+    have, missing = copy_programs(options)
+    faults += missing
     version = output([options.roofgen, "--version"]).strip()
     files.write(options.folder / "package.json", files.to_json({
         "schema": "roofgen.visit-package.1",
@@ -151,17 +167,30 @@ def make(options):
     return FAILED if faults else OK
 
 
+def changed(params, first):
+    """The parameters that differ from those of the first schedule, as `--set` takes them."""
+    return ",".join(f"{name}={str(value).lower()}" for name, value in params.items() if first.get(name) != value)
+
+
 def listing(folder):
-    """The comparisons as a Markdown table: predicted times, and what each alternative should gain."""
-    rows = ["| step | case | roof us | schedule | predicted us | against the first | why |",
-            "| --- | --- | --- | --- | --- | --- | --- |"]
-    for case in files.read_json(folder / "package.json")["cases"]:
-        first = case["entries"][0]["predicted_us"]
+    """The comparisons as a page: predicted times, and what each alternative should gain. Of later schedules only what
+    differs from the first."""
+    package = files.read_json(folder / "package.json")
+    rows = ["# Predictions for the next visit", "",
+            "`bench/visit/package.py --list PACKAGE` writes this page: the schedules that a visit of a GPU compares",
+            "(docs/visit.md), and why. Of an alternative it names what differs from the first schedule of its case.",
+            "", f"Predicted for {package['made']['device']} by {package['made']['roofgen']}, in us. Nothing was measured.",
+            "", "| case | roof | schedule | predicted | against the first | why |", "| --- | --- | --- | --- | --- | --- |"]
+    for case in package["cases"]:
+        first = case["entries"][0]
         for number, entry in enumerate(case["entries"]):
-            gain = f"{entry['predicted_us'] / first - 1:+.1%}" if number else "-"
-            params = " ".join(f"{name}={value}" for name, value in entry["schedule"]["kernels"][-1].items())
-            rows.append(f"| {case['step']} | {case['name']} | {case['floor_us']:.1f} | {entry['schedule']['variant']} "
-                        f"{params} | {entry['predicted_us']:.1f} | {gain} | {entry['why']} |")
+            params = entry["schedule"]["kernels"][0]
+            gain = f"{entry['predicted_us'] / first['predicted_us'] - 1:+.1%}" if number else ""
+            shown = changed(params, first["schedule"]["kernels"][0] if number else {})
+            name = "" if number else f"{case['step']}: {case['name']}"
+            rows.append(f"| {name} | {'' if number else format(case['floor_us'], '.1f')} | "
+                        f"{entry['schedule']['variant']} {shown} | {entry['predicted_us']:.1f} | {gain} | "
+                        f"{entry['why']} |")
     return "\n".join(rows) + "\n"
 
 
@@ -172,8 +201,8 @@ def parse(argv):
     parser.add_argument("--cases", type=Path, default=HERE / "cases.json")
     parser.add_argument("--only", help="only these cases, separated by commas")
     parser.add_argument("--roofgen", default=str(ROOT / "build/cli/roofgen"), help="makes the package")
-    parser.add_argument("--portable", default=str(ROOT / "build-portable/cli/roofgen"), help="goes into the package")
-    parser.add_argument("--probe", default=str(ROOT / "build/bench/probe/probe"), help="goes into the package")
+    parser.add_argument("--portable", help="a portable roofgen for the package; without it, one is built")
+    parser.add_argument("--probe", help="a probe for the package; without it, one is built")
     parser.add_argument("--device", default="h200-sxm")
     parser.add_argument("--ptx", action="store_true", help="keep the PTX, which a simulated driver needs")
     return parser.parse_args(argv)

@@ -57,7 +57,7 @@ class Rehearsal(unittest.TestCase):
         cls.package = cls.top / "package"
         files.write(cls.top / "cases.json", json.dumps(PLAN))
         made = cls.make(cls)
-        assert made.returncode == 0, made.stderr
+        assert made.returncode == 1, made.stderr
         cls.made = made.stdout
 
     @classmethod
@@ -207,12 +207,14 @@ class Rehearsal(unittest.TestCase):
         self.visit(seconds=-1, code=2)
 
     def test_a_second_run_makes_nothing_again(self):
-        self.assertRegex(self.made, r": 4 cases, 5 schedules, [\d.]+ MiB\n$")
+        self.assertRegex(self.made, r": 4 cases, 5 schedules, [\d.]+ MiB\n"
+                                    r"not made: probe: .* steps that need it are left out\n$")
         self.assertNotIn("package: attention", self.make().stderr)
         self.assertIn("has no case x", self.make("--only", "x").stderr)
         table = subprocess.run([sys.executable, ROOT / "bench/visit/package.py", "--list", self.package],
                                capture_output=True, text=True, check=True).stdout
-        self.assertRegex(table, r"\| peers \| gemm \| [\d.]+ \| fused .* \| [\d.]+ \| [+-][\d.]+% \| a longer ring \|")
+        self.assertRegex(table, r"\| peers: gemm \| [\d.]+ \| fused BM=.* \| [\d.]+ \|  \|  \|\n"
+                                r"\|  \|  \| fused stages=2 \| [\d.]+ \| [+-][\d.]+% \| a longer ring \|")
 
 
 class Parts(unittest.TestCase):
