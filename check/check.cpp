@@ -14,12 +14,12 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
-#include "check/call_sites.h"
 #include "check/kernel.h"
 #include "check/views.h"
 #include "runtime/compile/log.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "runtime/sim/call_sites.h"
 #include "runtime/sim/tensor_map.h"
 
 namespace roofgen::check {
@@ -49,11 +49,11 @@ class OwnPlaces {
         call_sites_(compiled.binary.ptx, [this](const std::string& file) { return is_library(file); }) {}
 
   Where innermost(int ptx_line) const {
-    return CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
+    return sim::CallSites(compiled_.binary.ptx, [](const std::string&) { return false; }).of(ptx_line);
   }
   /// " (in inner, called at k.cu:4, k.cu:7)" for code of the user that was inlined.
   std::string callers(int ptx_line) const {
-    const CallSites::Inlined inlined = call_sites_.inlined(ptx_line);
+    const sim::CallSites::Inlined inlined = call_sites_.inlined(ptx_line);
     if (inlined.callers.empty()) return "";
     std::string at;
     for (const Where& w : inlined.callers)
@@ -112,7 +112,7 @@ class OwnPlaces {
   const Compiled& compiled_;
   std::vector<std::filesystem::path> own_directories_;
   mutable std::map<std::string, bool> known_;
-  CallSites call_sites_;  // its constructor uses the members above
+  sim::CallSites call_sites_;  // its constructor uses the members above
 };
 
 /// Device memory of the arguments, freed at the end.

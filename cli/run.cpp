@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 struct RunProgramFlags {
   std::string device, log, output;
   int jobs = 0;
-  bool json = false, strict = false;
+  bool json = false, strict = false, keep_going = false, allow_unfenced = false;
 };
 
 /// libcuda.so.1: what ROOFGEN_SHIM names, the build tree's, an installed one.
@@ -129,6 +129,8 @@ Environment environment_for(const Session& session, const RunProgramFlags& flags
   if (!flags.log.empty()) out.emplace_back("ROOFGEN_SIM_LOG", flags.log == "stderr" ? flags.log : absolute(flags.log));
   if (flags.jobs > 0) out.emplace_back("ROOFGEN_SIM_THREADS", std::to_string(flags.jobs));
   if (flags.strict) out.emplace_back("ROOFGEN_SIM_STRICT", "1");
+  if (flags.keep_going) out.emplace_back("ROOFGEN_SIM_KEEP_GOING", "1");
+  if (flags.allow_unfenced) out.emplace_back("ROOFGEN_SIM_ALLOW_UNFENCED", "1");
   add_python_bindings(session.program[0], out);
   add_torch_runtime(session.program[0], shim, out);
   return out;
@@ -187,6 +189,10 @@ Run declare_run(FlagSet app) {
   app.add("--jobs", flags->jobs, "cores that CTAs are spread over; the report is the same [cores]").range(1, 256);
   app.add_switch("--strict", flags->strict,
                  "launches with undefined behaviour that no GPU detects (races, uninitialised reads) fail too");
+  app.add_switch("--keep-going", flags->keep_going, "no launch fails for a finding: the program goes on after each")
+      .excludes(app.find("--strict"));
+  app.add_switch("--allow-unfenced", flags->allow_unfenced,
+                 "leave out accesses that only a volatile or relaxed read orders");
   app.add_switch("--json", flags->json,
                  "report as JSON on standard output, and the program's standard output on standard error");
   app.add("--output", flags->output, "file for the report as JSON; nothing else changes");

@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "base/subprocess.h"
 #include "runtime/shim/fatbin.h"
 #include "runtime/shim/report.h"
 #include "runtime/shim/state.h"
+#include "runtime/sim/call_sites.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/ptx_parser.h"
 #include "runtime/sim/schedule.h"
@@ -45,6 +47,12 @@ std::string line_of(const std::string& text, int number) {
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
   const size_t begin = line.find_first_not_of(' '), end = line.find_last_not_of(" \r;");
   return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
+}
+
+/// Whether a file is a header of the system or of a CUDA toolkit: a finding there is told of the line that calls it.
+bool is_library(const std::string& file) {
+  return file.find("/include/") != file.npos &&
+         (file.starts_with("/usr/") || file.find("/cuda") != file.npos || file.find("/nvidia/") != file.npos);
 }
 
 }  // namespace
@@ -208,7 +216,7 @@ Status State::execute(const LaunchOp& op) {
   state.sms = static_cast<uint32_t>(device.integer("sms"));
   state.grid_workspace = workspace;
   state.printed = &printed;
-  if (!strict_) state.go_on = sim::GoOn::kUndefined;
+  if (!strict_) state.go_on = keeps_going_ ? sim::GoOn::kAlways : sim::GoOn::kUndefined;
   sim::Prerequisites* const before = op.prerequisites.get();
   sim::Prerequisites::Conduct conduct;
   std::optional<sim::AccessHistory> accesses;
@@ -216,7 +224,7 @@ Status State::execute(const LaunchOp& op) {
   if (before && op.function->module->has_dependent_launches) state.accesses = &accesses;
   sim::Counter counter(kernel);
   RunOptions options;
-  options.max_findings = 1;
+  options.max_findings = keeps_going_ ? std::numeric_limits<int>::max() : 1;
   options.threads = threads_;
   sim::run_ctas(state, counter, ctas, options, findings);
   if (accesses)
@@ -231,11 +239,15 @@ Status State::execute(const LaunchOp& op) {
   const Counts counts = counter.finish();
   now_ns += modelled_ns(op, counts);
   Report::instance().launched(kernel.name, counts);
-  for (const Finding& f : findings) {
+  const std::string& ptx = op.function->module->text;
+  for (Finding& f : findings) {
+    if (allows_unfenced_ && f.kind == "unfenced") continue;
+    if (is_library(f.source.file))
+      if (const Where caller = sim::CallSites(ptx, is_library).of(f.ptx.line); caller.line) f.source = caller;
     log("finding " + text_of(f));
-    Report::instance().found(f, line_of(op.function->module->text, f.ptx.line));
+    Report::instance().found(f, line_of(ptx, f.ptx.line));
   }
-  if (!state.stopped) return kSuccess;
+  if (!state.stopped || keeps_going_) return kSuccess;
   return findings.back().kind == "assert" ? kAssert : status_of(findings.back().kind);
 }
 

@@ -116,9 +116,17 @@ Status State::read_settings() {
   if (loaded)
     if (auto fits = tunable(*loaded); !fits) loaded = fits.error();
   if (!loaded) return misconfigured("ROOFGEN_SIM_DEVICE: " + loaded.error().message);
-  const std::string strict = environment("ROOFGEN_SIM_STRICT"), threads = environment("ROOFGEN_SIM_THREADS");
-  if (!strict.empty() && strict != "0" && strict != "1")
-    return misconfigured(fmt::format("ROOFGEN_SIM_STRICT={}: 0 or 1 was expected", strict));
+  for (const auto& [variable, setting] : {std::pair{"ROOFGEN_SIM_STRICT", &strict_},
+                                          {"ROOFGEN_SIM_KEEP_GOING", &keeps_going_},
+                                          {"ROOFGEN_SIM_ALLOW_UNFENCED", &allows_unfenced_}}) {
+    const std::string value = environment(variable);
+    if (!value.empty() && value != "0" && value != "1")
+      return misconfigured(fmt::format("{}={}: 0 or 1 was expected", variable, value));
+    *setting = value == "1";
+  }
+  if (strict_ && keeps_going_)
+    return misconfigured("ROOFGEN_SIM_STRICT=1 and ROOFGEN_SIM_KEEP_GOING=1 exclude each other");
+  const std::string threads = environment("ROOFGEN_SIM_THREADS");
   int count = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostSimulatorThreads)));
   if (!threads.empty()) {
@@ -127,7 +135,6 @@ Status State::read_settings() {
       return misconfigured(fmt::format("ROOFGEN_SIM_THREADS={}: a number of cores from 1 to {} was expected", threads,
                                        kMostSimulatorThreads));
   }
-  strict_ = strict == "1";
   threads_ = count;
   device = std::move(*loaded);
   return kSuccess;

@@ -293,7 +293,9 @@ class State {
   pid_t queued_by_ = 0;  ///< a child of this process is not to run the queue at its exit
   Stream default_;
   std::set<Function*> functions_;
-  bool strict_ = false;
+  bool strict_ = false;       ///< undefined behaviour fails a launch
+  bool keeps_going_ = false;  ///< no finding fails a launch
+  bool allows_unfenced_ = false;
   int threads_ = 1;         ///< cores for the CTAs of a launch
   std::string unwritable_;  ///< the log file that could not be written
   std::set<std::string> absent_;

@@ -13,11 +13,12 @@
 namespace {
 
 /// step: y[i] += 1 for i < n. spread: y[i] = i % 32 through shared memory, where the second warp reads values of the
-/// first one without a barrier.
+/// first one without a barrier, in a function of a header of the toolkit.
 const char* const kPtx = R"(.version 8.0
 .target sm_80
 .address_size 64
 .file 1 "step.cu"
+.file 2 "/usr/local/cuda/include/sm_60_atomic_functions.hpp"
 .visible .entry _Z4stepPji(.param .u64 p_y, .param .u32 p_n)
 {
   .reg .pred %p<2>;
@@ -54,6 +55,7 @@ $done:
   and.b32 %r3, %r3, 124;
   add.s32 %r4, %r2, %r3;
   .loc 1 20 5
+  .loc 2 384 3, function_name $name, inlined_at 1 20 5
   ld.shared.u32 %r4, [%r4];
   mul.wide.u32 %rd2, %r1, 4;
   add.s64 %rd3, %rd1, %rd2;

@@ -84,6 +84,16 @@ TEST_F(RunProgram, AnAccessOutOfBoundsFailsTheLaunch) {
   EXPECT_EQ(run("race", "--strict").out, "cuCtxSynchronize: status 719\n");
 }
 
+TEST_F(RunProgram, KeepsGoingAfterFindings) {
+  EXPECT_EQ(report("beyond race", 1).at("findings").size(), 1u) << "the context is lost";
+  const Outcome o = run("beyond race", "--keep-going");
+  EXPECT_EQ(o.exit, 1);
+  EXPECT_EQ(o.out, "");
+  expect_in("step.cu:7: out-of-bounds: read of 4 bytes", o.err);
+  expect_in("step.cu:20: race: ", o.err);
+  EXPECT_EQ(run("race", "--keep-going --strict").exit, 2);
+}
+
 TEST_F(RunProgram, ItsExitStatusIsForwarded) {
   Outcome o = run("step exit=7");
   EXPECT_EQ(o.exit, 7);

@@ -16,7 +16,8 @@ constexpr int kNoDevice = 100;
 class Settings : public Loaded {
  protected:
   void TearDown() override {
-    for (const char* name : {"ROOFGEN_SIM_LOG", "ROOFGEN_SIM_DEVICE", "ROOFGEN_SIM_THREADS", "ROOFGEN_SIM_STRICT"})
+    for (const char* name : {"ROOFGEN_SIM_LOG", "ROOFGEN_SIM_DEVICE", "ROOFGEN_SIM_THREADS", "ROOFGEN_SIM_STRICT",
+                             "ROOFGEN_SIM_KEEP_GOING", "ROOFGEN_SIM_ALLOW_UNFENCED"})
       unsetenv(name);
   }
   /// Status of cuInit and its output on stderr.
@@ -60,7 +61,8 @@ TEST_F(Settings, ThatMakeNoSenseEndCuInitWithALine) {
     expect_refused(
         "ROOFGEN_SIM_THREADS", wrong,
         std::string("cuInit: ROOFGEN_SIM_THREADS=") + wrong + ": a number of cores from 1 to 256 was expected");
-  expect_refused("ROOFGEN_SIM_STRICT", "yes", "cuInit: ROOFGEN_SIM_STRICT=yes: 0 or 1 was expected");
+  for (const char* setting : {"ROOFGEN_SIM_STRICT", "ROOFGEN_SIM_KEEP_GOING", "ROOFGEN_SIM_ALLOW_UNFENCED"})
+    expect_refused(setting, "yes", std::string("cuInit: ") + setting + "=yes: 0 or 1 was expected");
   // With corrected settings the driver starts; nothing of the wrong settings remains.
   setenv("ROOFGEN_SIM_THREADS", "2", 1);
   const auto [good, silence] = init();

@@ -85,8 +85,9 @@ TEST_P(LaneArrivals, ReleaseTheirOwnLaneAndThoseThatSynchronisedWithIt) {
   for (uint64_t schedule = 0; schedule < 8; ++schedule) {
     const Outcome o = run(pair(c.arrivals, c.works, c.follows), {1, 1, 1}, 64, schedule);
     EXPECT_EQ(o.kind, c.kind) << o.message << ", schedule " << schedule;
-    if (*c.kind && o.kind == c.kind)
+    if (*c.kind && o.kind == c.kind) {
       EXPECT_NE(o.message.find("another lane of that warp arrived at an mbarrier"), std::string::npos) << o.message;
+    }
   }
 }
 

@@ -11,7 +11,7 @@
 
 #include "roofgen/pipeline.h"
 
-namespace roofgen::check {
+namespace roofgen::sim {
 
 class CallSites {
  public:
@@ -48,4 +48,4 @@ class CallSites {
   std::vector<Loc> locs_;
 };
 
-}  // namespace roofgen::check
+}  // namespace roofgen::sim

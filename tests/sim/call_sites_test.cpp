@@ -1,9 +1,9 @@
 // Maps a location in a header to the line that called it.
-#include "check/call_sites.h"
+#include "runtime/sim/call_sites.h"
 
 #include <gtest/gtest.h>
 
-namespace roofgen::check::call_sites_test {
+namespace roofgen::sim::call_sites_test {
 namespace {
 
 const char* const kPtx = R"(.version 9.0
@@ -91,4 +91,4 @@ TEST(CallSites, OfALongChain) {
 }
 
 }  // namespace
-}  // namespace roofgen::check::call_sites_test
+}  // namespace roofgen::sim::call_sites_test

@@ -1,9 +1,9 @@
-#include "check/call_sites.h"
+#include "runtime/sim/call_sites.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace roofgen::check {
+namespace roofgen::sim {
 namespace {
 
 /// Removes and returns the first word of the line; "" at its end.
@@ -126,4 +126,4 @@ std::string CallSites::function_name(std::string_view name) const {
   return "";
 }
 
-}  // namespace roofgen::check
+}  // namespace roofgen::sim
