@@ -399,8 +399,8 @@ void Checker::on(const SharedAccess& e) {
         report_unreleased(e.site, e.lane_of(i), at, e.op == Op::kRead ? "reads" : "writes", *other);
       }
     if (e.op != Op::kWrite && e.op != Op::kCopyIn) {
-      check(shadow_.read(warp, at, bytes, e.strong));
-      if (e.strong && e.op == Op::kRead) shadow_.note_strong_read(warp, at, bytes);
+      check(shadow_.read(warp, at, bytes, e.strong && !e.is_datum));
+      if (e.strong && !e.is_datum && e.op == Op::kRead) shadow_.note_strong_read(warp, at, bytes);
       if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong); other.is && good)
         report_lanes(e, i, other, kSharedBase + at, shared_.data() + at), good = false;
     }

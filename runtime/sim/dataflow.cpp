@@ -30,6 +30,7 @@ class Analysis {
 
   bool run() {
     index_refs();
+    mark_deciding_loads();
     find_blocks();
     if (blocks_.size() * (bits_ / 64 + 1) > kMaxBlockWords) return false;
     track_unassigned();
@@ -60,6 +61,33 @@ class Analysis {
       kernel_.operands.push_back({r.reg, r.is_def, r.is_pred, field,
                                   r.field ? 0 : r.list_index - kernel_.code[r.inst].list,
                                   !r.is_pred && registers_[r.reg].slot == Slot::kB64});
+    }
+  }
+
+  /// Strong loads of shared memory on whose value a predicate depends: polls, flags, locks. Through registers and the
+  /// addresses of loads, whatever the path.
+  void mark_deciding_loads() {
+    const auto is_strong_load = [](const Inst& in) {
+      const auto space = static_cast<Space>(in.space);
+      return in.kind == Kind::kLoad && in.flags & kFlagStrong && (space == Space::kShared || space == Space::kGeneric);
+    };
+    if (std::none_of(kernel_.code.begin(), kernel_.code.end(), is_strong_load)) return;
+    Bits decides((bits_ + 63) / 64, 0);
+    for (const RegisterRef& r : refs_)
+      if (r.is_pred || kernel_.code[r.inst].kind == Kind::kBranchIndexed) set(decides, bit(r));
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto inst = static_cast<uint32_t>(kernel_.code.size()); inst-- > 0;) {
+        bool reaches = false;
+        each_ref(inst, [&](const RegisterRef& r) { reaches |= r.is_def && test(decides, bit(r)); });
+        if (!reaches) continue;
+        if (is_strong_load(kernel_.code[inst])) kernel_.code[inst].flags |= kFlagDecides;
+        each_ref(inst, [&](const RegisterRef& r) {
+          if (r.is_def || test(decides, bit(r))) return;
+          set(decides, bit(r));
+          changed = true;
+        });
+      }
     }
   }
 

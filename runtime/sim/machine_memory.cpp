@@ -174,6 +174,7 @@ void Machine::load(Warp& w, const Inst& in, uint32_t mask) {
     emit(w, t, Op::kRead, bytes, [&](Access& e) {
       e.strong = strong;
       e.acquires = strong && in.flags & kFlagAcquire;
+      e.is_datum = strong && !(in.flags & (kFlagAcquire | kFlagDecides));
       e.lazily = true;
     });
   if (strong) note_look(w, t.shared, t.device);
