@@ -108,6 +108,7 @@ def build_portable():
 def build_probe():
     say("probe: nvcc")
     path = ROOT / "build-portable/probe"
+    path.parent.mkdir(exist_ok=True)
     output([shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc", "-std=c++17", "-O3",
             "-gencode=arch=compute_90a,code=sm_90a", "-cudart", "static",
             "-Xcompiler", "-static-libstdc++,-static-libgcc", "-o", path, ROOT / "bench/probe/probe.cu"])
@@ -176,11 +177,15 @@ def listing(folder):
     """The comparisons as a page: predicted times, and what each alternative should gain. Of later schedules only what
     differs from the first."""
     package = files.read_json(folder / "package.json")
+    made = package["made"]
     rows = ["# Predictions for the next visit", "",
             "`bench/visit/package.py --list PACKAGE` writes this page: the schedules that a visit of a GPU compares",
             "(docs/visit.md), and why. Of an alternative it names what differs from the first schedule of its case.",
-            "", f"Predicted for {package['made']['device']} by {package['made']['roofgen']}, in us. Nothing was measured.",
-            "", "| case | roof | schedule | predicted | against the first | why |", "| --- | --- | --- | --- | --- | --- |"]
+            "",
+            f"Predicted in us for {made['device']}, {made['time'][:10]}, by {made['roofgen']}. Nothing was measured.",
+            f"The SHA-256 of the program begins with {made['roofgen_sha256']}.", "",
+            "| case | roof | schedule | predicted | against the first | why |",
+            "| --- | --- | --- | --- | --- | --- |"]
     for case in package["cases"]:
         first = case["entries"][0]
         for number, entry in enumerate(case["entries"]):

@@ -49,10 +49,11 @@ std::string line_of(const std::string& text, int number) {
   return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
 }
 
-/// Whether a file is a header of the system or of a CUDA toolkit: a finding there is told of the line that calls it.
+/// Whether a file is a header of the system or of a CUDA toolkit (also from a wheel). A finding there names the line of
+/// the program that calls it.
 bool is_library(const std::string& file) {
   return file.find("/include/") != file.npos &&
-         (file.starts_with("/usr/") || file.find("/cuda") != file.npos || file.find("/nvidia/") != file.npos);
+         (file.starts_with("/usr/") || file.find("/targets/") != file.npos || file.find("/nvidia/") != file.npos);
 }
 
 }  // namespace

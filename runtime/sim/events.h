@@ -69,7 +69,7 @@ struct Access {
   uint32_t mask = 0, bytes = 0;  ///< elements; bytes of each
   bool strong = false;           ///< volatile, relaxed, acquire, release or atomic
   bool acquires = false, releases = false;
-  bool is_datum = false;  ///< a strong read whose value decides nothing: data, which others write in order
+  bool is_datum = false;  ///< a strong read on whose value no predicate depends: a plain read to races
   /// False: no request of its own, only bytes to check: part of a BulkRequest, an mbarrier, a tensor map, printf's
   /// text, a constant.
   bool is_request = true;

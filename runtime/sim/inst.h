@@ -157,8 +157,8 @@ inline constexpr uint8_t kFlagWide = 128;  ///< loads: destination rows are 64-b
 inline constexpr uint8_t kFlagReduces = 128;  ///< atomics: `red`, whose read acquires nothing
 
 inline constexpr uint16_t kFlagWatched = 256;   ///< reads or writes a register of Kernel::watched
-inline constexpr uint16_t kFlagDecides = 1024;  ///< loads: a predicate depends on the value
 inline constexpr uint16_t kFlagCopy = 512;      ///< lane-wise: moves one register as it is
+inline constexpr uint16_t kFlagDecides = 1024;  ///< loads: a predicate depends on the value
 
 struct Inst {
   LaneFn lane = nullptr;

@@ -63,7 +63,7 @@ bool Machine::resolve_in_buffer(const Inst& in, uint32_t mask, uint32_t bytes, O
   return true;
 }
 
-/// The lanes that are in no buffer, at an instruction of which that was reported: they are only counted.
+/// Counts the lanes that are in no buffer, at an instruction that has a note of such a lane, and returns them.
 uint32_t Machine::count_outside(const Warp& w, const Inst& in, uint32_t mask, uint32_t bytes, const Targets& t) {
   uint32_t outside = 0;
   for (uint32_t m = mask; m; m &= m - 1) {

@@ -86,7 +86,7 @@ class Team {
     last_rest_ = waits() ? std::min(2 * last_rest_ + 1, kLongestRest) : 0;
     rest_ = last_rest_;
   }
-  /// Whether it leaves this turn to others.
+  /// Whether the team leaves this turn to others.
   bool rests() { return rest_ > 0 && rest_-- > 0; }
   /// After a turn in which the team waited. If device memory did not change since its turn before, it only repeats
   /// itself once its state does.
