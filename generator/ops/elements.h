@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,7 +39,7 @@ double rounding_sigma(double value, DType dtype);
 /// infinity about once in 4096 elements (none for integers). kExtremes: of eight elements one is NaN, huge or tiny.
 struct TensorContents {
   InputPattern pattern = InputPattern::kNormal;
-  std::string_view name;
+  std::string name;
   DType dtype = DType::kBf16;
 
   void fill(uint64_t byte_offset, std::span<std::byte> out) const;

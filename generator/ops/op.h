@@ -172,7 +172,7 @@ class Op {
   /// Writes bytes of an input buffer. Deterministic; thread-safe.
   virtual void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
                     std::span<std::byte> out) const = 0;
-  /// fill() of one buffer that is filled in many small pieces.
+  /// fill() of one buffer that is filled in many small pieces. Holds copies of its arguments: they may end before it.
   virtual std::function<void(uint64_t offset, std::span<std::byte> out)> filler(const Problem& problem,
                                                                                 InputPattern pattern,
                                                                                 const std::string& buffer) const {

@@ -211,6 +211,39 @@ TEST(ChainPart, StepsAreTheOpsOfTheirNames) {
   }
 }
 
+/// A filler is used as long as its buffer exists, and its arguments may have ended: here they become something else.
+void expect_fillers_that_keep_their_arguments(const Op& op, const Problem& whole) {
+  for (const Buffer& buffer : op.buffers(whole)) {
+    if (buffer.role != Buffer::Role::kInput) continue;
+    std::vector<std::byte> before(4096), after(4096);
+    Problem problem = whole;
+    std::string name = buffer.name;
+    const auto fill = op.filler(problem, InputPattern::kNormal, name);
+    fill(0, before);
+    problem = Problem{};
+    std::fill(name.begin(), name.end(), '?');
+    fill(0, after);
+    EXPECT_EQ(before, after) << whole.op << ": " << buffer.name;
+  }
+}
+
+TEST(Fillers, KeepTheirArguments) {
+  const auto check = [](const Op& op, const Problem& asked) {
+    const auto problem = op.complete(asked);
+    ASSERT_TRUE(problem) << to_string(problem.error());
+    expect_fillers_that_keep_their_arguments(op, *problem);
+  };
+  const Chain chain = parsed("gemm > bias > residual > rmsnorm");
+  const Problem whole{"chain", {{"M", 128}, {"N", 128}, {"K", 64}}, DType::kBf16, {}, {}};
+  for (const std::vector<Part>& plan : {std::vector<Part>{{0, 4}}, {{0, 2}}, {{1, 4}}}) {
+    const auto op = *ChainOp::make(chain, plan);
+    check(*op, op->problem_of(whole));
+  }
+  check(**find_op("attention"), {"attention", {{"L", 128}, {"d", 64}}, DType::kBf16, {}, {}});
+  check(**find_op("gemm"), {"gemm", {{"M", 128}, {"N", 128}, {"K", 64}}, DType::kBf16, {}, {}});
+  check(**find_op("layernorm"), {"layernorm", {{"rows", 64}, {"cols", 128}}, DType::kBf16, {{"bias", true}}, {}});
+}
+
 TEST(ChainOp, HasThePatternsOfItsOps) {
   const auto patterns = [](const char* chain, std::vector<Part> plan, DType dtype = DType::kBf16) {
     return (*ChainOp::make(parsed(chain, dtype), std::move(plan)))->patterns({});

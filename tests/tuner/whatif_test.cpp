@@ -139,7 +139,7 @@ TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
     return v;
   };
   const auto go_on = [](size_t, size_t) { return true; };
-  ASSERT_TRUE(verify_named(r, go_on, verify));
+  ASSERT_TRUE(verify_named(r, 1, go_on, verify));
   EXPECT_THAT(run, testing::ElementsAre("a | b+c, whole", "a+b | c", "a | b | c, whole", "a+b+c"));
   EXPECT_EQ(r.best()->name, "a | b | c");
   EXPECT_THAT(r.find("a+b | c")->failed, HasSubstr("t2 is off"));
@@ -148,7 +148,7 @@ TEST(WhatIfVerdict, PartitionsPromotedByAFailureAreRun) {
   for (PartitionReport& p : r.partitions) p.failed.clear(), p.together.reset();
   conclude(r);
   ASSERT_TRUE(verify_named(
-      r, [](size_t done, size_t) { return done < 1; }, verify));
+      r, 1, [](size_t done, size_t) { return done < 1; }, verify));
   EXPECT_EQ(r.best()->name, "a+b | c");
 }
 
@@ -158,7 +158,7 @@ TEST(WhatIfVerdict, APartitionThatBecomesTheBestRunsOnTheWholeGrid) {
   conclude(r);
   std::vector<std::string> run;
   ASSERT_TRUE(verify_named(
-      r, [](size_t, size_t) { return true; },
+      r, 1, [](size_t, size_t) { return true; },
       [&](const PartitionReport& p, bool on_whole_grid) -> Result<Verification> {
         run.push_back(p.name + (on_whole_grid ? ", whole" : ""));
         Verification v;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <utility>
 
+#include "base/pool.h"
 #include "base/units.h"
 #include "tuner/verdict.h"
 #include "tuner/verify/l2_model.h"
@@ -287,24 +289,33 @@ void conclude(WhatIfReport& report) {
       report.forced_verdict = forced_sentence(report, *plan);
 }
 
-Result<void> verify_named(WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
+Result<void> verify_named(WhatIfReport& report, int threads, const std::function<bool(size_t, size_t)>& go_on,
                           const std::function<Result<Verification>(const PartitionReport&, bool)>& verify) {
-  const auto is_answer = [&](const PartitionReport& p) { return report.best() == &p || report.forced == p.name; };
   for (;;) {
+    const auto is_answer = [&, best = report.best()](const PartitionReport& p) {
+      return best == &p || report.forced == p.name;
+    };
     std::vector<PartitionReport*> open;
     for (PartitionReport& p : report.partitions)
       if (is_named(report, p) && p.timed() && (!p.together || (is_answer(p) && !p.on_whole_grid))) open.push_back(&p);
+    std::mutex mutex;
+    size_t begun = 0;
     bool failed = false, stopped = false;
-    for (size_t i = 0; i < open.size() && !stopped; ++i) {
-      stopped = !go_on(i, open.size());
-      if (stopped) break;
+    ROOFGEN_CHECK(for_each_index(threads, open.size(), [&](size_t i) -> Result<void> {
       PartitionReport& p = *open[i];
+      {
+        const std::lock_guard lock(mutex);
+        stopped = stopped || !go_on(begun++, open.size());
+        if (stopped) return {};
+      }
+      ROOFGEN_TRY(Verification together, verify(p, is_answer(p)));
+      const std::lock_guard lock(mutex);
       p.on_whole_grid = is_answer(p);
-      ROOFGEN_TRY(p.together, verify(p, p.on_whole_grid));
-      if (p.together->passed) continue;
-      p.failed = "its kernels together: " + p.together->failure;
-      failed = true;
-    }
+      if (!together.passed) p.failed = "its kernels together: " + together.failure;
+      failed |= !together.passed;
+      p.together = std::move(together);
+      return {};
+    }));
     if (!failed) return {};
     conclude(report);  // which may name partitions that have not been run yet
     if (stopped) return {};

@@ -116,9 +116,9 @@ void conclude(WhatIfReport& report);
 
 /// Calls `verify` for every partition that a verdict names; for the best and the forced one on the whole grid, too. A
 /// partition that fails loses its time and the conclusions are drawn again, until all named partitions are verified.
-/// Ends early when `go_on(done, named)` is false.
+/// Ends early when `go_on(done, named)` is false. Up to `threads` calls of `verify` run at a time.
 Result<void> verify_named(
-    WhatIfReport& report, const std::function<bool(size_t, size_t)>& go_on,
+    WhatIfReport& report, int threads, const std::function<bool(size_t, size_t)>& go_on,
     const std::function<Result<Verification>(const PartitionReport&, bool on_whole_grid)>& verify);
 
 /// A what-if repeated for several values of one size.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <thread>
 #include <tuple>
 
 #include "tuner/search/kernel_timer.h"
@@ -249,7 +251,8 @@ class Search {
       if (options_.progress) options_.progress("verifying partitions", done, named);
       return !stopped();
     };
-    return verify_named(report_, go_on, [&](const PartitionReport& p, bool on_whole_grid) {
+    const int threads = context_.gpu ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return verify_named(report_, threads, go_on, [&](const PartitionReport& p, bool on_whole_grid) {
       return verify(*std::find_if(all.begin(), all.end(), [&](const Partition& x) { return x.name == p.name; }),
                     on_whole_grid);
     });
@@ -289,6 +292,7 @@ class Search {
     std::vector<Candidate> chain;
     std::string binaries, launches;
     for (size_t i = 0; i < partition.parts.size(); ++i) {
+      const std::lock_guard compiles_alone(compiler_in_use_);
       ROOFGEN_TRY(chain.emplace_back(), in_partition(variant, i, winner_of(partition.parts[i]), scope, launches));
       binaries += (i ? "+" : "") + chain.back().binary.digest;
     }
@@ -337,6 +341,7 @@ class Search {
   std::vector<std::pair<Part, TuneResult>> results_;
   std::optional<TuneReport> variants_;
   std::string variants_failed_;
+  std::mutex compiler_in_use_;
 };
 
 }  // namespace
