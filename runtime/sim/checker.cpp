@@ -43,7 +43,8 @@ void Checker::on(const CtaBegin& e) {
   last_product_.assign(engines, 0);
   shadow_.reset(e.shared_bytes, e.warps, engines);
   for (uint32_t rank = 0; rank < cluster_.size(); ++rank)
-    if (cluster_[rank] == this) shadow_.join_cluster(rank, static_cast<uint32_t>(cluster_.size()));
+    if (cluster_[rank] == this) shadow_.join_cluster(rank_ = rank, static_cast<uint32_t>(cluster_.size()));
+  begin_pairs();
   log_.reset(e.shared_bytes, e.warps);
   releases_.reset();
   excepted_ = 0;
@@ -389,10 +390,12 @@ void Checker::on(const SharedAccess& e) {
     Checker& owner = e.rank ? *cluster_[e.rank[i]] : *this;
     if (e.strong && e.is_request && !cluster_.empty()) order_.strong_shared(e, i, owner.order_.cta());
     if (&owner != this) {
+      if (e.strong && e.is_request && pairs_) pair_strong(e, key_of_place(owner, at));
       access_other(e, i);
       continue;
     }
     if (e.strong && e.is_request) hand_over(e, at);
+    if (e.strong && e.is_request && pairs_) pair_strong(e, key_of_place(*this, at));
     if (!quick && !e.strong)
       if (const auto other = unreleased(shadow_, warp, at, bytes, e.op != Op::kRead)) {
         good = false;

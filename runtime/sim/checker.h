@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/sim/barrier_order.h"
 #include "runtime/sim/device_shadow.h"
 #include "runtime/sim/events.h"
 #include "runtime/sim/grid_order.h"
@@ -55,10 +56,17 @@ class Checker {
   void on(const PhaseComplete& e) {
     Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
     owner.shadow_.complete(e.barrier), owner.order_.complete(e.barrier);
+    if (!pairs_) return;
+    if (const auto a = pairs_->complete(owner.key_of(e.barrier))) tell(*a, owner.name_of(e.barrier));
   }
   /// All CTAs of the cluster have arrived at its barrier.
   void meet();
-  void on(const PhasePass& e) { observe(e.barrier, e.warp, true); }
+  void on(const PhasePass& e) {
+    observe(e.barrier, e.site.warp, true);
+    if (!pairs_) return;
+    if (const auto a = pairs_->pass(key_of(e.barrier), actor(e.site.warp), e.site.pc)) tell(*a, name_of(e.barrier));
+  }
+  void on(const RegistersSet& e);
 
   /// Something that a lane did wrong: a Fault, or, where the CTA goes on, a note, one for each kind and instruction.
   /// `message` is only called when needed.
@@ -161,10 +169,25 @@ class Checker {
   void require_stamps(uint32_t lane) const;
   void hand_over_device(const Access& e, uint64_t address);
 
+  // checker_order.cpp: what barriers pair. Keys are of the cluster: of an mbarrier, a barrier by number, a place of
+  // strong accesses.
+  void begin_pairs();
+  uint32_t actor(uint32_t warp) const { return rank_ * n_warps_ + warp; }
+  uint64_t key_of(uint32_t mbarrier) const { return uint64_t{rank_} << 40 | mbarrier; }
+  uint64_t key_of_number(uint32_t id) const { return key_of(0) | uint64_t{1} << 36 | id; }
+  uint64_t key_of_place(const Checker& owner, uint32_t offset) const { return owner.key_of(offset / 4); }
+  std::string name_of(uint32_t mbarrier) const;
+  void tell(const BarrierOrder::Alternative& a, const std::string& barrier);
+  void pair_strong(const Access& e, uint64_t place);
+
   LaunchState& state_;
   const RowTable& rows_;
   const std::vector<std::byte>& shared_;
   std::vector<Checker*> cluster_;
+  uint32_t rank_ = 0;
+  std::optional<bool> has_pairs_;  ///< whether the kernel has mbarriers, or barriers of a part of the CTA
+  BarrierOrder own_pairs_;         ///< of the cluster at rank 0
+  BarrierOrder* pairs_ = nullptr;  ///< null: no barrier can pair other arrivals
   uint64_t cta_ = 0;
   uint32_t n_warps_ = 0;
   /// Bulk copies that may still read each chunk of shared memory.

@@ -1,7 +1,74 @@
 // The checker's part in what orders accesses: asynchronous copies, products of warpgroups, barriers, fences, mbarriers.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "runtime/sim/checker.h"
+#include "runtime/sim/wgmma.h"
 
 namespace roofgen::sim {
+
+// ---- what barriers pair --------------------------------------------------------------------------------
+
+/// A barrier of all threads pairs the same arrivals in each order: a thread arrives again only when it is over.
+void Checker::begin_pairs() {
+  if (!has_pairs_)
+    has_pairs_ = std::ranges::any_of(state_.kernel.code, [](const Inst& in) {
+      return in.kind == Kind::kMbarrier || (in.kind == Kind::kBarrier && in.count == 2);
+    });
+  pairs_ = !*has_pairs_ ? nullptr : cluster_.empty() ? &own_pairs_ : &cluster_[0]->own_pairs_;
+  if (pairs_ == &own_pairs_) pairs_->begin(n_warps_ * static_cast<uint32_t>(std::max<size_t>(cluster_.size(), 1)));
+}
+
+std::string Checker::name_of(uint32_t mbarrier) const {
+  return fmt::format("the mbarrier at {}{}", describe(state_, kSharedBase + mbarrier),
+                     rank_ ? fmt::format(" of the CTA of rank {}", rank_) : "");
+}
+
+void Checker::tell(const BarrierOrder::Alternative& a, const std::string& barrier) {
+  const auto name = [&](uint32_t actor) {
+    return fmt::format("warp {}{}", actor % n_warps_,
+                       actor / n_warps_ == rank_ ? "" : fmt::format(" of the CTA of rank {}", actor / n_warps_));
+  };
+  const uint32_t pc = a.event.pc;
+  report({state_.kernel.code[pc], pc, a.event.actor % n_warps_}, "barrier-order", 0, [&] {
+    const std::string warp = name(a.event.actor);
+    const std::string other = pairs_->is_actor(a.other.actor)
+                                  ? fmt::format("the arrival of {}{}", name(a.other.actor), at(a.other.pc))
+                                  : "the end of its copies";
+    switch (a.what) {
+      using enum BarrierOrder::Alternative::What;
+      case kEarlyArrival:
+        return fmt::format(
+            "{} can come here before the last phase of {} is complete, and then counts in that phase: "
+            "nothing orders it after {}, which that phase needs",
+            warp, barrier, other);
+      case kLateBytes:
+        return fmt::format(
+            "the phase of {} can be complete before {} expects these bytes: no arrival of the phase "
+            "comes after",
+            barrier, warp);
+      case kLateWait:
+        return fmt::format(
+            "the next phase of {} can be complete before {} waits here, and the wait then lasts for the "
+            "phase after that: no arrival of the next phase comes after this wait",
+            barrier, warp);
+      case kEarlyWait: break;
+    }
+    return fmt::format(
+        "{} can pass here at another phase of {} of the same parity: nothing orders this wait after {}, "
+        "which completed the phase before",
+        warp, barrier, other);
+  });
+}
+
+void Checker::pair_strong(const Access& e, uint64_t place) {
+  constexpr uint64_t kPlaces = uint64_t{1} << 37;
+  if (e.op != Op::kWrite) pairs_->observe(place | kPlaces, actor(e.site.warp));
+  if (e.op != Op::kRead) pairs_->signal(place | kPlaces, actor(e.site.warp));
+}
+
+// ---- the order of accesses -----------------------------------------------------------------------------
 
 /// `e`: a strong access.
 void Checker::hand_over(const Access& e, uint32_t offset) {
@@ -16,6 +83,7 @@ void Checker::hand_over(const Access& e, uint32_t offset) {
 }
 
 void Checker::hand_over_device(const Access& e, uint64_t address) {
+  if (pairs_) pair_strong(e, uint64_t{1} << 63 | address / 4);
   const bool gives = e.op != Op::kRead && (e.releases || shadow_.has_fenced(e.site.warp));
   const uint32_t at = gives ? device_.make_place(address) : device_.place(address);
   if (at != DeviceShadow::kNowhere) hand_over(e, at);
@@ -64,6 +132,11 @@ void Checker::on(const WgmmaIssue& e) {
     if (const auto other = unreleased(shadow_, engine, at, 16, false))
       report_unreleased(e.site, 0, at, "multiplies", *other);
   last_product_[e.first / kWarpgroup] = e.site.pc;
+  if (pairs_) pairs_->meet(actor(e.first), kWarpgroup);
+}
+
+void Checker::on(const RegistersSet& e) {
+  if (pairs_) pairs_->meet(actor(e.site.warp / kWarpgroup * kWarpgroup), kWarpgroup);
 }
 
 void Checker::on(const WgmmaCommit& e) {
@@ -94,6 +167,11 @@ void Checker::on(const BulkSource& e) {
 
 void Checker::on(const BarrierArrive& e) {
   const uint32_t warp = e.site.warp;
+  if (pairs_) {
+    const bool of_cluster = e.id == kClusterBarrierId;
+    if (const auto a = pairs_->arrive(of_cluster ? e.id : key_of_number(e.id), actor(warp), e.site.pc))
+      tell(*a, fmt::format("barrier {}", e.id));
+  }
   if (e.id == kClusterBarrierId) {
     in_cluster_[warp].arrived = cluster_phase_ + 1;
     for (auto& [barrier, init] : initialised_)
@@ -112,6 +190,10 @@ void Checker::on(const BarrierWait& e) {
 }
 
 void Checker::on(const BarrierRelease& e) {
+  if (pairs_ && e.id != kClusterBarrierId) {
+    pairs_->complete(key_of_number(e.id));
+    for (uint32_t m = e.warps; m; m &= m - 1) pairs_->go_on(key_of_number(e.id), actor(first_lane(m)));
+  }
   // __syncthreads waits for the threads that have not exited: an exit counts as an arrival.
   for (uint32_t m = e.all ? exited_ : 0; m; m &= m - 1) shadow_.arrive(e.id, first_lane(m), true);
   shadow_.release(e.id, e.warps);
@@ -145,7 +227,15 @@ void Checker::on(const Fence& e) {
 void Checker::on(const MbarrierUse& e) {
   const uint32_t warp = e.site.warp;
   Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
-  if (e.initialises) {
+  using What = MbarrierUse::What;
+  const uint64_t key = owner.key_of(e.barrier);
+  std::optional<BarrierOrder::Alternative> a;
+  if (e.what == What::kInitialises) pairs_->initialise(key);
+  if (e.what == What::kExpects) a = pairs_->expect(key, actor(warp), e.site.pc);
+  if (e.what == What::kCopies) a = pairs_->arrive(key, actor(warp), e.site.pc, true);
+  if (a) tell(*a, owner.name_of(e.barrier));
+  if (cluster_.empty()) return;
+  if (e.what == What::kInitialises) {
     owner.initialised_[e.barrier] = {warp, shadow_.now(), e.site.pc};
     return;
   }
@@ -164,6 +254,10 @@ void Checker::on(const MbarrierUse& e) {
 }
 
 void Checker::on(const PhaseArrive& e) {
+  if (e.lanes) {
+    const Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
+    if (const auto a = pairs_->arrive(owner.key_of(e.barrier), actor(e.warp), e.pc)) tell(*a, owner.name_of(e.barrier));
+  }
   if (e.from_outside) return shadow_.signal_outside(e.barrier);
   if (e.lanes) releases_.arrive(e.warp, e.lanes, shadow_.now(), log_);
   if (e.rank >= 0) return cluster_[static_cast<uint32_t>(e.rank)]->shadow_.signal_from(e.barrier, shadow_, e.warp);

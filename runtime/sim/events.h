@@ -200,11 +200,12 @@ struct GridControl {
   uint32_t mask;
   bool waits;
 };
-/// In clusters: an mbarrier is initialised, or another instruction uses it, such as a copy that will complete it.
+/// An mbarrier is initialised, bytes are expected there, or a copy will complete it; in clusters also each other use.
 struct MbarrierUse {
+  enum class What : uint8_t { kInitialises, kExpects, kCopies, kOther };
   Site site;
   uint32_t lane, barrier;
-  bool initialises = false;
+  What what = What::kOther;
   int rank = -1;  ///< of the CTA whose barrier it is; -1: its own
 };
 /// An mbarrier, by its offset in shared memory: an arrival, the end of a phase, a wait that saw this end.
@@ -213,13 +214,15 @@ struct PhaseArrive {
   bool from_outside = false;  ///< bytes of a copy that another CTA of the cluster issued; warp and lane say nothing
   int rank = -1;              ///< of the CTA in the cluster whose barrier it is; -1: its own
   uint32_t lanes = 0;         ///< that arrive there with the same instruction; 0: bytes of a copy
+  uint32_t pc = 0;            ///< of the arrival
 };
 struct PhaseComplete {
   uint32_t barrier;
   int rank = -1;
 };
 struct PhasePass {
-  uint32_t warp, barrier;
+  Site site;
+  uint32_t barrier;
 };
 
 /// Receives every event of a launch, in the order of the simulation (RunOptions::listener).

@@ -29,8 +29,8 @@ std::string describe(const LaunchState& state, uint64_t address) {
 
 bool goes_on(GoOn how, const char* kind) {
   const std::string_view k = kind;
-  const bool undefined =
-      k == "uninitialised" || k == "race" || k == "unfenced" || k == "async-pending" || k == "out-of-array";
+  const bool undefined = k == "uninitialised" || k == "race" || k == "unfenced" || k == "barrier-order" ||
+                         k == "async-pending" || k == "out-of-array";
   const bool left_out = k == "out-of-bounds" || k == "misaligned" || k == "write-to-input";
   return how == GoOn::kAlways ? undefined || left_out : how == GoOn::kUndefined && undefined;
 }

@@ -27,7 +27,8 @@ struct Fault {
 /// The findings after which a CTA goes on.
 enum class GoOn : uint8_t {
   kNever,
-  kUndefined,  ///< undefined behaviour that no GPU traps on: uninitialised, race, unfenced, async-pending, out-of-array
+  kUndefined,  ///< undefined behaviour that no GPU traps on: uninitialised, race, unfenced, barrier-order,
+               ///< async-pending, out-of-array
   kAlways,     ///< also accesses that can be left out: out-of-bounds, misaligned, write-to-input
 };
 

@@ -99,8 +99,8 @@ std::vector<Machine*> Machine::targets(uint32_t lane, Machine& owner, bool multi
 
 /// A copy will complete an mbarrier of `owner`.
 void Machine::use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const Machine& owner) {
-  if (!cluster_.empty())
-    emit(MbarrierUse{site(w), lane, barrier, false, &owner == this ? -1 : static_cast<int>(owner.rank_)});
+  emit(MbarrierUse{site(w), lane, barrier, MbarrierUse::What::kCopies,
+                   &owner == this ? -1 : static_cast<int>(owner.rank_)});
 }
 
 /// Elements of a copy are added to, or combined with, what is there, each at once.

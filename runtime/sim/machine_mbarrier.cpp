@@ -55,12 +55,17 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     const auto refuse = [&](std::string why) {
       return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", text(address[l]), why), l};
     };
-    if (!cluster_.empty() && op != MbarrierOp::kInval) emit(MbarrierUse{site(w), l, at, op == MbarrierOp::kInit, rank});
+    using What = MbarrierUse::What;
+    const What what = op == MbarrierOp::kInit       ? What::kInitialises
+                      : op == MbarrierOp::kExpectTx ? What::kExpects
+                                                    : What::kOther;
+    if (what != What::kOther || (!cluster_.empty() && op != MbarrierOp::kInval))
+      emit(MbarrierUse{site(w), l, at, what, rank});
     const auto arrives = [&] {
       uint32_t lanes = 0;
       for (uint32_t n = mask; n; n &= n - 1)
         if (asked[first_lane(n)] == asked[l]) lanes |= n & (0 - n);
-      emit(PhaseArrive{w.index, l, at, false, rank, lanes});
+      emit(PhaseArrive{w.index, l, at, false, rank, lanes, w.pc});
     };
     std::byte bytes[8];
     uint64_t word = 0;
@@ -142,7 +147,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
         if (p.odd != named) {
           there |= 1u << l;
-          emit(PhasePass{w.index, at});
+          emit(PhasePass{site(w), at});
         }
         continue;
       }

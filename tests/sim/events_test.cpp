@@ -63,7 +63,7 @@ class Recorder final : public sim::Listener {
   }
   void on(const sim::PhaseArrive& e) override { line("  warp {} arrives at the mbarrier at {}", e.warp, e.barrier); }
   void on(const sim::PhaseComplete& e) override { line("  a phase of the mbarrier at {} completes", e.barrier); }
-  void on(const sim::PhasePass& e) override { line("  warp {} passes the mbarrier at {}", e.warp, e.barrier); }
+  void on(const sim::PhasePass& e) override { line("  warp {} passes the mbarrier at {}", e.site.warp, e.barrier); }
   void on(const sim::Exponentials& e) override {
     if (e.site.warp == warp_) line("  ex2 in {:08x}", e.mask);
   }

@@ -1,6 +1,6 @@
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 768, "fill": 1}, {"name": "y", "type": "i32", "size": 192, "expect": 4}]
-// finds: race at 21, deadlock at 9
+// finds: race at 21, barrier-order at 9, deadlock at 9
 using word = unsigned long long;
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(word* b, int count) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at(b)), "r"(count)); }
