@@ -333,8 +333,15 @@ Result<std::vector<Output>> outputs_of(Executor& executor, const Request& r,
   return all;
 }
 
+/// The order of CTAs and warps in a run.
+struct Order {
+  uint64_t schedule = 0;  ///< RunOptions::schedule
+  sim::Pauses pauses = {};
+  bool is_usual() const { return schedule == 0 && pauses.empty(); }
+};
+
 /// `kept`: filled by the first run.
-Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<Chosen>& kept) {
+Result<Report> run_schedule(const Request& r, const Order& order, std::optional<Chosen>& kept) {
   Report report;
   report.file = r.file;
   report.arch = r.arch;
@@ -410,8 +417,9 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   std::vector<SiteCounts> sites;
   options.sites = &sites;
   options.cooperative = r.cooperative;
-  options.schedule = schedule;
-  options.vain_waits = schedule != 0;
+  options.schedule = order.schedule;
+  options.vain_waits = order.schedule != 0;
+  options.pauses = order.pauses;
   options.printed = &report.printed;
   if (r.progress) options.progress = [&](const Progress& p) { r.progress(progress_text(p, own_places, r)); };
   options.progress_after_s = r.progress_after_s;
@@ -434,13 +442,14 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
   if (r.allow_unfenced) std::erase_if(result.findings, [](const Finding& f) { return f.kind == "unfenced"; });
   report.findings = by_place(std::move(result.findings));
   report.counts = *result.counts;
+  report.lock_cycles = std::move(result.lock_cycles);
   for (SiteCounts& s : sites) {
     own_places.replace(s.source, s.ptx.line);
     if (r.is_ptx()) s.ptx.file = r.file;
   }
   report.lines = by_line(sites);
   for (const Argument* a : buffers_of(r.args)) {
-    if (schedule || (!a->expect && a->dump.empty())) continue;
+    if (!order.is_usual() || (!a->expect && a->dump.empty())) continue;
     ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a, r.outputs));
     report.buffers.push_back(std::move(b));
   }
@@ -454,9 +463,19 @@ Result<Report> run_schedule(const Request& r, uint64_t schedule, std::optional<C
 
 Result<Report> run(const Request& r) {
   std::optional<Chosen> compiled;
-  ROOFGEN_TRY(Report report, run_schedule(r, 0, compiled));
+  ROOFGEN_TRY(Report report, run_schedule(r, {}, compiled));
   for (int schedule = 1; schedule < r.schedules; ++schedule) {
-    ROOFGEN_TRY(const Report other, run_schedule(r, static_cast<uint64_t>(schedule), compiled));
+    ROOFGEN_TRY(const Report other, run_schedule(r, {static_cast<uint64_t>(schedule), {}}, compiled));
+    add_schedule(report, other);
+  }
+  // Threads take locks in different orders: the runs that lead into the deadlock, if it is one.
+  for (const sim::Pauses& pauses : report.lock_cycles) {
+    if (std::ranges::any_of(report.findings, [](const Finding& f) { return f.kind == "deadlock"; })) break;
+    ROOFGEN_TRY(Report other, run_schedule(r, {0, pauses}, compiled));
+    for (Finding& f : other.findings)
+      if (f.kind == "deadlock")
+        f.message += fmt::format("; so it is when {} warps have taken one lock each before any of them takes its next",
+                                 pauses.size());
     add_schedule(report, other);
   }
   return report;

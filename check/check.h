@@ -93,9 +93,10 @@ struct Report {
   std::vector<LineCounts> lines;      ///< sorted by file and line
   std::vector<BufferReport> buffers;  ///< buffers with an expectation or a dump
   int schedules = 1;
-  std::vector<int> in_schedules;        ///< per finding: the schedules that showed it
-  std::vector<Difference> differences;  ///< between schedules without findings
-  std::vector<Output> outputs;          ///< kept if there are several schedules
+  std::vector<int> in_schedules;         ///< per finding: the schedules that showed it
+  std::vector<Difference> differences;   ///< between schedules without findings
+  std::vector<Output> outputs;           ///< kept if there are several schedules
+  std::vector<sim::Pauses> lock_cycles;  ///< RunResult::lock_cycles
   bool clean() const;
 };
 

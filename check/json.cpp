@@ -26,7 +26,8 @@ const std::map<std::string, const char*>& kinds() {
       {"unfenced",
        "Accesses that only a volatile or relaxed read orders, with no fence after it: more than the memory model "
        "promises."},
-      {"barrier-order", "Which arrivals complete a barrier, or which phase a wait sees, depends on the order of warps."},
+      {"barrier-order",
+       "Which arrivals complete a barrier, or which phase a wait sees, depends on the order of warps."},
       {"race", "Two warps or CTAs touch the same byte, at least one writes, and nothing orders them."},
       {"write-to-input", "A store to a read-only buffer."},
       {"divergent-barrier", "A barrier is reached by a part of a warp."},

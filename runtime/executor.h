@@ -18,6 +18,14 @@ namespace roofgen {
 namespace sim {
 class Listener;
 class Prerequisites;
+/// A warp pauses before a thread of it takes its `count`-th lock, from 1, until the others of Pauses have come as far,
+/// and again when the thread has it (runtime/sim/lock_order.h).
+struct Pause {
+  uint64_t thread;
+  uint32_t count;
+  bool operator==(const Pause&) const = default;
+};
+using Pauses = std::vector<Pause>;
 }  // namespace sim
 
 /// Writes the initial bytes [offset, offset + out.size()) of a buffer. Deterministic and thread-safe; the simulator
@@ -83,12 +91,15 @@ struct RunOptions {
   /// The launches of the stream before this one, to which it is added. Of a launch with `overlap`, accesses that
   /// conflict with theirs are findings unless griddepcontrol.wait comes first (simulator only).
   sim::Prerequisites* prerequisites = nullptr;
+  sim::Pauses pauses = {};           ///< of warps that took a lock (simulator only)
   uint64_t worth_threads = 100'000;  ///< warp-instructions of a launch from which they are used: a few milliseconds
 };
 
 struct RunResult {
   std::vector<Finding> findings;  ///< empty: no error (simulator); the CUDA executor reports faults as Error
   std::optional<Counts> counts;   ///< sim only
+  /// Runs that may end in a deadlock of threads that take locks in different orders (simulator only).
+  std::vector<sim::Pauses> lock_cycles = {};
   std::optional<double> time_ns;  ///< cuda only: event time of this launch
 };
 

@@ -31,7 +31,8 @@ void Checker::tell(const BarrierOrder::Alternative& a, const std::string& barrie
                        actor / n_warps_ == rank_ ? "" : fmt::format(" of the CTA of rank {}", actor / n_warps_));
   };
   const uint32_t pc = a.event.pc;
-  report({state_.kernel.code[pc], pc, a.event.actor % n_warps_}, "barrier-order", 0, [&] {
+  const Site site{state_.kernel.code[pc], pc, a.event.actor % n_warps_};
+  report(site, "barrier-order", 0, [&] {
     const std::string warp = name(a.event.actor);
     const std::string other = pairs_->is_actor(a.other.actor)
                                   ? fmt::format("the arrival of {}{}", name(a.other.actor), at(a.other.pc))

@@ -302,6 +302,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
     const Watch watch(options, kernel, counter);
     run_ctas(state, counter, n, options, result.findings);
   }
+  result.lock_cycles = std::move(state.lock_cycles);
   if (accesses) options.prerequisites->add(kernel.name, *accesses, *state.buffers, state.conduct);
   spend(Cost::kSimulated, counter.warp_instructions());
   result.counts = counter.finish();

@@ -15,6 +15,7 @@ namespace roofgen::sim {
 
 class GridOrder;
 class Listener;
+class LockOrder;
 
 /// Something the running kernel did wrong; ends its CTA. Thrown inside the machine only.
 struct Fault {
@@ -48,6 +49,8 @@ struct LaunchState {
   double timer_ns = 1;          ///< nanoseconds of %globaltimer per instruction
   GoOn go_on = GoOn::kNever;
   uint64_t stopped = 0;                              ///< CTAs that ended at a finding
+  LockOrder* locks = nullptr;                        ///< null: no thread takes one
+  std::vector<Pauses> lock_cycles = {};              ///< RunResult::lock_cycles
   GridOrder* order = nullptr;                        ///< between the CTAs; null: there is one CTA
   const Prerequisites* prerequisites = nullptr;      ///< of a dependent launch; null: they have ended
   Prerequisites::Conduct* conduct = nullptr;         ///< towards them

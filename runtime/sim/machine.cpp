@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+
+#include "runtime/sim/lock_order.h"
 
 namespace roofgen::sim {
 namespace {
@@ -48,6 +51,7 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
   waits_ = false;
   std::shared_lock lock(state_.memory.all().in_use());  // given up for moments in safe_point
   for (;;) {
+    if (pause_ && (--pause_ == 0 || (pauses_before_ && state_.locks->all_have_come()))) end_pauses();
     bool ran = false, all_finished = true;
     const bool random = state_.schedule && !regular_;
     for (size_t i = turns_.size(); random && i > 1; --i) std::swap(turns_[i - 1], turns_[random_() % i]);
@@ -81,6 +85,11 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
       if (ends_well(findings)) checker_.hand_in(findings);
       return true;
     }
+    if (!ran && pause_) {
+      if (state_.launch.grid.count() > 1) return false;
+      pause_ = 1;
+      continue;
+    }
     if (!ran && waits_for_cluster()) {
       waits_ = true;
       return false;
@@ -113,6 +122,63 @@ void Machine::note_look(const Warp& w, bool shared, bool device) {
   } else {
     shared_looks_ += shared;
   }
+}
+
+// ---- locks -------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Rounds of turns that a pause lasts: time for the others to come to their locks, and to take them.
+constexpr uint32_t kPauseBefore = 1024, kPauseAfter = 64;
+
+}  // namespace
+
+/// A word of shared or device memory; 0: of another CTA of the cluster.
+uint64_t Machine::word_of(const Targets& t, uint32_t lane) const {
+  if (t.device >> lane & 1) return t.address[lane];
+  return t.is_of_cta(lane) ? uint64_t{1} << 63 | uint64_t{ordinal_} << 32 | t.offset[lane] : 0;
+}
+
+void Machine::note_change(const Warp& w, const Targets& t, uint32_t lane, uint64_t before, uint64_t after) {
+  if (const uint64_t word = word_of(t, lane))
+    took_ |= state_.locks->change(LockOrder::thread_of(ordinal_, w.index, lane), word, before, after);
+}
+
+void Machine::note_store(const Warp& w, const Targets& t, uint32_t mask, const std::byte (*data)[16], uint32_t bytes) {
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    uint64_t value = 0;
+    std::memcpy(&value, data[l], bytes);
+    if (const uint64_t word = word_of(t, l))
+      state_.locks->give_back(LockOrder::thread_of(ordinal_, w.index, l), word, value);
+  }
+}
+
+bool Machine::comes_to_lock(const Warp& w, const Inst& in, uint32_t mask) {
+  const auto op = static_cast<AtomicOp>(in.sub);
+  bool out = false;
+  for (uint32_t m = op == AtomicOp::kCas || op == AtomicOp::kExch ? mask : 0; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    out |= state_.locks->comes(LockOrder::thread_of(ordinal_, w.index, l), op == AtomicOp::kExch,
+                               in.size == 8 ? wide_row(w, in.b)[l] : row(w, in.b)[l]);
+  }
+  return out;
+}
+
+void Machine::pause(Warp& w) {
+  w.parked.push_back({w.pc, w.active, kPaused});
+  w.active = 0;
+  pauses_before_ = !took_;
+  pause_ = took_ ? kPauseAfter : kPauseBefore;
+  took_ = false;
+  choose(w);
+}
+
+void Machine::end_pauses() {
+  pause_ = 0;
+  for (Warp& w : warps_)
+    for (Fragment& f : w.parked)
+      if (f.barrier == kPaused) f.barrier = kReady;
 }
 
 /// Whether the CTA, which has looked at its shared memory for long, repeats itself.
@@ -202,7 +268,15 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kLoad: load(w, in, mask), ++w.pc; break;
         case Kind::kStore: store(w, in, mask), ++w.pc; break;
         case Kind::kLoadParam: load_param(w, in, mask), ++w.pc; break;
-        case Kind::kAtomic: atomic(w, in, mask), ++w.pc; break;
+        case Kind::kAtomic:
+          if (state_.locks && state_.locks->any_pauses() && comes_to_lock(w, in, mask)) [[unlikely]] {
+            pause(w);
+            break;
+          }
+          atomic(w, in, mask), ++w.pc;
+          if (took_) [[unlikely]]
+            pause(w);
+          break;
         case Kind::kCpAsync:
           w.now = w.ran + (quota - left);
           cp_async(w, in, mask);

@@ -28,6 +28,7 @@ inline constexpr int kAtClusterBarrier = kClusterBarrierId;
 inline constexpr int kWaitsForPhase = 100;      ///< of an mbarrier, beyond the numbers of all barriers
 inline constexpr int kAtWarpgroup = 101;        ///< for the other warps of its group
 inline constexpr int kWaitsForRegisters = 102;  ///< that another group gives back
+inline constexpr int kPaused = 103;             ///< with a lock (RunOptions::pauses)
 inline constexpr int kWaitsForLanes = -2;       ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
@@ -177,6 +178,8 @@ class Machine {
   bool go_on(std::vector<Finding>& findings);
   /// Whether it has looked many times in vain at device memory that others should change, or waits for its cluster.
   bool waits() const { return waits_; }
+  /// Whether warps pause, which go on by themselves.
+  bool pauses() const { return pause_ > 0; }
   /// Of all that the CTA's further way depends on, device memory and clocks apart.
   uint64_t fingerprint() const;
   /// For a CTA that waits without any change: its turns have their usual order and length, whatever the schedule, and
@@ -261,6 +264,13 @@ class Machine {
   bool take_turns(std::vector<Finding>& findings);
   bool polls_in_vain();
   void note_look(const Warp& w, bool shared, bool device);
+  // Locks (lock_order.h).
+  uint64_t word_of(const Targets& t, uint32_t lane) const;
+  void note_change(const Warp& w, const Targets& t, uint32_t lane, uint64_t before, uint64_t after);
+  void note_store(const Warp& w, const Targets& t, uint32_t mask, const std::byte (*data)[16], uint32_t bytes);
+  bool comes_to_lock(const Warp& w, const Inst& in, uint32_t mask);
+  void pause(Warp& w);
+  void end_pauses();
   template <bool kListened>
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
@@ -476,6 +486,9 @@ class Machine {
   Polling polling_;
   uint32_t look_pc_ = 0, look_warp_ = 0;  ///< of the last look
   bool waits_ = false, regular_ = false;
+  bool took_ = false;            ///< the current atomic took a lock after which its warp pauses
+  uint32_t pause_ = 0;           ///< rounds of turns until all pauses end
+  bool pauses_before_ = false;   ///< the last pause began before a lock
   std::mt19937_64 random_;       ///< of the schedule
   std::vector<uint32_t> turns_;  ///< warps in the order of their turns
   std::vector<std::byte> shared_;

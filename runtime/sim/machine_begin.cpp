@@ -128,7 +128,8 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   instructions_ = 0;
   idle_looks_ = shared_looks_ = vain_waits_ = 0;
   polling_ = {};
-  waits_ = regular_ = false;
+  waits_ = regular_ = took_ = false;
+  pause_ = 0;
   if (state_.schedule) {
     random_.seed(state_.schedule * 0x9e3779b97f4a7c15u + ordinal);
     turns_.resize(n_warps_);
@@ -204,7 +205,7 @@ std::string Machine::waiters() const {
   };
   for (const Warp& w : warps_)
     for (const Fragment& f : w.parked) {
-      if (f.barrier < 0) continue;
+      if (f.barrier < 0 || f.barrier == kPaused) continue;
       std::string what;
       if (f.barrier == kWaitsForPhase) {
         what = phase_text(w, f);
@@ -312,6 +313,7 @@ uint64_t Machine::fingerprint() const {
     add_value(std::array{b.expected, b.votes_all, b.votes_any, b.votes});
   }
   add_value(bulk_copies_.size());
+  add_value(pause_);
   return hash;
 }
 

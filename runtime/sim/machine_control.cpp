@@ -69,7 +69,7 @@ void Machine::require_full(const Warp& w, const Inst& in, uint32_t mask, const c
 bool Machine::others_leave(const Warp& w) const {
   constexpr int kMostSteps = 8;
   for (const Fragment& f : w.parked) {
-    if (f.barrier != kReady) return false;
+    if (f.barrier != kReady && f.barrier != kPaused) return false;
     uint32_t pc = f.pc;
     bool leaves = false;
     for (int step = 0; step < kMostSteps && !leaves; ++step) {
@@ -93,7 +93,8 @@ bool Machine::others_come(const Warp& w) const {
   std::vector<bool> seen(kernel_.code.size());
   std::vector<uint32_t> ways;
   for (const Fragment& f : w.parked) {
-    if (f.barrier != kReady && !(f.barrier == kWaitsForLanes && f.pc == w.pc)) return false;
+    const bool goes_on = f.barrier == kReady || f.barrier == kPaused;
+    if (!goes_on && !(f.barrier == kWaitsForLanes && f.pc == w.pc)) return false;
     ways.push_back(f.pc);
   }
   while (!ways.empty()) {

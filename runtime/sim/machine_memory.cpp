@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/sim/atomics.h"
+#include "runtime/sim/lock_order.h"
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
@@ -267,6 +268,8 @@ void Machine::store(Warp& w, const Inst& in, uint32_t mask) {
     if (any_holes) e.holes = holes;
   });
   if (t.shared) shared_looks_ = 0;
+  if (state_.locks && state_.locks->any_held() && bytes <= 8) [[unlikely]]
+    note_store(w, t, mask, data, bytes);
   for (uint32_t m = mask; m; m &= m - 1) put(w, t, first_lane(m), data[first_lane(m)], bytes, holes[first_lane(m)]);
 }
 
@@ -283,6 +286,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
       row(w, in.d)[first_lane(m)] = 0;
   }
   const bool exchanges = static_cast<AtomicOp>(in.sub) == AtomicOp::kExch;
+  const bool locks = state_.locks && (exchanges || static_cast<AtomicOp>(in.sub) == AtomicOp::kCas);
   emit(w, t, Op::kAtomic, in.size, [&](Access& e) {
     e.strong = true;
     e.acquires = in.flags & kFlagAcquire;
@@ -297,6 +301,7 @@ void Machine::atomic(Warp& w, const Inst& in, uint32_t mask) {
     std::memcpy(&old, bytes_at(w, t, l), in.size);
     const uint64_t result = apply_atomic(static_cast<AtomicOp>(in.sub), static_cast<ElementType>(in.type), old, b, c);
     changes |= result != old;
+    if (locks) note_change(w, t, l, old, result);
     put(w, t, l, reinterpret_cast<const std::byte*>(&result), in.size, 0);
     if (wide)
       wide_row(w, in.d)[l] = old;

@@ -41,6 +41,7 @@ struct Worker {
   LaunchState of_own(LaunchState launch) {
     launch.memory = MemoryView(launch.memory.all(), lines);
     launch.order = &order;
+    launch.locks = nullptr;  // the first CTAs, which ran alone, have shown how locks of a CTA are taken
     return launch;
   }
 };

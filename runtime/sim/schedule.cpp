@@ -9,6 +9,7 @@
 #include <random>
 
 #include "runtime/sim/grid_order.h"
+#include "runtime/sim/lock_order.h"
 
 namespace roofgen::sim {
 namespace {
@@ -57,7 +58,7 @@ class Team {
           hand_in(findings);
           return true;
         }
-        moved |= members_[rank]->instructions() != ran || done_[rank];
+        moved |= members_[rank]->instructions() != ran || done_[rank] || members_[rank]->pauses();
       }
       if (std::all_of(done_.begin(), done_.end(), [](bool d) { return d; })) return true;
       if (moved) return false;
@@ -204,6 +205,13 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
   return !accesses_strongly(state.kernel, {Space::kGlobal});
 }
 
+bool takes_locks(const Kernel& kernel) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const Inst& in) {
+    const auto op = static_cast<AtomicOp>(in.sub);
+    return in.kind == Kind::kAtomic && (op == AtomicOp::kCas || op == AtomicOp::kExch);
+  });
+}
+
 bool reads_read_only(const Kernel& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(),
                      [](const Inst& in) { return in.kind == Kind::kLoad && in.flags & kFlagReadOnly; });
@@ -245,6 +253,8 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   const auto most = static_cast<uint64_t>(std::max(options.max_findings, 1));
   GridOrder order(may_synchronise(state));
   if (n > 1 || reads_read_only(state.kernel) || state.accesses) state.order = &order;
+  LockOrder locks(options.pauses);
+  if (takes_locks(state.kernel)) state.locks = &locks;
   state.schedule = options.schedule;
   state.vain_waits = options.vain_waits;
   std::mt19937_64 random(options.schedule);
@@ -317,6 +327,8 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     waiting.clear();
   }
   state.order = nullptr;
+  state.locks = nullptr;
+  state.lock_cycles = locks.cycles();
   if (state.accesses) *state.accesses = std::move(order.history());
   for (const auto& team : waiting) team->hand_in(findings);
   return in_parallel;

@@ -1,0 +1,18 @@
+// grid: 1  block: 128
+// args: [{"type": "i32", "size": 4, "fill": 0}, {"type": "i32", "size": 4, "fill": 0}]
+// finds: nothing
+// Each warp takes the lower one of its two locks first, so that one of them can always go on.
+__device__ void take(int* lock) { while (atomicCAS(lock, 0, 1) != 0) {} __threadfence(); }
+__device__ void give(int* lock) { __threadfence(); atomicExch(lock, 0); }
+__global__ void dine(int* locks, int* meals) {
+  if (threadIdx.x % 32) return;
+  const int warp = threadIdx.x / 32, left = min(warp, (warp + 1) % 4), right = max(warp, (warp + 1) % 4);
+  for (int i = 0; i < 3; ++i) {
+    take(&locks[left]);
+    take(&locks[right]);
+    meals[left] += 1;
+    meals[right] += 1;
+    give(&locks[right]);
+    give(&locks[left]);
+  }
+}
