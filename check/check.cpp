@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <thread>
 #include <tuple>
 
@@ -307,6 +308,17 @@ std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
   return out;
 }
 
+std::vector<Where> deciding_lines(const std::vector<SiteCounts>& sites) {
+  std::set<std::pair<std::string, int>> lines;
+  for (const SiteCounts& s : sites) {
+    const Where& at = s.source.line > 0 ? s.source : s.ptx;
+    if (s.decides) lines.emplace(at.file, at.line);
+  }
+  std::vector<Where> out;
+  for (const auto& [file, line] : lines) out.push_back({file, line, 0});
+  return out;
+}
+
 }  // namespace
 
 bool Report::clean() const {
@@ -448,6 +460,7 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
     if (r.is_ptx()) s.ptx.file = r.file;
   }
   report.lines = by_line(sites);
+  report.deciding = deciding_lines(sites);
   for (const Argument* a : buffers_of(r.args)) {
     if (!order.is_usual() || (!a->expect && a->dump.empty())) continue;
     ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a, r.outputs));

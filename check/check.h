@@ -87,6 +87,9 @@ struct Report {
   std::vector<LeftOut> left_out;   ///< host code removed from the source
   std::vector<std::string> notes;  ///< suspicious but possibly intended
   std::vector<Finding> findings;
+  /// Lines at which a value that other threads may change decides a branch: the run stands for one order of warps and
+  /// CTAs. None: it stands for all, as far as docs/check-limits.md goes.
+  std::vector<Where> deciding;
   bool stopped_early = false;  ///< max_findings CTAs ended at a finding: later CTAs did not run
   Counts counts;
   std::string printed;                ///< by printf, CTA after CTA; at most kMaxPrintedBytes

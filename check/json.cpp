@@ -74,6 +74,9 @@ std::string check_json(const Report& r) {
   if (!r.compiler.empty()) ROOFGEN_PUT(j["compiled"], r, compiler, arch, registers, spill_bytes, static_smem_bytes)
   j["ctas_total"] = r.grid.count();
   j["stopped_early"] = r.stopped_early;
+  j["all_orders"] = r.deciding.empty();
+  j["deciding"] = Json::array();
+  for (const Where& at : r.deciding) j["deciding"].push_back(where_json(at));
   j["left_out"] = Json::array();
   for (const LeftOut& l : r.left_out)
     j["left_out"].push_back(

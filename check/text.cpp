@@ -91,6 +91,15 @@ std::string check_text(const Report& r, size_t top) {
                        bytes_text(static_cast<double>(r.static_smem_bytes)));
   if (!r.left_out.empty()) out += fmt::format("without   {}\n", left_out_text(r.left_out));
   for (const std::string& note : r.notes) out += fmt::format("note      {}\n", note);
+  if (!r.deciding.empty()) {
+    constexpr size_t kMostPlaces = 3;
+    std::string places;
+    for (size_t i = 0; i < std::min(r.deciding.size(), kMostPlaces); ++i)
+      places += fmt::format("{}{}:{}", i ? ", " : "", r.deciding[i].file, r.deciding[i].line);
+    if (r.deciding.size() > kMostPlaces) places += fmt::format(" and at {} more", r.deciding.size() - kMostPlaces);
+    out += fmt::format("orders    {} of many{}: a value that other threads change decides at {}\n", r.schedules,
+                       r.schedules == 1 ? " (--schedules N runs others)" : "", places);
+  }
   const Counts& c = r.counts;
   out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(),
                      c.warp_instructions, r.stopped_early ? "; stopped at the limit of findings" : "");

@@ -52,6 +52,7 @@ struct SiteCounts {
   uint64_t sectors = 0,
            ideal_sectors = 0;  ///< 32-byte device memory sectors; ideal: the minimum for the bytes of the lanes
   uint64_t wavefronts = 0, ideal_wavefronts = 0;  ///< shared memory wavefronts; ideal: without bank conflicts
+  bool decides = false;  ///< reads strongly what other threads may change, and a predicate depends on the value
 };
 
 /// As much as the driver's own buffer holds unless it is emitted otherwise (cudaLimitPrintfFifoSize).

@@ -254,7 +254,8 @@ std::vector<SiteCounts> Counter::sites() const {
                    r.sectors,
                    r.ideal_sectors,
                    r.wavefronts,
-                   r.ideal_wavefronts});
+                   r.ideal_wavefronts,
+                   (kernel_.code[i].flags & kFlagDecides) != 0});
   }
   return out;
 }

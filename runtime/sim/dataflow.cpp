@@ -64,12 +64,11 @@ class Analysis {
     }
   }
 
-  /// Strong loads of shared memory on whose value a predicate depends: polls, flags, locks. Through registers and the
-  /// addresses of loads, whatever the path.
+  /// Strong loads and atomics on whose value a predicate depends: polls, flags, locks, tickets. Through registers and
+  /// the addresses of loads, whatever the path.
   void mark_deciding_loads() {
     const auto is_strong_load = [](const Inst& in) {
-      const auto space = static_cast<Space>(in.space);
-      return in.kind == Kind::kLoad && in.flags & kFlagStrong && (space == Space::kShared || space == Space::kGeneric);
+      return in.kind == Kind::kAtomic || (in.kind == Kind::kLoad && in.flags & kFlagStrong);
     };
     if (std::none_of(kernel_.code.begin(), kernel_.code.end(), is_strong_load)) return;
     Bits decides((bits_ + 63) / 64, 0);

@@ -158,7 +158,7 @@ inline constexpr uint8_t kFlagReduces = 128;  ///< atomics: `red`, whose read ac
 
 inline constexpr uint16_t kFlagWatched = 256;   ///< reads or writes a register of Kernel::watched
 inline constexpr uint16_t kFlagCopy = 512;      ///< lane-wise: moves one register as it is
-inline constexpr uint16_t kFlagDecides = 1024;  ///< loads: a predicate depends on the value
+inline constexpr uint16_t kFlagDecides = 1024;  ///< strong loads, atomics: a predicate depends on the value
 
 struct Inst {
   LaneFn lane = nullptr;
