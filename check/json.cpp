@@ -26,7 +26,8 @@ const std::map<std::string, const char*>& kinds() {
       {"unfenced",
        "Accesses that only a volatile or relaxed read orders, with no fence after it: more than the memory model "
        "promises."},
-      {"barrier-order", "Which arrivals complete a barrier, or which phase a wait sees, depends on the order of warps."},
+      {"barrier-order",
+       "Which arrivals complete a barrier, or which phase a wait sees, depends on the order of warps."},
       {"race", "Two warps or CTAs touch the same byte, at least one writes, and nothing orders them."},
       {"write-to-input", "A store to a read-only buffer."},
       {"divergent-barrier", "A barrier is reached by a part of a warp."},
@@ -147,6 +148,7 @@ std::string place(const Where& at) { return at.line > 0 ? fmt::format("{}:{}", a
 std::string plural(uint64_t n, const std::string& what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 std::string finding_text(const Finding& f, const std::string& before, const std::string& after) {
+  if (f.ptx.file.empty()) return fmt::format("{}: {}\n", f.kind, f.message);  // of whole launches
   std::string out = fmt::format("{}: {}: {}\n", f.source.line > 0 ? place(f.source) : place(f.ptx), f.kind, f.message);
   out += fmt::format("  {}CTA {}, thread {}", before, f.cta, f.thread);
   if (f.source.line > 0) out += fmt::format(", {}", place(f.ptx));
