@@ -370,6 +370,30 @@ TEST_F(StreamRaces, GraphsAreOrderedByTheirEdges) {
   expect_race("copy in stream 1 writes " + kByte + ", which a memset in stream 2 writes");
 }
 
+TEST_F(StreamRaces, ChildGraphsAreBehindWhatTheyFollow) {
+  // A memset of x in a child graph, and one of x beside or behind it.
+  for (const bool edge : {true, false}) {
+    Handle inner = nullptr, graph = nullptr, exec = nullptr, node = nullptr, child = nullptr;
+    ASSERT_EQ(cu("cuGraphCreate", &inner, 0u), 0);
+    ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
+    const MemsetNodeParams p = {x_, kBytes, 1, 4, kBytes / 4, 1};
+    const auto add = [&](Handle to, Handle* after, size_t count) {
+      EXPECT_EQ(cu("cuGraphAddMemsetNode", &node, to, static_cast<const Handle*>(after), count,
+                   static_cast<const MemsetNodeParams*>(&p), context_),
+                0);
+    };
+    add(inner, nullptr, 0);
+    ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, graph, static_cast<const Handle*>(nullptr), size_t{0}, inner), 0);
+    add(graph, &child, edge);
+    ASSERT_EQ(cu("cuGraphInstantiateWithFlags", &exec, graph, 0ull), 0);
+    ASSERT_EQ(cu("cuGraphLaunch", exec, a_), 0);
+    if (edge)
+      expect_none();
+    else
+      expect_race("a memset in a graph in stream 1 writes " + kByte + ", which a memset in a graph in stream 1 writes");
+  }
+}
+
 TEST_F(StreamRaces, WorkWithoutAWaitOfTheHostIsBounded) {
   for (int i = 0; i < 600; ++i) fill(a_, x_), record(a_), wait_event(b_), copy(b_, x_, y_), record(b_), wait_event(a_);
   fill(a_, x_), copy(b_, x_, y_);
