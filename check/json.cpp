@@ -151,6 +151,7 @@ std::string place(const Where& at) { return at.line > 0 ? fmt::format("{}:{}", a
 std::string plural(uint64_t n, const std::string& what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 std::string finding_text(const Finding& f, const std::string& before, const std::string& after) {
+  if (f.ptx.file.empty()) return fmt::format("{}: {}\n", f.kind, f.message);  // of whole launches
   std::string out = fmt::format("{}: {}: {}\n", f.source.line > 0 ? place(f.source) : place(f.ptx), f.kind, f.message);
   out += fmt::format("  {}CTA {}, thread {}", before, f.cta, f.thread);
   if (f.source.line > 0) out += fmt::format(", {}", place(f.ptx));

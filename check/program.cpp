@@ -62,7 +62,8 @@ void add_finding(const Json& j, ProgramReport& report) {
                 j.at("thread")};
   made.instruction = j.at("instruction");
   merged(report.findings, std::move(made), [](const ProgramFinding& a, const ProgramFinding& b) {
-    return a.first.kind == b.first.kind && a.first.kernel == b.first.kernel && a.first.ptx.line == b.first.ptx.line;
+    return a.first.kind == b.first.kind && a.first.kernel == b.first.kernel && a.first.ptx.line == b.first.ptx.line &&
+           (a.first.ptx.line > 0 || a.first.message == b.first.message);
   }).count += j.at("count").get<uint64_t>();
 }
 

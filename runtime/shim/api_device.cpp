@@ -304,9 +304,9 @@ ROOFGEN_CU(cuCtxSetLimit, kContext, (int limit, size_t value), {
 })
 ROOFGEN_CU(cuCtxSynchronize_v2, kContext, (Handle context), {
   CHECK(!context || s.contexts.find(context), kInvalidContext, "no such context");
-  return s.drain();
+  return s.synchronise();
 })
-ROOFGEN_CU(cuCtxSynchronize, kContext, (), { return s.drain(); })
+ROOFGEN_CU(cuCtxSynchronize, kContext, (), { return s.synchronise(); })
 ROOFGEN_CU(cuCtxResetPersistingL2Cache, kContext, (), { return s.refuse(call, kNotSupported, "there is no cache"); })
 ROOFGEN_CU(cuCtxGetStreamPriorityRange, kContext, (int* least, int* greatest), {
   if (least) *least = 0;

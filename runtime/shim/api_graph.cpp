@@ -118,8 +118,20 @@ Status node_of(State& s, const char* call, Handle handle, WorkType type, Node** 
   return kSuccess;
 }
 
+/// Graphs of more nodes count as if they ran one after another: their order takes memory for each pair.
+constexpr size_t kMostOrdered = 4096;
+
+void add(std::vector<bool>& to, const std::vector<bool>& from) {
+  if (to.size() < from.size()) to.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i]) to[i] = true;
+}
+
 /// Sorts the nodes topologically, in the order of their creation where edges allow. False: the graph has a cycle.
-bool flatten(const Graph& graph, std::vector<Executable::Step>& steps) {
+/// `order`: the steps that each step is behind, if there are not too many; `begin`: those that all are behind.
+bool flatten(const Graph& graph, std::vector<Executable::Step>& steps, NodeOrder& order,
+             const std::vector<bool>& begin = {}) {
+  std::map<const Node*, std::vector<bool>> ends;  // the steps that have ended with a node
   std::set<const Node*> done;
   while (done.size() < graph.nodes.size()) {
     const size_t before = done.size();
@@ -127,8 +139,19 @@ bool flatten(const Graph& graph, std::vector<Executable::Step>& steps) {
       if (done.count(node.get()) ||
           !std::all_of(node->after.begin(), node->after.end(), [&](const Node* n) { return done.count(n) != 0; }))
         continue;
-      if (node->child && !flatten(*node->child, steps)) return false;
-      if (!node->child) steps.push_back({node.get(), node->work});
+      std::vector<bool> known = begin;
+      for (const Node* n : node->after) add(known, ends[n]);
+      const size_t first = steps.size();
+      if (node->child && !flatten(*node->child, steps, order, known)) return false;
+      if (!node->child) {
+        steps.push_back({node.get(), node->work});
+        if (steps.size() <= kMostOrdered) order.push_back(known);
+      }
+      if (steps.size() <= kMostOrdered) {
+        known.resize(steps.size());
+        std::fill(known.begin() + static_cast<ptrdiff_t>(first), known.end(), true);
+        ends[node.get()] = std::move(known);
+      }
       done.insert(node.get());
     }
     if (done.size() == before) return false;
@@ -144,7 +167,14 @@ Status instantiate(State& s, const char* call, Handle* out, Handle handle, unsig
   CHECK((flags & ~3ull) == 0, kNotSupported, "graph flags {}", flags);
   auto made = std::make_unique<Executable>();
   made->flags = flags;
-  CHECK(flatten(*graph, made->steps), kInvalidValue, "the graph has a cycle");
+  NodeOrder order;
+  CHECK(flatten(*graph, made->steps, order), kInvalidValue, "the graph has a cycle");
+  bool is_line = true;
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i].resize(order.size());
+    is_line &= std::count(order[i].begin(), order[i].end(), true) == static_cast<ptrdiff_t>(i);
+  }
+  if (!is_line && order.size() == made->steps.size()) made->order = std::make_shared<NodeOrder>(std::move(order));
   *out = s.executables.add(std::move(made));
   return kSuccess;
 }
@@ -229,12 +259,12 @@ ROOFGEN_CU(cuGraphAddEventRecordNode, kContext,
              CHECK(s.events.find(event), kInvalidHandle, "no such event");
              return add(s, call, out, graph, after, count, make_record(s, event));
            })
-ROOFGEN_CU(cuGraphAddEventWaitNode, kContext,
-           (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
-             CHECK(s.events.find(event), kInvalidHandle, "no such event");
-             // All streams run in submission order, so events recorded before the launch have completed.
-             return add(s, call, out, graph, after, count, {WorkType::kWaitEvent, {}, nullptr, nullptr});
-           })
+ROOFGEN_CU(
+    cuGraphAddEventWaitNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle event), {
+      CHECK(s.events.find(event), kInvalidHandle, "no such event");
+      // All streams run in submission order, so events recorded before the launch have completed.
+      return add(s, call, out, graph, after, count, {WorkType::kWaitEvent, {}, nullptr, nullptr, false, {}, event});
+    })
 ROOFGEN_CU(
     cuGraphAddChildGraphNode, kContext, (Handle * out, Handle graph, const Handle* after, size_t count, Handle child), {
       const Graph* inner = s.graphs.find(child);
@@ -350,8 +380,27 @@ ROOFGEN_CU_PTSZ(cuGraphLaunch, kContext, (Handle handle, Handle stream), {
   for (const Executable::Step& step : graph->steps)
     CHECK(!step.work.launch || step.work.launch->launch.grid.count() > 0, kInvalidValue,
           "{}: the grid of a kernel node is still empty", step.work.launch->function->kernel.name);
-  for (const Executable::Step& step : graph->steps)
-    if (Status status = s.queue(call, stream, step.work); status != kSuccess) return status;
+  const Stream* on = s.stream(stream);
+  CHECK(on, kInvalidHandle, "no such stream");
+  if (on->capture || graph->steps.empty()) {
+    for (const Executable::Step& step : graph->steps)
+      if (Status status = s.queue(call, stream, step.work); status != kSuccess) return status;
+    return kSuccess;
+  }
+  // Towards other work the launch is one piece.
+  const uint32_t number = s.number_of(stream);
+  bool calls_host = false;
+  for (const Executable::Step& step : graph->steps) {
+    calls_host |= step.work.type == WorkType::kHost;
+    if (const Event* before = s.events.find(step.work.waits)) s.races.order().wait(number, before->clock);
+  }
+  Item item = s.races.submit(number);
+  item.nodes = graph->order;
+  for (const Executable::Step& step : graph->steps) {
+    if (Status status = s.queue(call, stream, step.work, &item); status != kSuccess) return status;
+    ++item.node;
+  }
+  if (calls_host) s.races.order().host_waits(number);
   return kSuccess;
 })
 ROOFGEN_CU(cuGraphExecDestroy, kContext, (Handle handle), {

@@ -141,7 +141,7 @@ Status load_file(State& s, const char* call, Handle* out, const char* path) {
 Status unload(State& s, const char* call, Handle handle) {
   Module* module = s.modules.find(handle);
   CHECK(module, kInvalidHandle, "no such module");
-  const Status status = s.drain();
+  const Status status = s.synchronise();
   s.unload(*module);
   s.modules.remove(handle);
   return status;

@@ -1,5 +1,7 @@
 // The driver API: memory. Copies from the host read its memory in the call; copies to the host wait for all queued
-// work. These are the guarantees for pageable memory, and also satisfy those for page-locked memory.
+// work. These are the guarantees for pageable memory, and also satisfy those for page-locked memory. What a program may
+// rely on for the order of its work is less: calls without a stream wait if they copy from or to the host or managed
+// memory, copies to pageable memory wait, and all else goes on beside the host.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -13,15 +15,47 @@ namespace {
 
 std::string span(Address at, size_t bytes) { return fmt::format("{} bytes at {:#x} are in no allocation", bytes, at); }
 
-Status copy(State& s, const char* call, const Copy3d& asked, Handle stream) {
+/// The allocation of an address; 0 bytes if there is none.
+struct Pointer {
+  bool on_device = false;
+  uint64_t base = 0;
+  size_t bytes = 0;
+};
+Pointer look_at(const State& s, Address at) {
+  auto after = s.allocations.upper_bound(at);
+  if (after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second)
+    return {true, std::prev(after)->first, std::prev(after)->second};
+  if (s.holds(at, 1)) return {true, at, 1};  // a module's variable
+  for (const auto& [host, bytes] : s.host_allocations)
+    if (const auto base = reinterpret_cast<uintptr_t>(host); at >= base && at - base < bytes)
+      return {false, base, bytes};
+  return {};
+}
+bool is_managed(const State& s, Address at) { return s.managed.count(look_at(s, at).base); }
+
+/// `waits`: a call without a stream.
+Status copy(State& s, const char* call, const Copy3d& asked, Handle stream, bool waits = false) {
   Box box;
   if (Status status = make_box(s, call, asked, &box); status != kSuccess) return status;
   Stream* on = s.stream(stream);
   CHECK(on, kInvalidHandle, "no such stream");
   if (box.empty()) return kSuccess;
-  if (on->capture || (box.from.on_device && box.to.on_device)) return s.queue(call, stream, move_later(s, box));
+  const auto queue = [&](Work work) {
+    const Status status = s.queue(call, stream, std::move(work));
+    if (waits && status == kSuccess) s.races.order().host_waits(s.number_of(stream));
+    return status;
+  };
+  if (on->capture) return s.queue(call, stream, move_later(s, box));
+  if (box.from.on_device && box.to.on_device) {
+    waits = waits && (is_managed(s, box.from.device) || is_managed(s, box.to.device));
+    return queue(move_later(s, box));
+  }
   if (!box.to.on_device) {
+    const Item item = s.races.submit(s.number_of(stream));
+    const bool is_pageable = look_at(s, reinterpret_cast<uintptr_t>(box.to.host)).bytes == 0;
+    if (waits || is_pageable) s.races.order().host_waits(s.number_of(stream));
     if (Status status = s.drain(); status != kSuccess) return status;
+    s.look_for_races(item, {"a copy", ""}, areas_of(box));
     return move(s, box);
   }
   auto bytes = std::make_shared<std::vector<std::byte>>(box.width * box.height * box.depth);
@@ -29,7 +63,7 @@ Status copy(State& s, const char* call, const Copy3d& asked, Handle stream) {
   taken.to = {false, bytes->data(), 0, box.width, box.width * box.height};
   if (Status status = move(s, taken); status != kSuccess) return status;
   box.from = taken.to;
-  return s.queue(call, stream, {WorkType::kMemcpy, [&s, box, bytes] { return move(s, box); }, nullptr, nullptr});
+  return queue({WorkType::kMemcpy, [&s, box, bytes] { return move(s, box); }, nullptr, nullptr, false, areas_of(box)});
 }
 
 Copy3d line(Side3d from, Side3d to, size_t bytes) { return {from, to, bytes, 1, 1}; }
@@ -54,13 +88,13 @@ Copy3d any(Address to, Address from, size_t bytes) {
 Side3d in_space(const Side2d& side) {
   return {side.x, side.y, 0, 0, side.type, side.host, side.device, side.array, nullptr, side.pitch, 0};
 }
-Status copy_2d(State& s, const char* call, const Copy2d* c, Handle stream) {
+Status copy_2d(State& s, const char* call, const Copy2d* c, Handle stream, bool waits = false) {
   CHECK(c, kInvalidValue, "null");
-  return copy(s, call, {in_space(c->from), in_space(c->to), c->width, c->height, 1}, stream);
+  return copy(s, call, {in_space(c->from), in_space(c->to), c->width, c->height, 1}, stream, waits);
 }
-Status copy_3d(State& s, const char* call, const Copy3d* c, Handle stream) {
+Status copy_3d(State& s, const char* call, const Copy3d* c, Handle stream, bool waits = false) {
   CHECK(c, kInvalidValue, "null");
-  return copy(s, call, *c, stream);
+  return copy(s, call, *c, stream, waits);
 }
 
 Status fill(State& s, const char* call, const MemsetNodeParams& params, Handle stream) {
@@ -74,8 +108,12 @@ Status fill(State& s, const char* call, Address at, T value, size_t count, Handl
   return fill(s, call, {at, 0, value, sizeof value, count, 1}, stream);
 }
 
-/// Synchronous: a call without a stream.
+/// A call without a stream.
 Status wait(State& s, Status queued) { return queued == kSuccess ? s.drain() : queued; }
+Status wait_for_fill(State& s, Address at, Status queued) {
+  if (queued == kSuccess && is_managed(s, at)) s.races.order().host_waits(StreamOrder::kLegacyStream);
+  return wait(s, queued);
+}
 
 Status host_memory(State& s, const char* call, void** out, size_t bytes) {
   CHECK(out && bytes > 0, kInvalidValue, "nothing to allocate");
@@ -93,23 +131,6 @@ Status managed(State& s, const char* call, void* out, size_t bytes) {
   CHECK(status == kSuccess, status, "{} bytes, {} are in use", bytes, s.allocated);
   std::memcpy(out, &at, sizeof at);
   return kSuccess;
-}
-
-/// The allocation of an address; 0 bytes if there is none.
-struct Pointer {
-  bool on_device = false;
-  uint64_t base = 0;
-  size_t bytes = 0;
-};
-Pointer look_at(const State& s, Address at) {
-  auto after = s.allocations.upper_bound(at);
-  if (after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second)
-    return {true, std::prev(after)->first, std::prev(after)->second};
-  if (s.holds(at, 1)) return {true, at, 1};  // a module's variable
-  for (const auto& [host, bytes] : s.host_allocations)
-    if (const auto base = reinterpret_cast<uintptr_t>(host); at >= base && at - base < bytes)
-      return {false, base, bytes};
-  return {};
 }
 
 size_t pointer_attribute_bytes(int attribute) {
@@ -259,42 +280,43 @@ ROOFGEN_CU(cuMemAllocManaged, kContext, (Address * out, size_t bytes, unsigned f
 })
 
 ROOFGEN_CU_PTDS(cuMemcpyHtoD_v2, kContext, (Address to, const void* from, size_t bytes),
-                { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr)); })
+                { return wait(s, copy(s, call, line(host(from), device(to), bytes), nullptr, true)); })
 ROOFGEN_CU_PTSZ(cuMemcpyHtoDAsync_v2, kContext, (Address to, const void* from, size_t bytes, Handle stream),
                 { return copy(s, call, line(host(from), device(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpyDtoH_v2, kContext, (void* to, Address from, size_t bytes),
-                { return wait(s, copy(s, call, line(device(from), host(to), bytes), nullptr)); })
+                { return wait(s, copy(s, call, line(device(from), host(to), bytes), nullptr, true)); })
 ROOFGEN_CU_PTSZ(cuMemcpyDtoHAsync_v2, kContext, (void* to, Address from, size_t bytes, Handle stream),
                 { return copy(s, call, line(device(from), host(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpyDtoD_v2, kContext, (Address to, Address from, size_t bytes),
-                { return copy(s, call, line(device(from), device(to), bytes), nullptr); })
+                { return copy(s, call, line(device(from), device(to), bytes), nullptr, true); })
 ROOFGEN_CU_PTSZ(cuMemcpyDtoDAsync_v2, kContext, (Address to, Address from, size_t bytes, Handle stream),
                 { return copy(s, call, line(device(from), device(to), bytes), stream); })
 ROOFGEN_CU_PTDS(cuMemcpy, kContext, (Address to, Address from, size_t bytes),
-                { return wait(s, copy(s, call, any(to, from, bytes), nullptr)); })
+                { return wait(s, copy(s, call, any(to, from, bytes), nullptr, true)); })
 ROOFGEN_CU_PTSZ(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream),
                 { return copy(s, call, any(to, from, bytes), stream); })
 
-#define MEMSET(bits, T)                                                                                               \
-  ROOFGEN_CU_PTDS(cuMemsetD##bits##_v2, kContext, (Address at, T value, size_t count),                                \
-                  { return wait(s, fill(s, call, at, value, count, nullptr)); })                                      \
-  ROOFGEN_CU_PTSZ(cuMemsetD##bits##Async, kContext, (Address at, T value, size_t count, Handle stream),               \
-                  { return fill(s, call, at, value, count, stream); })                                                \
-  ROOFGEN_CU_PTDS(cuMemsetD2D##bits##_v2, kContext, (Address at, size_t pitch, T value, size_t width, size_t height), \
-                  {                                                                                                   \
-                    return wait(s, fill(s, call, {at, pitch, value, sizeof value, width, height}, nullptr));          \
-                  })                                                                                                  \
-  ROOFGEN_CU_PTSZ(cuMemsetD2D##bits##Async, kContext,                                                                 \
-                  (Address at, size_t pitch, T value, size_t width, size_t height, Handle stream), {                  \
-                    return fill(s, call, {at, pitch, value, sizeof value, width, height}, stream);                    \
+#define MEMSET(bits, T)                                                                                       \
+  ROOFGEN_CU_PTDS(cuMemsetD##bits##_v2, kContext, (Address at, T value, size_t count),                        \
+                  { return wait_for_fill(s, at, fill(s, call, at, value, count, nullptr)); })                 \
+  ROOFGEN_CU_PTSZ(cuMemsetD##bits##Async, kContext, (Address at, T value, size_t count, Handle stream),       \
+                  { return fill(s, call, at, value, count, stream); })                                        \
+  ROOFGEN_CU_PTDS(                                                                                            \
+      cuMemsetD2D##bits##_v2, kContext, (Address at, size_t pitch, T value, size_t width, size_t height), {   \
+        return wait_for_fill(s, at, fill(s, call, {at, pitch, value, sizeof value, width, height}, nullptr)); \
+      })                                                                                                      \
+  ROOFGEN_CU_PTSZ(cuMemsetD2D##bits##Async, kContext,                                                         \
+                  (Address at, size_t pitch, T value, size_t width, size_t height, Handle stream), {          \
+                    return fill(s, call, {at, pitch, value, sizeof value, width, height}, stream);            \
                   })
 MEMSET(8, unsigned char)
 MEMSET(16, unsigned short)
 MEMSET(32, unsigned)
 #undef MEMSET
 
-ROOFGEN_CU_PTDS(cuMemcpy2D_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
-ROOFGEN_CU_PTDS(cuMemcpy2DUnaligned_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr)); })
+ROOFGEN_CU_PTDS(cuMemcpy2D_v2, kContext, (const Copy2d* c), { return wait(s, copy_2d(s, call, c, nullptr, true)); })
+ROOFGEN_CU_PTDS(cuMemcpy2DUnaligned_v2, kContext, (const Copy2d* c),
+                { return wait(s, copy_2d(s, call, c, nullptr, true)); })
 ROOFGEN_CU_PTSZ(cuMemcpy2DAsync_v2, kContext, (const Copy2d* c, Handle stream), { return copy_2d(s, call, c, stream); })
-ROOFGEN_CU_PTDS(cuMemcpy3D_v2, kContext, (const Copy3d* c), { return wait(s, copy_3d(s, call, c, nullptr)); })
+ROOFGEN_CU_PTDS(cuMemcpy3D_v2, kContext, (const Copy3d* c), { return wait(s, copy_3d(s, call, c, nullptr, true)); })
 ROOFGEN_CU_PTSZ(cuMemcpy3DAsync_v2, kContext, (const Copy3d* c, Handle stream), { return copy_3d(s, call, c, stream); })

@@ -42,6 +42,8 @@ Status allocate(State& s, const char* call, Address* out, size_t bytes, Pool* po
   }
   CHECK(status == kSuccess, status, "{} bytes, {} are in use", bytes, s.allocated);
   s.pooled[*out] = pool;
+  s.look_for_races(s.races.submit(s.number_of(handle)), {"cuMemAllocAsync", "", false, "allocates"},
+                   {{*out, bytes, bytes, 1, 0, 1, true}});
   pool->used += bytes;
   pool->used_high = std::max(pool->used_high, pool->used);
   pool->reserved_high = std::max(pool->reserved_high, pool->used);
@@ -82,7 +84,14 @@ ROOFGEN_CU_PTSZ(cuMemFreeAsync, kContext, (Address at, Handle handle), {
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
   CHECK(s.allocations.count(at) && s.leaving.insert(at).second, kInvalidValue,
         "{:#x} is no allocation, or is freed already", at);
-  return s.queue(call, handle, {WorkType::kEmpty, [&s, at] { return s.release(at), kSuccess; }, nullptr, nullptr});
+  const size_t bytes = s.allocations.at(at);
+  return s.queue(call, handle,
+                 {WorkType::kEmpty,
+                  [&s, at] { return s.release(at), kSuccess; },
+                  nullptr,
+                  nullptr,
+                  false,
+                  {{at, bytes, bytes, 1, 0, 1, true}}});
 })
 
 ROOFGEN_CU(cuDeviceGetDefaultMemPool, kDriver, (Handle * out, int device), {

@@ -16,6 +16,8 @@ Status create_stream(State& s, const char* call, Handle* out, unsigned flags, in
   stream->flags = flags;
   stream->priority = priority;
   stream->context = current.back();
+  stream->number = s.races.open(flags & 1 ? StreamOrder::Kind::kFree : StreamOrder::Kind::kBlocking,
+                                fmt::format("stream {}", ++s.streams_made));
   *out = s.streams.add(std::move(stream));
   return kSuccess;
 }
@@ -25,7 +27,7 @@ Status drain(State& s, const char* call, Handle handle) {
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
-  return s.drain();
+  return s.drain_for(s.number_of(handle));
 }
 
 Status record(State& s, const char* call, Handle event, Handle stream) {
@@ -42,6 +44,8 @@ Status elapsed(State& s, const char* call, float* ms, Handle from, Handle to) {
   CHECK(a && b && a->timed && b->timed && a->recorded && b->recorded, kInvalidHandle,
         "an event that was not recorded, or has timing disabled");
   if (a->pending || b->pending) return kNotReady;
+  s.races.order().host_waits(b->clock);  // a time means that both have ended
+  s.races.order().host_waits(a->clock);
   *ms = static_cast<float>((b->time_ns - a->time_ns) * 1e-6);
   return kSuccess;
 }
@@ -52,7 +56,9 @@ ROOFGEN_CU(cuStreamCreate, kContext, (Handle * out, unsigned flags), { return cr
 ROOFGEN_CU(cuStreamCreateWithPriority, kContext, (Handle * out, unsigned flags, int priority),
            { return create_stream(s, call, out, flags, priority); })
 ROOFGEN_CU(cuStreamDestroy_v2, kContext, (Handle handle), {
-  CHECK(s.streams.find(handle), kInvalidHandle, "no such stream");
+  const Stream* on = s.streams.find(handle);
+  CHECK(on, kInvalidHandle, "no such stream");
+  s.races.close(on->number);
   s.streams.remove(handle);  // its queued work still runs
   return kSuccess;
 })
@@ -61,12 +67,20 @@ ROOFGEN_CU_PTSZ(cuStreamQuery, kContext, (Handle handle), {
   Stream* on = s.stream(handle);
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kCaptureUnsupported, "the stream is being captured");
-  return s.progress();
+  const Status status = s.progress();
+  if (status == kSuccess) {
+    s.races.order().host_waits(s.number_of(handle));
+    s.races.forget_known();
+  }
+  return status;
 })
 ROOFGEN_CU_PTSZ(cuStreamWaitEvent, kContext, (Handle stream, Handle event, unsigned), {
-  CHECK(s.events.find(event), kInvalidHandle, "no such event");
+  const Event* before = s.events.find(event);
+  CHECK(before, kInvalidHandle, "no such event");
   CHECK(s.stream(stream), kInvalidHandle, "no such stream");
-  return kSuccess;  // all streams run in submission order
+  // All streams run in submission order: only the search for races is told.
+  if (!s.stream(stream)->capture) s.races.order().wait(s.number_of(stream), before->clock);
+  return kSuccess;
 })
 ROOFGEN_CU_PTSZ(cuStreamGetFlags, kContext, (Handle handle, unsigned* flags), {
   CHECK(flags && s.stream(handle), kInvalidHandle, "no such stream");
@@ -143,14 +157,18 @@ ROOFGEN_CU_PTSZ(cuEventRecordWithFlags, kContext, (Handle event, Handle stream, 
 ROOFGEN_CU(cuEventQuery, kContext, (Handle handle), {
   const Event* event = s.events.find(handle);
   CHECK(event, kInvalidHandle, "no such event");
-  if (!event->pending) return kSuccess;
   // Each query runs one queued item, so that polling loops end.
-  const Status status = s.progress();
-  return status == kSuccess || status == kNotReady ? (event->pending ? kNotReady : kSuccess) : status;
+  const Status status = event->pending ? s.progress() : kSuccess;
+  if (status != kSuccess && status != kNotReady) return status;
+  if (event->pending) return kNotReady;
+  s.races.order().host_waits(event->clock);
+  s.races.forget_known();
+  return kSuccess;
 })
 ROOFGEN_CU(cuEventSynchronize, kContext, (Handle handle), {
-  CHECK(s.events.find(handle), kInvalidHandle, "no such event");
-  return s.drain();
+  const Event* event = s.events.find(handle);
+  CHECK(event, kInvalidHandle, "no such event");
+  return s.drain_for(event->clock);
 })
 ROOFGEN_CU(cuEventElapsedTime, kContext, (float* ms, Handle from, Handle to),
            { return elapsed(s, call, ms, from, to); })

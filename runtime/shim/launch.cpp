@@ -1,4 +1,5 @@
 // Kernels of the simulated driver: loads PTX, runs CTAs, and turns findings into a GPU's error codes.
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <sstream>
 
 #include "base/subprocess.h"
@@ -47,6 +49,22 @@ std::string line_of(const std::string& text, int number) {
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
   const size_t begin = line.find_first_not_of(' '), end = line.find_last_not_of(" \r;");
   return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
+}
+
+/// As the report of `roofgen run` names the kernel.
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 && text ? text.get() : name;
+}
+
+Doer doer_of(const sim::Kernel& kernel) {
+  const auto is_lock = [](const sim::Inst& i) {
+    const auto op = static_cast<sim::AtomicOp>(i.sub);
+    return i.kind == sim::Kind::kAtomic && (op == sim::AtomicOp::kCas || op == sim::AtomicOp::kExch);
+  };
+  return {demangled(kernel.name), kernel.name, std::any_of(kernel.code.begin(), kernel.code.end(), is_lock)};
 }
 
 /// Whether a file is a header of the system or of a CUDA toolkit (also from a wheel). A finding there names the line of
@@ -222,16 +240,19 @@ Status State::execute(const LaunchOp& op) {
   sim::Prerequisites::Conduct conduct;
   std::optional<sim::AccessHistory> accesses;
   if (before && op.launch.overlap) state.prerequisites = before, state.conduct = &conduct;
-  if (before && op.function->module->has_dependent_launches) state.accesses = &accesses;
+  const bool precedes = before && op.function->module->has_dependent_launches;
+  const bool follows = running_ && races.follows(*running_);
+  if (precedes || follows) state.accesses = &accesses;
   sim::Counter counter(kernel);
   RunOptions options;
   options.max_findings = keeps_going_ ? std::numeric_limits<int>::max() : 1;
   options.threads = threads_;
   sim::run_ctas(state, counter, ctas, options, findings);
-  if (accesses)
+  if (precedes && accesses)
     before->add(kernel.name, *accesses, *state.buffers, state.conduct);
   else if (before)
     *before = {};
+  if (follows && accesses) look_for_races(*running_, doer_of(kernel), races.of(*accesses, *state.buffers, workspace));
   if (workspace) memory_.release(workspace);
   if (!printed.empty()) {
     std::fwrite(printed.data(), 1, printed.size(), stdout);

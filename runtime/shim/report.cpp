@@ -126,7 +126,8 @@ void Report::not_run(const std::string& name) {
 
 void Report::found(const Finding& f, const std::string& instruction) {
   if (!on()) return;
-  Record& r = record(fmt::format("finding {} {} {}", f.kernel, f.kind, f.ptx.line),
+  // Those of whole launches have no line.
+  Record& r = record(fmt::format("finding {} {} {} {}", f.kernel, f.kind, f.ptx.line, f.ptx.line > 0 ? "" : f.message),
                      {{"record", "finding"},
                       {"kind", f.kind},
                       {"message", f.message},

@@ -208,7 +208,11 @@ void State::wipe() {
   links.clear();
   graphs.clear();
   events.clear();
+  races.order().host_waits_for_all();
+  races.forget_all();
+  for (const auto& [handle, stream] : streams.all()) races.close(stream->number);
   streams.clear();
+  streams_made = 0;
   for (const auto& [handle, module] : modules.all()) unload(*module);
   modules.clear();
   while (!allocations.empty()) release(allocations.begin()->first);
@@ -274,7 +278,7 @@ void State::give_to_host() {
 
 Status State::free(Address at) {
   if (!allocations.count(at) || leaving.count(at)) return kInvalidValue;
-  if (Status status = drain(); status != kSuccess) return status;  // cuMemFree synchronises
+  if (Status status = synchronise(); status != kSuccess) return status;  // cuMemFree waits for the device
   release(at);
   return kSuccess;
 }
@@ -287,6 +291,7 @@ void State::release(Address at) {
     from->second->used -= found->second;
     pooled.erase(from);
   }
+  races.forget(at, found->second);
   allocations.erase(found);
   leaving.erase(at);
   memory_.release(at);
@@ -325,7 +330,15 @@ Stream* State::stream(Handle handle) {
   return streams.find(handle);
 }
 
-Status State::queue(const char* call, Handle handle, Work work) {
+uint32_t State::number_of(Handle handle) {
+  constexpr uintptr_t kPerThread = 2;
+  thread_local std::optional<uint32_t> own;
+  if (reinterpret_cast<uintptr_t>(handle) != kPerThread) return stream(handle)->number;
+  if (!own) own = races.open(StreamOrder::Kind::kBlocking, "a default stream of a thread");
+  return *own;
+}
+
+Status State::queue(const char* call, Handle handle, Work work, const Item* item) {
   Stream* on = stream(handle);
   if (!on) return refuse(call, kInvalidHandle, "no such stream");
   if (on->capture) {
@@ -333,9 +346,11 @@ Status State::queue(const char* call, Handle handle, Work work) {
     on->capture->add(std::move(work), nodes.empty() ? std::vector<Node*>() : std::vector<Node*>{nodes.back().get()});
     return kSuccess;
   }
+  work.item = item ? *item : races.submit(number_of(handle));
   if (Event* event = events.find(work.event)) {
     event->recorded = true;
     ++event->pending;
+    event->clock = work.item.clock;
   }
   if (!work.launch || !on->launches) on->launches = std::make_shared<sim::Prerequisites>();
   if (work.launch) work.launch->prerequisites = on->launches;
@@ -343,6 +358,9 @@ Status State::queue(const char* call, Handle handle, Work work) {
   if (queue_.empty() && std::has_single_bit(++queues_begun_)) std::atexit([] { instance().run_left_over(); });
   // The program may wait for a host function without a driver call, so it runs at once.
   const bool at_once = work.type == WorkType::kHost;
+  // It may tell the program that what was before it has ended.
+  if (at_once && !item) races.order().host_waits(work.item.at.stream);
+  races.enqueue(work.item);
   queue_.push_back(std::move(work));
   queued_by_ = getpid();
   if (at_once) drain();
@@ -366,6 +384,7 @@ void State::drop_queue() {
       Report::instance().not_run(work.launch->function->kernel.name);
   }
   queue_.clear();
+  races.drop_queue();
 }
 
 namespace {
@@ -383,6 +402,7 @@ Status State::run_op(const Op& op) {
   if (status != kSuccess) {
     sticky = status;
     queue_.clear();
+    races.drop_queue();
   }
   return status;
 }
@@ -390,8 +410,19 @@ Status State::run_op(const Op& op) {
 Status State::run_next() {
   const Work work = std::move(queue_.front());
   queue_.pop_front();
+  races.dequeue(work.item);
   if (work.type == WorkType::kHost) give_to_host();
+  if (!work.areas.empty() && sticky == kSuccess) {
+    const bool frees = work.type == WorkType::kEmpty;
+    look_for_races(work.item,
+                   frees                            ? Doer{"cuMemFreeAsync", "", false, "frees"}
+                   : work.type == WorkType::kMemset ? Doer{"a memset", ""}
+                                                    : Doer{"a copy", ""},
+                   work.areas);
+  }
+  running_ = &work.item;
   const Status status = run_op(work.op);
+  running_ = nullptr;
   if (work.type == WorkType::kHost) take_from_host();
   return status;
 }
@@ -401,7 +432,46 @@ Status State::drain() {
   const bool works = !queue_.empty();
   while (!queue_.empty() && sticky == kSuccess) run_next();
   if (works) give_to_host();
+  races.forget_known();
   return sticky;
+}
+
+Status State::synchronise() {
+  races.order().host_waits_for_all();
+  return drain();
+}
+
+Status State::drain_for(uint32_t stream) {
+  races.order().host_waits(stream);
+  return drain();
+}
+
+Status State::drain_for(const StreamOrder::Clock& event) {
+  races.order().host_waits(event);
+  return drain();
+}
+
+void State::look_for_races(const Item& item, Doer doer, const std::vector<Area>& areas) {
+  if (!races.follows(item)) return;
+  Footprint footprint;
+  for (const Area& area : areas) footprint.add(area);
+  look_for_races(item, std::move(doer), std::move(footprint));
+}
+
+void State::look_for_races(const Item& item, Doer doer, Footprint footprint) {
+  const auto describe = [&](uint64_t address) {
+    const auto list = memory_.buffers();
+    const sim::Buffer* b = sim::DeviceMemory::find(*list, address);
+    if (!b) return std::string("memory that was freed");
+    return allocations.count(b->base) ? fmt::format("byte {} of an allocation of {} bytes", address - b->base, b->bytes)
+                                      : fmt::format("{}[byte {}]", b->label, address - b->base);
+  };
+  for (const Finding& f : races.ran(item, std::move(doer), std::move(footprint), describe)) {
+    log(fmt::format("finding {}: {}", f.kind, f.message));
+    Report::instance().found(f, "");
+  }
+  if (races.overflows())
+    log("races between streams: the host waits for too little of the work; from now on the oldest work is left out");
 }
 
 Status State::progress() {

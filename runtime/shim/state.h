@@ -24,6 +24,7 @@
 #include "roofline/device.h"
 #include "runtime/compile/log.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/shim/stream_races.h"
 #include "runtime/sim/decode.h"
 #include "runtime/sim/memory.h"
 #include "runtime/sim/prerequisites.h"
@@ -109,6 +110,9 @@ struct Work {
   std::shared_ptr<LaunchOp> launch;  ///< of a kernel
   Handle event = nullptr;            ///< of kRecordEvent
   bool touches_host = false;         ///< when it runs
+  std::vector<Area> areas = {};      ///< that it accesses, unless it is a kernel
+  Handle waits = nullptr;            ///< the event of kWaitEvent
+  Item item = {};                    ///< of work in the queue
 };
 
 struct Graph;
@@ -128,6 +132,7 @@ struct Executable {
     Work work;
   };
   std::vector<Step> steps;
+  std::shared_ptr<const NodeOrder> order;  ///< of the steps; null: one after another
   unsigned long long flags = 0;
 };
 
@@ -136,6 +141,7 @@ struct Stream {
   uint64_t capture_id = 0;  ///< of the capture: another one for each
   unsigned flags = 0;
   int priority = 0;
+  uint32_t number = StreamOrder::kLegacyStream;
   Handle context = nullptr;
   std::shared_ptr<sim::Prerequisites> launches = nullptr;  ///< LaunchOp::prerequisites of the next launch
 };
@@ -143,6 +149,7 @@ struct Event {
   bool recorded = false, timed = true;
   int pending = 0;  ///< queued records
   double time_ns = 0;
+  StreamOrder::Clock clock;  ///< of the last record
 };
 struct Context {
   unsigned flags = 0, uses = 1;                 ///< cuCtxAttach adds one
@@ -262,9 +269,18 @@ class State {
 
   /// 0, 1 and 2 are the default streams. Null if the stream does not exist.
   Stream* stream(Handle handle);
-  /// Appends to the queue, or to the graph that the stream captures.
-  Status queue(const char* call, Handle stream, Work work);
-  Status drain();     ///< runs all queued work
+  /// The number of a stream that exists in `races`. The third default stream is one for each thread.
+  uint32_t number_of(Handle handle);
+  /// Appends to the queue, or to the graph that the stream captures. `item`: of the graph that the work is a node of.
+  Status queue(const char* call, Handle stream, Work work, const Item* item = nullptr);
+  /// Checks work against what ran before, as it begins.
+  void look_for_races(const Item& item, Doer doer, const std::vector<Area>& areas);
+  void look_for_races(const Item& item, Doer doer, Footprint footprint);
+  Status drain();        ///< runs all queued work
+  Status synchronise();  ///< the host waits for the device
+  /// Runs all queued work, because the host waits for a stream or an event.
+  Status drain_for(uint32_t stream);
+  Status drain_for(const StreamOrder::Clock& event);
   Status progress();  ///< runs one item; kNotReady if there are more
   Status run_op(const Op& op);
   Status run_next();
@@ -272,6 +288,8 @@ class State {
   Status execute(const LaunchOp& op);
 
   double now_ns = 1e9;  ///< time of the device's timeline
+  StreamRaces races;
+  unsigned streams_made = 0;
 
  private:
   /// cuInit fails because of an invalid setting: writes a line to stderr as well as to the log.
@@ -289,6 +307,7 @@ class State {
 
   sim::DeviceMemory memory_;
   std::deque<Work> queue_;
+  const Item* running_ = nullptr;
   uint64_t queues_begun_ = 0;
   pid_t queued_by_ = 0;  ///< a child of this process is not to run the queue at its exit
   Stream default_;

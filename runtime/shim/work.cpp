@@ -200,10 +200,19 @@ Status move(State& s, const Box& box) {
   return kSuccess;
 }
 
+std::vector<Area> areas_of(const Box& box) {
+  std::vector<Area> areas;
+  for (const auto& [place, writes] : {std::pair{&box.from, false}, {&box.to, true}})
+    if (place->on_device && !box.empty())
+      areas.push_back({place->device, box.width, place->pitch, box.height, place->slice, box.depth, writes});
+  return areas;
+}
+
 Work move_later(State& s, const Box& box) {
   const bool touches_host = !box.from.on_device || !box.to.on_device;
-  return {WorkType::kMemcpy, [&s, box] { return box.empty() ? kSuccess : move(s, box); }, nullptr, nullptr,
-          touches_host};
+  return {WorkType::kMemcpy, [&s, box] { return box.empty() ? kSuccess : move(s, box); },
+          nullptr,           nullptr,
+          touches_host,      areas_of(box)};
 }
 
 Status make_memset(State& s, const char* call, const MemsetNodeParams& p, Work* out) {
@@ -218,6 +227,7 @@ Status make_memset(State& s, const char* call, const MemsetNodeParams& p, Work* 
     CHECK(s.holds(p.at + y * p.pitch, bytes), kInvalidValue, "{} bytes at {:#x} are in no allocation", bytes,
           p.at + y * p.pitch);
   *out = {WorkType::kMemset, {}, nullptr, nullptr};
+  out->areas = {{p.at, bytes, p.pitch, std::max<size_t>(p.height, 1), 0, 1, true}};
   out->op = [&s, p] {
     for (size_t y = 0; y < p.height; ++y)
       if (Status status = s.fill(p.at + y * p.pitch, &p.value, p.element_bytes, p.width); status != kSuccess)

@@ -37,6 +37,8 @@ struct Box {
   bool empty() const { return width == 0 || height == 0 || depth == 0; }
 };
 Status make_box(State& s, const char* call, const Copy3d& copy, Box* out);
+/// The device memory that it accesses.
+std::vector<Area> areas_of(const Box& box);
 /// Executes the copy.
 Status move(State& s, const Box& box);
 /// The copy as a work item, for graph nodes: it accesses host memory when it runs.

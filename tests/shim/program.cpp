@@ -209,6 +209,7 @@ int main(int argc, char** argv) {
 
   float scale = 3;
   CU(cuMemcpyDtoD)(dc, db, 16384);
+  CU(cuStreamSynchronize)(nullptr);  // neither the host nor a non-blocking stream waits for it otherwise
   void* saxpy[] = {&scale, &da, &dc, &count};
   check(ok(launch(function("saxpy"), 2, 1, 1, 128, 1, 1, 0, stream, saxpy, nullptr)) && back(), "saxpy runs");
   for (int i = 0; i < n; ++i) same = same && c[i] == 3 * a[i] + b[i];
@@ -260,6 +261,7 @@ int main(int argc, char** argv) {
 
   CU(cuMemcpyHtoD)(da, ints.data(), 16384);
   CU(cuMemsetD8)(dc, 0, 16384);
+  CU(cuStreamSynchronize)(nullptr);
   void* ring[] = {&da, &db, &dc};
   check(ok(launch(other("ring"), 8, 1, 1, 64, 1, 1, 0, stream, ring, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) &&
             ints_back(db),

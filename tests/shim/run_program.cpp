@@ -126,13 +126,24 @@ void start() {
   cu("cuMemsetD32_v2", y, 0u, size_t{kElements});
 }
 
-void launch(const char* kernel, int n, unsigned ctas) {
+void launch(const char* kernel, int n, unsigned ctas, void* stream = nullptr) {
   start();
   void* function = nullptr;
   void* args[] = {&y, &n};
   cu("cuModuleGetFunction", &function, module, kernel);
-  cu("cuLaunchKernel", function, ctas, 1u, 1u, 64u, 1u, 1u, 0u, static_cast<void*>(nullptr), static_cast<void**>(args),
+  cu("cuLaunchKernel", function, ctas, 1u, 1u, 64u, 1u, 1u, 0u, stream, static_cast<void**>(args),
      static_cast<void**>(nullptr));
+}
+/// Two launches in streams that do not block, with a wait of the host between or without.
+void launch_beside(bool waits) {
+  start();
+  cu("cuCtxSynchronize");
+  for (int i = 0; i < 2; ++i) {
+    void* stream = nullptr;
+    cu("cuStreamCreate", &stream, 1u);
+    launch("_Z4stepPji", kElements, 1, stream);
+    if (waits) cu("cuStreamSynchronize", stream);
+  }
 }
 /// CUlaunchAttribute and CUlaunchConfig.
 struct Attribute {
@@ -170,6 +181,7 @@ int main(int argc, char** argv) {
     if (mode == "careful" || mode == "careless") launch_dependent(argv[i]);
     if (mode == "clear") start(), cu("cuMemsetD32Async", y, 0u, size_t{kElements}, static_cast<void*>(nullptr));
     if (mode == "sync") wait_for_all();
+    if (mode == "unordered" || mode == "ordered") launch_beside(mode == "ordered");
     if (mode == "beyond") launch("_Z4stepPji", kElements + 1, 2), wait_for_all();
     if (mode == "forget") launch("_Z4stepPji", kElements, 1);
     if (mode == "fill")  // the copy takes the host's bytes at once, and runs later

@@ -74,6 +74,28 @@ TEST_F(RunProgram, DependentLaunchesMustWait) {
   EXPECT_EQ(run("careless sync").exit, 0) << "nothing is before it";
 }
 
+TEST_F(RunProgram, RacesBetweenStreamsAreFindings) {
+  EXPECT_TRUE(report("ordered sync", 0).at("clean").get<bool>());
+  const std::string message =
+      "step(unsigned int*, int) in stream 2 writes byte 0 of an allocation of 256 bytes, which "
+      "step(unsigned int*, int) in stream 1 writes: no event or synchronisation orders them";
+  const Json j = report("unordered sync", 1);
+  ASSERT_EQ(j.at("findings").size(), 1u) << j;
+  const Json f = j.at("findings")[0];
+  EXPECT_EQ(f.at("kind"), "race");
+  EXPECT_EQ(f.at("message"), message);
+  EXPECT_EQ(f.at("kernel"), "step(unsigned int*, int)");
+  EXPECT_EQ(f.at("ptx"), nullptr);
+  EXPECT_EQ(f.at("source"), nullptr);
+  EXPECT_EQ(j.at("kernels")[0].at("findings"), 1);
+  EXPECT_EQ(j.at("kernels")[0].at("launches"), 2) << "it ends nothing";
+  EXPECT_EQ(report("unordered", 1).at("findings").size(), 1u) << "what runs at the end of the program is followed too";
+  const Outcome o = run("unordered sync", "--strict");
+  EXPECT_EQ(o.exit, 1);
+  EXPECT_EQ(o.out, "") << "no launch is at fault";
+  expect_in("\n\nrace: " + message + "\n\nverdict   1 finding ", o.err);
+}
+
 TEST_F(RunProgram, AnAccessOutOfBoundsFailsTheLaunch) {
   const Outcome o = run("beyond");
   EXPECT_EQ(o.exit, 1);

@@ -54,6 +54,7 @@ __global__ void without_barrier(int* out) {
   part[threadIdx.x] = threadIdx.x;
   out[threadIdx.x] = part[63 - threadIdx.x];
 }
+__global__ void numbers(int* x) { x[threadIdx.x] = threadIdx.x; }
 
 template <class T>
 struct Device {
@@ -214,6 +215,19 @@ int main(int argc, char** argv) {
     check(ok(cudaDeviceReset()) && runtime_other(1) == 3, "a kernel runs after a reset");
   }
   Device<int> out(64);
+  if (mode == "unordered" || mode == "ordered") {
+    cudaStream_t a, b;
+    cudaEvent_t written;
+    check(ok(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking)) &&
+              ok(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking)) && ok(cudaEventCreate(&written)),
+          "streams");
+    Device<int> sums(1);
+    numbers<<<1, 64, 0, a>>>(out.at);
+    cudaEventRecord(written, a);
+    if (mode == "ordered") cudaStreamWaitEvent(b, written, 0);
+    sum<<<1, 64, 64 * sizeof(int), b>>>(out.at, sums.at);
+    check(ok(cudaStreamSynchronize(b)) && ok(cudaDeviceSynchronize()), "two streams run");
+  }
   if (mode == "race") {
     without_barrier<<<1, 64>>>(out.at);
     check(ok(cudaDeviceSynchronize()), "the wrong kernel runs");

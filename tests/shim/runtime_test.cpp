@@ -42,6 +42,19 @@ TEST_F(RuntimeProgram, FindingsHaveTheirLine) {
   expect_in("runtime_program.cu:55: out-of-bounds: write of 4 bytes at 0 bytes past the end", o.err);
   EXPECT_EQ(run("race", "--strict").exit, 1);
 }
+
+TEST_F(RuntimeProgram, StreamsNeedAnOrder) {
+  Outcome o = run("ordered");
+  EXPECT_EQ(o.exit, 0) << o.out << o.err;
+  expect_in("verdict   clean\n", o.err);
+  o = run("unordered");
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  expect_in("ok two streams run\n", o.out);
+  expect_in(
+      "race: (anonymous namespace)::sum(int const*, int*) in stream 2 reads byte 0 of an allocation of 256 bytes, "
+      "which (anonymous namespace)::numbers(int*) in stream 1 writes: no event or synchronisation orders them\n",
+      o.err);
+}
 #else
 TEST(RuntimeProgram, IsCompiledByNvcc) {
   GTEST_SKIP() << "no nvcc, libcudart.so and cuda.h of CUDA 13.0 when this was built";
