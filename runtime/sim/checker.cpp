@@ -349,6 +349,8 @@ void Checker::access_other(const SharedAccess& e, uint32_t i) {
 
 /// Each offers what all do, before the first of them takes it.
 void Checker::meet() {
+  // What a warp does between its arrival and its wait counts as done before: too much order, which accuses nobody.
+  if (pairs_) pairs_->meet(0, n_warps_ * static_cast<uint32_t>(std::max<size_t>(cluster_.size(), 1)));
   for (Checker* c : cluster_)
     for (uint32_t m = c->exited_; m; m &= m - 1) c->shadow_.arrive(kClusterBarrierId, first_lane(m), true);
   for (size_t i = 0; i < cluster_.size(); ++i)

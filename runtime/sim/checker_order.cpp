@@ -14,7 +14,8 @@ namespace roofgen::sim {
 void Checker::begin_pairs() {
   if (!has_pairs_)
     has_pairs_ = std::ranges::any_of(state_.kernel.code, [](const Inst& in) {
-      return in.kind == Kind::kMbarrier || (in.kind == Kind::kBarrier && in.count == 2);
+      return in.kind == Kind::kMbarrier || in.kind == Kind::kBulkCopy || in.kind == Kind::kStoreAsync ||
+             (in.kind == Kind::kBarrier && in.count == 2);
     });
   pairs_ = !*has_pairs_ ? nullptr : cluster_.empty() ? &own_pairs_ : &cluster_[0]->own_pairs_;
   if (pairs_ == &own_pairs_) pairs_->begin(n_warps_ * static_cast<uint32_t>(std::max<size_t>(cluster_.size(), 1)));
@@ -168,11 +169,9 @@ void Checker::on(const BulkSource& e) {
 
 void Checker::on(const BarrierArrive& e) {
   const uint32_t warp = e.site.warp;
-  if (pairs_) {
-    const bool of_cluster = e.id == kClusterBarrierId;
-    if (const auto a = pairs_->arrive(of_cluster ? e.id : key_of_number(e.id), actor(warp), e.site.pc))
+  if (pairs_ && e.id != kClusterBarrierId)
+    if (const auto a = pairs_->arrive(key_of_number(e.id), actor(warp), e.site.pc))
       tell(*a, fmt::format("barrier {}", e.id));
-  }
   if (e.id == kClusterBarrierId) {
     in_cluster_[warp].arrived = cluster_phase_ + 1;
     for (auto& [barrier, init] : initialised_)

@@ -5,9 +5,10 @@
 namespace roofgen::sim {
 namespace {
 
-constexpr size_t kMostHeld = 8;         ///< by a thread: more are no locks, but words that it changes
-constexpr size_t kMostPairs = 1 << 12;  ///< of locks
-constexpr size_t kEdgesOfPair = 4;      ///< of different warps
+constexpr size_t kMostHeld = 8;           ///< by a thread: more are no locks, but words that it changes
+constexpr size_t kMostThreads = 1 << 16;  ///< that take locks; the others are left out
+constexpr size_t kMostPairs = 1 << 12;    ///< of locks
+constexpr size_t kEdgesOfPair = 4;        ///< of different warps
 constexpr size_t kLongestCycle = 8, kMostCycles = 4;
 
 uint64_t warp_of(uint64_t thread) { return thread >> 8; }
@@ -15,17 +16,17 @@ uint64_t warp_of(uint64_t thread) { return thread >> 8; }
 }  // namespace
 
 bool LockOrder::comes(uint64_t thread, bool exchanges, uint64_t value) {
-  if (std::ranges::find(pauses_, Pause{thread, counts_[thread] + 1}) == pauses_.end()) return false;
+  const Thread& mine = threads_[thread];
+  if (std::ranges::find(pauses_, Pause{thread, mine.taken + 1}) == pauses_.end()) return false;
   // An exchange may give a lock back.
-  if (exchanges && std::ranges::any_of(held_[thread], [&](const Held& h) { return h.value_before == value; }))
-    return false;
+  if (exchanges && std::ranges::any_of(mine.held, [&](const Held& h) { return h.value_before == value; })) return false;
   return come_.insert(thread).second;
 }
 
 void LockOrder::give_back(uint64_t thread, uint64_t word, uint64_t value) {
   const auto holder = holder_.find(word);
   if (holder == holder_.end()) return;
-  std::vector<Held>& held = held_[holder->second];
+  std::vector<Held>& held = threads_[holder->second].held;
   const auto lock = std::ranges::find(held, word, &Held::word);
   // Tickets and counters go on; only a word that is as it was before was a lock.
   if (holder->second == thread && lock->value_before == value) locks_.insert(word);
@@ -36,22 +37,23 @@ void LockOrder::give_back(uint64_t thread, uint64_t word, uint64_t value) {
 bool LockOrder::change(uint64_t thread, uint64_t word, uint64_t before, uint64_t after) {
   if (before == after) return false;
   if (holder_.contains(word)) return give_back(thread, word, after), false;
-  std::vector<Held>& mine = held_[thread];
-  if (mine.size() >= kMostHeld) return false;
-  for (const Held& first : mine) {
+  if (threads_.size() >= kMostThreads && !threads_.contains(thread)) return false;
+  Thread& mine = threads_[thread];
+  if (mine.held.size() >= kMostHeld) return false;
+  for (const Held& first : mine.held) {
     if (edges_.size() >= kMostPairs) break;
     std::vector<Edge>& edges = edges_[{first.word, word}];
     if (edges.size() >= kEdgesOfPair ||
         std::ranges::any_of(edges, [&](const Edge& e) { return warp_of(e.thread) == warp_of(thread); }))
       continue;
     Edge edge{first.word, word, thread, first.count, {}};
-    for (const Held& h : mine)
+    for (const Held& h : mine.held)
       if (h.word != first.word) edge.others.insert(h.word);
     edges.push_back(std::move(edge));
   }
-  mine.push_back({word, before, ++counts_[thread]});
+  mine.held.push_back({word, before, ++mine.taken});
   holder_[word] = thread;
-  return std::ranges::find(pauses_, Pause{thread, mine.back().count}) != pauses_.end();
+  return std::ranges::find(pauses_, Pause{thread, mine.taken}) != pauses_.end();
 }
 
 /// Depth first, from the cycle's smallest lock. False: enough are found.

@@ -43,6 +43,10 @@ class LockOrder {
     uint64_t word, value_before;
     uint32_t count;  ///< of the thread's locks, this one included
   };
+  struct Thread {
+    std::vector<Held> held;
+    uint32_t taken = 0;  ///< locks
+  };
   struct Edge {
     uint64_t from, to, thread;
     uint32_t count;             ///< with `from`
@@ -51,9 +55,8 @@ class LockOrder {
   bool extend(std::vector<const Edge*>& path, std::vector<Pauses>& found) const;
 
   std::span<const Pause> pauses_;
-  std::unordered_map<uint64_t, std::vector<Held>> held_;              ///< by thread
+  std::unordered_map<uint64_t, Thread> threads_;
   std::unordered_map<uint64_t, uint64_t> holder_;                     ///< thread by word
-  std::unordered_map<uint64_t, uint32_t> counts_;                     ///< by thread: locks taken
   std::set<uint64_t> come_;                                           ///< threads that paused before their lock
   std::set<uint64_t> locks_;                                          ///< words that were given back
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Edge>> edges_;  ///< by from and to; of different warps
