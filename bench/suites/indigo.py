@@ -78,8 +78,9 @@ def main():
                         disagree.append(f"{label} {'missed' if is_bad else 'false'}: {kernel.stem}")
     for label in labels:
         bad, good = (sum(counts[label, is_bad, found] for found in (False, True)) for is_bad in (True, False))
-        print(f"{options.graph}, {options.grid} x {options.block}: {label} found in {counts[label, True, True]} of {bad} "
-              f"labelled kernels, in {counts[label, False, True]} of the {good} others")
+        where = f"{options.graph}, {options.grid} x {options.block}: {label}"
+        print(f"{where} found in {counts[label, True, True]} of {bad} labelled kernels, in {counts[label, False, True]} "
+              f"of the {good} others")
     print("\n".join(disagree))
 
 
