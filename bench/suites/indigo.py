@@ -79,8 +79,8 @@ def main():
     for label in labels:
         bad, good = (sum(counts[label, is_bad, found] for found in (False, True)) for is_bad in (True, False))
         where = f"{options.graph}, {options.grid} x {options.block}: {label}"
-        print(f"{where} found in {counts[label, True, True]} of {bad} labelled kernels, in {counts[label, False, True]} "
-              f"of the {good} others")
+        print(f"{where} found in {counts[label, True, True]} of {bad} labelled kernels, "
+              f"in {counts[label, False, True]} of the {good} others")
     print("\n".join(disagree))
 
 
