@@ -13,6 +13,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/demangle.h"
 #include "base/suggest.h"
 #include "base/units.h"
 #include "check/kernel.h"

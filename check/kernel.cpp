@@ -1,6 +1,5 @@
 #include "check/kernel.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +10,7 @@
 #include <map>
 #include <memory>
 
+#include "base/demangle.h"
 #include "base/scratch.h"
 #include "base/suggest.h"
 #include "runtime/compile/nvrtc.h"
@@ -112,14 +112,6 @@ std::string described(const Argument& a) {
 }
 
 }  // namespace
-
-std::string demangled(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string out = status == 0 && text ? text : name;
-  std::free(text);
-  return out;
-}
 
 std::string function_of(const std::string& mangled) {
   std::string full = demangled(mangled);

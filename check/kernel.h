@@ -23,7 +23,6 @@ struct Entry {
 /// The demangled type of a CUtensorMap.
 inline constexpr std::string_view kTensorMapType = "CUtensorMap_st";
 
-std::string demangled(const std::string& name);
 /// The demangled name of a function without its return type and parameters.
 std::string function_of(const std::string& mangled);
 Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file);

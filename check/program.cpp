@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/demangle.h"
 #include "base/json_text.h"
 #include "base/text_table.h"
 #include "base/units.h"

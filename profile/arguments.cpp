@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/demangle.h"
+
 namespace roofgen::profile {
 
 namespace {
@@ -55,7 +57,7 @@ std::vector<std::byte> Memory::params() const {
 
 uint64_t Memory::variable(const std::string& mangled, uint64_t bytes, const std::string& initial) {
   if (const auto it = variables_.find(mangled); it != variables_.end()) return it->second;
-  const std::string full = check::demangled(mangled);
+  const std::string full = demangled(mangled);
   for (const auto& [argument, address] : addresses_)
     if (!argument->symbol.empty() &&
         (argument->symbol == mangled || argument->symbol == full || full.ends_with("::" + argument->symbol)))

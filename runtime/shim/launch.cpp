@@ -1,5 +1,4 @@
 // Kernels of the simulated driver: loads PTX, runs CTAs, and turns findings into a GPU's error codes.
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +9,13 @@
 #include <memory>
 #include <sstream>
 
+#include "base/demangle.h"
 #include "base/subprocess.h"
 #include "runtime/shim/fatbin.h"
 #include "runtime/shim/report.h"
 #include "runtime/shim/state.h"
 #include "runtime/sim/call_sites.h"
+#include "runtime/sim/lock_order.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/ptx_parser.h"
 #include "runtime/sim/schedule.h"
@@ -51,20 +52,8 @@ std::string line_of(const std::string& text, int number) {
   return number > 0 || begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
 }
 
-/// As the report of `roofgen run` names the kernel.
-std::string demangled(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return status == 0 && text ? text.get() : name;
-}
-
 Doer doer_of(const sim::Kernel& kernel) {
-  const auto is_lock = [](const sim::Inst& i) {
-    const auto op = static_cast<sim::AtomicOp>(i.sub);
-    return i.kind == sim::Kind::kAtomic && (op == sim::AtomicOp::kCas || op == sim::AtomicOp::kExch);
-  };
-  return {demangled(kernel.name), kernel.name, std::any_of(kernel.code.begin(), kernel.code.end(), is_lock)};
+  return {demangled(kernel.name), kernel.name, sim::LockOrder::may_follow(kernel)};
 }
 
 /// Whether a file is a header of the system or of a CUDA toolkit (also from a wheel). A finding there names the line of

@@ -349,7 +349,8 @@ void Checker::access_other(const SharedAccess& e, uint32_t i) {
 
 /// Each offers what all do, before the first of them takes it.
 void Checker::meet() {
-  // What a warp does between its arrival and its wait counts as done before: too much order, which accuses nobody.
+  // The events of a warp between its arrival and its wait count as known too. An order that is too strong gives no
+  // false finding.
   if (pairs_) pairs_->meet(0, n_warps_ * static_cast<uint32_t>(std::max<size_t>(cluster_.size(), 1)));
   for (Checker* c : cluster_)
     for (uint32_t m = c->exited_; m; m &= m - 1) c->shadow_.arrive(kClusterBarrierId, first_lane(m), true);
@@ -392,12 +393,12 @@ void Checker::on(const SharedAccess& e) {
     Checker& owner = e.rank ? *cluster_[e.rank[i]] : *this;
     if (e.strong && e.is_request && !cluster_.empty()) order_.strong_shared(e, i, owner.order_.cta());
     if (&owner != this) {
-      if (e.strong && e.is_request && pairs_) pair_strong(e, key_of_place(owner, at));
+      if (e.strong && e.is_request && pairs_) pair_strong(e, owner.key_of_word(at));
       access_other(e, i);
       continue;
     }
     if (e.strong && e.is_request) hand_over(e, at);
-    if (e.strong && e.is_request && pairs_) pair_strong(e, key_of_place(*this, at));
+    if (e.strong && e.is_request && pairs_) pair_strong(e, key_of_word(at));
     if (!quick && !e.strong)
       if (const auto other = unreleased(shadow_, warp, at, bytes, e.op != Op::kRead)) {
         good = false;

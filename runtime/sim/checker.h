@@ -175,7 +175,7 @@ class Checker {
   uint32_t actor(uint32_t warp) const { return rank_ * n_warps_ + warp; }
   uint64_t key_of(uint32_t mbarrier) const { return uint64_t{rank_} << 40 | mbarrier; }
   uint64_t key_of_number(uint32_t id) const { return key_of(0) | uint64_t{1} << 36 | id; }
-  uint64_t key_of_place(const Checker& owner, uint32_t offset) const { return owner.key_of(offset / 4); }
+  uint64_t key_of_word(uint32_t offset) const { return key_of(offset / 4) | uint64_t{1} << 37; }
   std::string name_of(uint32_t mbarrier) const;
   void tell(const BarrierOrder::Alternative& a, const std::string& barrier);
   void pair_strong(const Access& e, uint64_t place);

@@ -65,9 +65,8 @@ void Checker::tell(const BarrierOrder::Alternative& a, const std::string& barrie
 }
 
 void Checker::pair_strong(const Access& e, uint64_t place) {
-  constexpr uint64_t kPlaces = uint64_t{1} << 37;
-  if (e.op != Op::kWrite) pairs_->observe(place | kPlaces, actor(e.site.warp));
-  if (e.op != Op::kRead) pairs_->signal(place | kPlaces, actor(e.site.warp));
+  if (e.op != Op::kWrite) pairs_->observe(place, actor(e.site.warp));
+  if (e.op != Op::kRead) pairs_->signal(place, actor(e.site.warp));
 }
 
 // ---- the order of accesses -----------------------------------------------------------------------------

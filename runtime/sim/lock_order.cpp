@@ -15,6 +15,13 @@ uint64_t warp_of(uint64_t thread) { return thread >> 8; }
 
 }  // namespace
 
+bool LockOrder::may_follow(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.code, [](const Inst& in) {
+    const auto op = static_cast<AtomicOp>(in.sub);
+    return in.kind == Kind::kAtomic && (op == AtomicOp::kCas || op == AtomicOp::kExch);
+  });
+}
+
 bool LockOrder::comes(uint64_t thread, bool exchanges, uint64_t value) {
   const Thread& mine = threads_[thread];
   if (std::ranges::find(pauses_, Pause{thread, mine.taken + 1}) == pauses_.end()) return false;

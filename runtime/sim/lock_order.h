@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/executor.h"
+#include "runtime/sim/code.h"
 
 namespace roofgen::sim {
 
@@ -24,6 +25,8 @@ class LockOrder {
     return uint64_t{cta_ordinal} << 16 | warp << 8 | lane;
   }
 
+  /// Whether the kernel has atomicCAS or atomicExch.
+  static bool may_follow(const Kernel& kernel);
   explicit LockOrder(std::span<const Pause> pauses) : pauses_(pauses) {}
   bool any_pauses() const { return !pauses_.empty(); }
   /// A thread is about to try atomicCAS, or atomicExch of `value`. True: its warp pauses before.

@@ -205,13 +205,6 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
   return !accesses_strongly(state.kernel, {Space::kGlobal});
 }
 
-bool takes_locks(const Kernel& kernel) {
-  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const Inst& in) {
-    const auto op = static_cast<AtomicOp>(in.sub);
-    return in.kind == Kind::kAtomic && (op == AtomicOp::kCas || op == AtomicOp::kExch);
-  });
-}
-
 bool reads_read_only(const Kernel& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(),
                      [](const Inst& in) { return in.kind == Kind::kLoad && in.flags & kFlagReadOnly; });
@@ -254,7 +247,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   GridOrder order(may_synchronise(state));
   if (n > 1 || reads_read_only(state.kernel) || state.accesses) state.order = &order;
   LockOrder locks(options.pauses);
-  if (takes_locks(state.kernel)) state.locks = &locks;
+  if (LockOrder::may_follow(state.kernel)) state.locks = &locks;
   state.schedule = options.schedule;
   state.vain_waits = options.vain_waits;
   std::mt19937_64 random(options.schedule);
