@@ -309,6 +309,27 @@ std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
   return out;
 }
 
+/// Lines of which `not_run` has instructions, but `ran` has none. Lines next to each other, among those with code, are
+/// one range.
+std::vector<NotRun> lines_not_run(const std::vector<SiteCounts>& ran, const std::vector<SiteCounts>& not_run) {
+  std::map<std::pair<std::string, int>, bool> lines;  // whether a thread ran them
+  for (const std::vector<SiteCounts>* sites : {&not_run, &ran})
+    for (const SiteCounts& s : *sites) {
+      const Where& at = s.source.line > 0 ? s.source : s.ptx;
+      lines[{at.file, at.line}] = sites == &ran;
+    }
+  std::vector<NotRun> out;
+  bool goes_on = false;
+  for (const auto& [at, was_run] : lines) {
+    if (goes_on && !was_run && out.back().file == at.first)
+      out.back().last = at.second;
+    else if (!was_run)
+      out.push_back({at.first, at.second, at.second});
+    goes_on = !was_run;
+  }
+  return out;
+}
+
 std::vector<Where> deciding_lines(const std::vector<SiteCounts>& sites) {
   std::set<std::pair<std::string, int>> lines;
   for (const SiteCounts& s : sites) {
@@ -322,10 +343,21 @@ std::vector<Where> deciding_lines(const std::vector<SiteCounts>& sites) {
 
 }  // namespace
 
-bool Report::clean() const {
-  return findings.empty() &&
-         std::all_of(buffers.begin(), buffers.end(), [](const BufferReport& b) { return b.mismatches == 0; }) &&
-         std::all_of(differences.begin(), differences.end(), [](const Difference& d) { return d.is_rounding; });
+const char* to_string(Verdict verdict) {
+  return verdict == Verdict::kClean ? "clean" : verdict == Verdict::kFindings ? "findings" : "incomplete";
+}
+
+bool is_limit(const Finding& f) {
+  return f.kind == "not-modelled" || f.kind == "instruction-limit" || f.kind == "out-of-memory";
+}
+
+Verdict Report::verdict() const {
+  if (!std::ranges::all_of(findings, is_limit)) return Verdict::kFindings;
+  if (!findings.empty()) return Verdict::kIncomplete;  // which also explains wrong outputs
+  if (std::ranges::any_of(buffers, [](const BufferReport& b) { return b.mismatches > 0; }) ||
+      std::ranges::any_of(differences, [](const Difference& d) { return !d.is_rounding; }))
+    return Verdict::kFindings;
+  return deciding.empty() && not_run.empty() ? Verdict::kClean : Verdict::kIncomplete;
 }
 
 namespace {
@@ -394,7 +426,7 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
   }
 
   ROOFGEN_TRY(const std::unique_ptr<Executor> executor,
-              make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory()));
+              make_sim_executor(r.max_memory_bytes ? r.max_memory_bytes : default_memory(), NotModelled::kEndsCta));
   const OwnPlaces own_places(r, compiled);
   Result<ModuleId> module = executor->load(binary);
   if (!module) {
@@ -427,8 +459,9 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
   options.go_on = true;
   options.worth_threads = r.worth_jobs;
   options.threads = r.jobs > 0 ? r.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<SiteCounts> sites;
+  std::vector<SiteCounts> sites, not_run;
   options.sites = &sites;
+  options.not_run = &not_run;
   options.cooperative = r.cooperative;
   options.schedule = order.schedule;
   options.vain_waits = order.schedule != 0;
@@ -456,12 +489,14 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
   report.findings = by_place(std::move(result.findings));
   report.counts = *result.counts;
   report.lock_cycles = std::move(result.lock_cycles);
-  for (SiteCounts& s : sites) {
-    own_places.replace(s.source, s.ptx.line);
-    if (r.is_ptx()) s.ptx.file = r.file;
-  }
+  for (std::vector<SiteCounts>* all : {&sites, &not_run})
+    for (SiteCounts& s : *all) {
+      own_places.replace(s.source, s.ptx.line);
+      if (r.is_ptx()) s.ptx.file = r.file;
+    }
   report.lines = by_line(sites);
   report.deciding = deciding_lines(sites);
+  report.not_run = lines_not_run(sites, not_run);
   for (const Argument* a : buffers_of(r.args)) {
     if (!order.is_usual() || (!a->expect && a->dump.empty())) continue;
     ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a, r.outputs));

@@ -78,6 +78,19 @@ struct Difference {
   bool is_rounding = true;           ///< small differences of floats, as sums in another order have them
 };
 
+/// Lines of a file, both included, whose code no thread ran.
+struct NotRun {
+  std::string file;
+  int first = 0, last = 0;
+};
+
+enum class Verdict {
+  kClean,       ///< everything ran and was decided, and nothing is wrong
+  kFindings,    ///< also wrong outputs, and outputs that depend on the schedule
+  kIncomplete,  ///< nothing wrong in what ran; what was not decided is in `deciding` and `not_run`, or ended a CTA
+};
+const char* to_string(Verdict verdict);  ///< "clean", "findings", "incomplete"
+
 struct Report {
   std::string file, kernel, arch, compiler;  ///< kernel: demangled; compiler empty for PTX
   Dim3 grid, block;
@@ -90,7 +103,8 @@ struct Report {
   /// Lines at which a value that other threads may change decides a branch: the run stands for one order of warps and
   /// CTAs. None: it stands for all, as far as docs/check-limits.md goes.
   std::vector<Where> deciding;
-  bool stopped_early = false;  ///< max_findings CTAs ended at a finding: later CTAs did not run
+  std::vector<NotRun> not_run;  ///< by file and line
+  bool stopped_early = false;   ///< max_findings CTAs ended at a finding: later CTAs did not run
   Counts counts;
   std::string printed;                ///< by printf, CTA after CTA; at most kMaxPrintedBytes
   std::vector<LineCounts> lines;      ///< sorted by file and line
@@ -100,8 +114,10 @@ struct Report {
   std::vector<Difference> differences;   ///< between schedules without findings
   std::vector<Output> outputs;           ///< kept if there are several schedules
   std::vector<sim::Pauses> lock_cycles;  ///< RunResult::lock_cycles
-  bool clean() const;
+  Verdict verdict() const;
 };
+/// The CTA ended at a limit of the simulator: an instruction that is not modelled, too many instructions or bytes.
+bool is_limit(const Finding& finding);
 
 /// Compiles, runs and compares. Errors: kUsage if the request does not fit the kernel, kFailed for invalid source or
 /// PTX, kUnavailable without NVRTC. Dumps are written atomically.

@@ -41,6 +41,9 @@ const std::map<std::string, const char*>& kinds() {
       {"bad-copy-size", "An asynchronous copy whose source is larger than the copy."},
       {"deadlock", "Every live warp waits at a barrier that cannot complete, or polls memory that none changes."},
       {"instruction-limit", "A CTA executed more warp-instructions than allowed."},
+      {"not-modelled", "A CTA came to an instruction that the simulator does not model, and ended there."},
+      {"not-decided", "The run stands for one order of warps and CTAs: a value that other threads may change decides."},
+      {"not-run", "No thread ran this code with these arguments."},
       {"trap", "The kernel executed a trap."},
       {"assert", "An assertion of the kernel failed."},
       {"out-of-memory", "The simulator could not hold the memory that the launch touched."},
@@ -67,7 +70,8 @@ std::string check_json(const Report& r) {
   Json j{{"schema", "roofgen.check.1"},
          {"file", r.file},
          {"kernel", r.kernel},
-         {"clean", r.clean()},
+         {"verdict", to_string(r.verdict())},
+         {"clean", r.verdict() == Verdict::kClean},
          {"grid", dims_json(r.grid)},
          {"block", dims_json(r.block)},
          {"dynamic_smem_bytes", r.smem_bytes}};
@@ -77,6 +81,8 @@ std::string check_json(const Report& r) {
   j["all_orders"] = r.deciding.empty();
   j["deciding"] = Json::array();
   for (const Where& at : r.deciding) j["deciding"].push_back(where_json(at));
+  j["not_run"] = Json::array();
+  for (const NotRun& lines : r.not_run) ROOFGEN_PUT(j["not_run"].emplace_back(), lines, file, first, last)
   j["left_out"] = Json::array();
   for (const LeftOut& l : r.left_out)
     j["left_out"].push_back(
@@ -128,10 +134,21 @@ std::string check_sarif(const Report& r) {
     Json properties{
         {"kernel", r.kernel}, {"cta", f.cta}, {"thread", f.thread}, {"count", f.count}, {"inOtherCtas", f.ctas - 1}};
     if (f.ptx.line > 0) properties["ptxLine"] = f.ptx.line;
-    results.push_back(sarif_result(f.kind, "error", fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread),
-                                   f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0},
-                                   std::move(properties)));
+    results.push_back(sarif_result(
+        f.kind, is_limit(f) ? "none" : "error", fmt::format("{} (CTA {}, thread {})", f.message, f.cta, f.thread),
+        f.source.line > 0 ? f.source : Where{r.file, r.compiler.empty() ? f.ptx.line : 0, 0}, std::move(properties)));
+    if (is_limit(f)) results.back()["kind"] = "open";
   }
+  // SARIF's kind "open": a rule could not be decided at this place.
+  const auto open = [&](const char* rule, std::string message, const Where& at) {
+    results.push_back(sarif_result(rule, "none", std::move(message), at, {{"kernel", r.kernel}}));
+    results.back()["kind"] = "open";
+  };
+  for (const Where& at : r.deciding)
+    open("not-decided", "a value that other threads may change decides here; other orders of threads were not run", at);
+  for (const NotRun& lines : r.not_run)
+    open("not-run", fmt::format("no thread ran {} with these arguments", range_text(lines)),
+         {lines.file, lines.first, 0});
   for (const BufferReport& b : r.buffers)
     if (b.mismatches)
       results.push_back(sarif_result("wrong-output", r.findings.empty() ? "error" : "warning", mismatch_text(r, b),

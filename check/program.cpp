@@ -87,6 +87,9 @@ void add_record(const Json& j, ProgramReport& report) {
     add_finding(j, report);
   } else if (record == "call") {
     add_call(j, report);
+  } else if (record == "decides") {
+    merged(report.deciding, {own_name(j.at("file")), j.at("line"), 0},
+           [](const Where& a, const Where& b) { return a.file == b.file && a.line == b.line; });
   }
 }
 
@@ -96,7 +99,19 @@ std::string failure(const ProgramReport& r) {
   return r.exit ? fmt::format("the program ended with exit status {}", r.exit) : "";
 }
 
-std::string verdict(const ProgramReport& r) {
+/// Why nothing wrong does not mean clean.
+std::vector<std::string> left_open(const ProgramReport& r) {
+  std::vector<std::string> out;
+  uint64_t not_run = 0;
+  for (const KernelUse& k : r.kernels) not_run += k.not_run;
+  if (not_run) out.push_back(plural(not_run, "launch") + " did not run");
+  if (std::ranges::any_of(r.calls, [](const FailedCall& c) { return c.error == "CUDA_ERROR_NOT_SUPPORTED"; }))
+    out.push_back("the simulated driver does not support a call or a kernel");
+  if (!r.deciding.empty()) out.push_back("one order of threads of many was run");
+  return out;
+}
+
+std::string verdict_text(const ProgramReport& r) {
   uint64_t launches = 0, findings = 0;
   for (const KernelUse& k : r.kernels) launches += k.launches;
   for (const ProgramFinding& f : r.findings) findings += f.count;
@@ -105,6 +120,8 @@ std::string verdict(const ProgramReport& r) {
     return "nothing was checked: the program did not load the simulated driver" +
            (r.other_driver.empty() ? "" : ", but " + r.other_driver);
   if (launches == 0) return "nothing was checked: no kernel ran";
+  if (r.verdict() == Verdict::kIncomplete)
+    return fmt::format("incomplete: nothing wrong in what ran, but {}", fmt::join(left_open(r), ", and "));
   return failure(r).empty() ? "clean" : "no findings";
 }
 
@@ -162,6 +179,12 @@ std::string calls_text(const ProgramReport& r) {
 
 }  // namespace
 
+Verdict ProgramReport::verdict() const {
+  if (!findings.empty()) return Verdict::kFindings;
+  const bool ran = std::ranges::any_of(kernels, [](const KernelUse& k) { return k.launches > 0; });
+  return ran && left_open(*this).empty() ? Verdict::kClean : Verdict::kIncomplete;
+}
+
 Result<void> read_records(const std::string& directory, ProgramReport& report) {
   std::vector<fs::path> files;
   std::error_code failed;
@@ -189,6 +212,10 @@ std::string program_text(const ProgramReport& r) {
     if (k.not_run)
       out += fmt::format("note      {} of {} launches of {} did not run: the program never synchronised with them\n",
                          k.not_run, k.not_run + k.launches, k.kernel);
+  if (!r.deciding.empty())
+    out += wrapped(fmt::format("orders    1 of many: a value that other threads change decides at {}\n",
+                               places_text(r.deciding, place)),
+                   10);
   out += kernels_text(r);
   if (!r.findings.empty()) out += "\n";
   for (size_t i = 0; i < std::min(kMostRows, r.findings.size()); ++i) {
@@ -198,7 +225,7 @@ std::string program_text(const ProgramReport& r) {
                         instruction + (f.count > 1 ? fmt::format("; {} times", f.count) : ""));
   }
   out += beyond(r.findings.size(), "findings") + calls_text(r);
-  return out + fmt::format("\nverdict   {}{}{}\n", verdict(r), failure(r).empty() ? "" : "; ", failure(r));
+  return out + fmt::format("\nverdict   {}{}{}\n", verdict_text(r), failure(r).empty() ? "" : "; ", failure(r));
 }
 
 std::string program_json(const ProgramReport& r) {
@@ -208,7 +235,8 @@ std::string program_json(const ProgramReport& r) {
          {"signal", r.signal ? Json(r.signal) : Json()},
          {"driver", r.driver},
          {"other_driver", r.other_driver.empty() ? Json() : Json(r.other_driver)},
-         {"clean", r.clean()}};
+         {"verdict", to_string(r.verdict())},
+         {"clean", r.verdict() == Verdict::kClean}};
   for (const char* list : {"processes", "kernels", "findings"}) j[list] = Json::array();
   for (const DriverProcess& p : r.processes) {
     Json& process = j["processes"].emplace_back();
@@ -228,6 +256,8 @@ std::string program_json(const ProgramReport& r) {
     finding["kernel"] = demangled(f.first.kernel);
     ROOFGEN_PUT(finding, f, instruction, count)
   }
+  j["deciding"] = Json::array();
+  for (const Where& at : r.deciding) j["deciding"].push_back(where_json(at));
   j["failed_calls"] = r.calls;
   return json_document(j);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "check/check.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
@@ -49,8 +50,10 @@ struct ProgramReport {
   std::vector<KernelUse> kernels;  ///< in the order of their first launch
   std::vector<ProgramFinding> findings;
   std::vector<FailedCall> calls;
-  /// One that has findings, or has loaded no simulated driver, is not clean.
-  bool clean() const { return findings.empty() && !processes.empty(); }
+  std::vector<Where> deciding;  ///< lines at which a value that other threads may change decides a branch
+  /// Without findings: incomplete where no kernel ran, launches did not run, the simulator refused kernels, or a value
+  /// that other threads may change decided.
+  Verdict verdict() const;
 };
 
 /// Adds the records of all files in the directory, of one process each.

@@ -52,6 +52,11 @@ void add_schedule(Report& report, const Report& other) {
   ++report.schedules;
   report.in_schedules.resize(report.findings.size(), 1);
   const bool compares = report.findings.empty() && other.findings.empty();
+  std::erase_if(report.not_run, [&](const NotRun& lines) {
+    return std::ranges::none_of(other.not_run, [&](const NotRun& there) {
+      return there.file == lines.file && there.first <= lines.last && lines.first <= there.last;
+    });
+  });
   for (const Finding& g : other.findings) {
     const auto same = std::find_if(report.findings.begin(), report.findings.end(),
                                    [&](const Finding& f) { return f.kind == g.kind && f.ptx.line == g.ptx.line; });

@@ -70,6 +70,11 @@ double ratio(uint64_t a, uint64_t b) { return b ? static_cast<double>(a) / stati
 
 }  // namespace
 
+std::string range_text(const NotRun& lines) {
+  const std::string first = place({lines.file, lines.first, 0});
+  return lines.last > lines.first ? fmt::format("{} to {}", first, lines.last) : first;
+}
+
 std::string mismatch_text(const Report& r, const BufferReport& b) {
   std::string out = fmt::format("{}; {} of {} elements are wrong", b.first, b.mismatches, b.elements - b.ignored);
   if (b.largest_error > 0) out += fmt::format(", by at most {:.3g}", b.largest_error);
@@ -91,15 +96,11 @@ std::string check_text(const Report& r, size_t top) {
                        bytes_text(static_cast<double>(r.static_smem_bytes)));
   if (!r.left_out.empty()) out += fmt::format("without   {}\n", left_out_text(r.left_out));
   for (const std::string& note : r.notes) out += fmt::format("note      {}\n", note);
-  if (!r.deciding.empty()) {
-    constexpr size_t kMostPlaces = 3;
-    std::string places;
-    for (size_t i = 0; i < std::min(r.deciding.size(), kMostPlaces); ++i)
-      places += fmt::format("{}{}:{}", i ? ", " : "", r.deciding[i].file, r.deciding[i].line);
-    if (r.deciding.size() > kMostPlaces) places += fmt::format(" and at {} more", r.deciding.size() - kMostPlaces);
+  if (!r.deciding.empty())
     out += fmt::format("orders    {} of many{}: a value that other threads change decides at {}\n", r.schedules,
-                       r.schedules == 1 ? " (--schedules N runs others)" : "", places);
-  }
+                       r.schedules == 1 ? " (--schedules N runs others)" : "", places_text(r.deciding, place));
+  if (!r.not_run.empty())
+    out += fmt::format("not run   {}: no thread came there with these arguments\n", places_text(r.not_run, range_text));
   const Counts& c = r.counts;
   out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(),
                      c.warp_instructions, r.stopped_early ? "; stopped at the limit of findings" : "");
@@ -147,7 +148,10 @@ std::string check_text(const Report& r, size_t top) {
   uint64_t wrong = 0;
   for (const BufferReport& b : r.buffers) wrong += b.mismatches > 0;
   out += "\nverdict   ";
-  if (r.clean()) return out + (r.schedules == 1 ? "clean\n" : fmt::format("clean in {} schedules\n", r.schedules));
+  const std::string schedules = r.schedules == 1 ? "" : fmt::format(" in {} schedules", r.schedules);
+  if (r.verdict() == Verdict::kClean) return out + "clean" + schedules + "\n";
+  if (r.verdict() == Verdict::kIncomplete)
+    return out + fmt::format("incomplete: nothing wrong in what ran{} (docs/check-limits.md)\n", schedules);
   uint64_t differ = 0;
   for (const Difference& d : r.differences) differ += !d.is_rounding;
   if (findings) out += plural(findings, "finding");

@@ -20,7 +20,7 @@ struct CheckFlags : KernelFlags {
   std::string sarif, emit_args;
   int jobs = 0, schedules = 1;
   uint64_t max_instructions = 0, max_memory_mib = 0, top = 5;
-  bool json = false, cooperative = false, allow_unfenced = false;
+  bool json = false, cooperative = false, allow_unfenced = false, allow_incomplete = false;
 };
 
 /// --emit-args: writes a file of arguments, and prints the command that uses it.
@@ -57,7 +57,8 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
   ROOFGEN_TRY(const check::Report report, check::run(r));
   if (!flags.sarif.empty()) ROOFGEN_CHECK(session.write(flags.sarif, check::check_sarif(report)));
   fmt::print("{}", flags.json ? check::check_json(report) : check::check_text(report, flags.top));
-  return report.clean() ? Exit::kOk : Exit::kFailed;
+  if (report.verdict() == check::Verdict::kFindings) return Exit::kFailed;
+  return report.verdict() == check::Verdict::kClean || flags.allow_incomplete ? Exit::kOk : Exit::kIncomplete;
 }
 
 }  // namespace
@@ -79,6 +80,8 @@ Run declare_check(FlagSet app) {
       .range(1, 1000);
   app.add_switch("--allow-unfenced", flags->allow_unfenced,
                  "leave out accesses that a volatile or relaxed read orders without a fence after it");
+  app.add_switch("--allow-incomplete", flags->allow_incomplete,
+                 "exit code 0, not 5, where nothing is wrong but not everything was run or decided");
   app.add("--max-memory", flags->max_memory_mib,
           "MiB of device memory that the launch may touch [a quarter of the machine's]")
       .range(uint64_t{1}, uint64_t{32} << 10);
@@ -89,7 +92,8 @@ Run declare_check(FlagSet app) {
   app.footer(
       "Example: roofgen check scale.cu --emit-args scale.json (writes arguments, and prints the next line)\n"
       "Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong "
-      "outputs, 2 the request does not fit the kernel. docs/findings.md says what each finding means.");
+      "outputs, 2 the request does not fit the kernel, 5 incomplete: nothing wrong in what ran. docs/findings.md says "
+      "what each finding means.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

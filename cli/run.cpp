@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 struct RunProgramFlags {
   std::string device, log, output;
   int jobs = 0;
-  bool json = false, strict = false, keep_going = false, allow_unfenced = false;
+  bool json = false, strict = false, keep_going = false, allow_unfenced = false, allow_incomplete = false;
 };
 
 /// libcuda.so.1: what ROOFGEN_SHIM names, the build tree's, an installed one.
@@ -177,7 +177,8 @@ Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
   if (ended.signal) return static_cast<Exit>(128 + ended.signal);
   if (ended.exit) return static_cast<Exit>(ended.exit);
   if (report.processes.empty()) return Exit::kUnavailable;
-  return report.clean() ? Exit::kOk : Exit::kFailed;
+  if (report.verdict() == check::Verdict::kFindings) return Exit::kFailed;
+  return report.verdict() == check::Verdict::kClean || flags.allow_incomplete ? Exit::kOk : Exit::kIncomplete;
 }
 
 }  // namespace
@@ -193,13 +194,16 @@ Run declare_run(FlagSet app) {
       .excludes(app.find("--strict"));
   app.add_switch("--allow-unfenced", flags->allow_unfenced,
                  "leave out accesses that only a volatile or relaxed read orders");
+  app.add_switch("--allow-incomplete", flags->allow_incomplete,
+                 "exit code 0, not 5, where nothing is wrong but not everything ran or was decided");
   app.add_switch("--json", flags->json,
                  "report as JSON on standard output, and the program's standard output on standard error");
   app.add("--output", flags->output, "file for the report as JSON; nothing else changes");
   app.footer(
       "Usage: roofgen run [OPTIONS] [--] PROGRAM [ARGUMENTS...]\nExample: roofgen run -- python3 script.py\nExit code: "
       "that of the program if it is not 0 (128 + N after signal N); "
-      "else 0 clean, 1 findings, 3 the program did not load the simulated driver. docs/run.md has the details.");
+      "else 0 clean, 1 findings, 3 the program did not load the simulated driver, 5 incomplete: nothing wrong in "
+      "what ran. docs/run.md has the details.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

@@ -70,7 +70,8 @@ struct RunOptions {
   uint64_t max_warp_instructions = 0;  ///< per CTA; 0 = a generous default, so that a hang is a finding
   std::vector<std::vector<LineAccess>>* trace = nullptr;  ///< one list per CTA run, in order of `ctas`
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
-  std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
+  std::vector<SiteCounts>* sites = nullptr;    ///< those instructions that were executed, in the order of the PTX
+  std::vector<SiteCounts>* not_run = nullptr;  ///< the others, without traps (simulator only)
   sim::Listener* listener =
       nullptr;               ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
@@ -213,8 +214,12 @@ class GpuExecutor : public Executor {
   virtual uint64_t generation() const = 0;
 };
 
+/// An instruction that the simulator does not know: the kernel is refused when it is loaded; or a CTA that comes to the
+/// instruction ends there, with the finding `not-modelled`.
+enum class NotModelled { kRefused, kEndsCta };
 /// `max_memory_bytes`: limit for the memory that launches touch; 0: as much as the system provides, up to 32 GiB.
-Result<std::unique_ptr<Executor>> make_sim_executor(uint64_t max_memory_bytes = 0);
+Result<std::unique_ptr<Executor>> make_sim_executor(uint64_t max_memory_bytes = 0,
+                                                    NotModelled not_modelled = NotModelled::kRefused);
 /// Runs in this process: a fault destroys the context, and a hang blocks the process. Exit::kUnavailable with a reason
 /// when there is no driver or no GPU.
 Result<std::unique_ptr<GpuExecutor>> make_cuda_executor(int ordinal = 0);

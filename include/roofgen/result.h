@@ -18,6 +18,7 @@ enum class Exit : int {
   kUsage = 2,        ///< the command line or problem asks for something that does not exist
   kUnavailable = 3,  ///< nothing legal to run, or a component (NVRTC, driver) is missing
   kBelowScore = 4,   ///< `--min-score` was not reached
+  kIncomplete = 5,   ///< `check` found nothing wrong, but could not decide everything
   kInterrupted = 130,
 };
 

@@ -250,6 +250,9 @@ Status State::execute(const LaunchOp& op) {
   const Counts counts = counter.finish();
   now_ns += modelled_ns(op, counts);
   Report::instance().launched(kernel.name, counts);
+  if (std::ranges::any_of(kernel.code, [](const sim::Inst& in) { return in.flags & sim::kFlagDecides; }))
+    for (const SiteCounts& s : counter.sites(true))
+      if (s.decides) Report::instance().decides(kernel.name, s.source.line > 0 ? s.source : s.ptx);
   const std::string& ptx = op.function->module->text;
   for (Finding& f : findings) {
     if (allows_unfenced_ && f.kind == "unfenced") continue;

@@ -144,6 +144,12 @@ void Report::found(const Finding& f, const std::string& instruction) {
   write(r);
 }
 
+void Report::decides(const std::string& kernel, const Where& at) {
+  if (on())
+    write(record(fmt::format("decides {} {} {}", kernel, at.file, at.line),
+                 {{"record", "decides"}, {"kernel", kernel}, {"file", at.file}, {"line", at.line}}, {}));
+}
+
 void Report::failed(const char* call, Status status, const char* name, const std::string& why) {
   if (!on()) return;
   Record& r =

@@ -30,6 +30,8 @@ class Report {
   void not_run(const std::string& kernel);  ///< queued, and never waited for
   /// `instruction`: the text of its PTX line.
   void found(const Finding& finding, const std::string& instruction);
+  /// A value that other threads may change decided a branch there (Inst::flags, kFlagDecides).
+  void decides(const std::string& kernel, const Where& at);
   void failed(const char* call, cuda::Status status, const char* name, const std::string& why);
 
  private:

@@ -144,6 +144,7 @@ struct Kernel {
   /// Registers that are not proven to be assigned before each use, by their place: their names, else empty. No other
   /// register has their row.
   std::vector<std::string> unassigned;
+  std::vector<std::string> not_modelled;  ///< by Inst::imm of kTrapNotModelled: the instruction, and what is near it
   bool has_wgmma = false;
   /// By Operand::reg: a number for each register that a wgmma may read or write asynchronously; 0: none.
   std::vector<uint32_t> watched;

@@ -243,10 +243,12 @@ Counts Counter::finish() const {
   return c;
 }
 
-std::vector<SiteCounts> Counter::sites() const {
+std::vector<SiteCounts> Counter::sites(bool executed) const {
   std::vector<SiteCounts> out;
   for (size_t i = 0; i < kernel_.code.size(); ++i) {
-    if (executed_[i] == 0 || kernel_.code[i].flags & kFlagPart) continue;
+    const Inst& in = kernel_.code[i];
+    if ((executed_[i] > 0) != executed || in.flags & kFlagPart) continue;
+    if (!executed && (in.kind == Kind::kTrap || in.kind == Kind::kAssert)) continue;
     const Requests& r = requests_[i];
     out.push_back({{kernel_.file, static_cast<int>(kernel_.code[i].line), 0},
                    kernel_.sources[i],

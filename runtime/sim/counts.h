@@ -97,7 +97,7 @@ class Counter {
   uint8_t sectors_read(uint64_t line) const { return sectors_.reads_of(line); }
   Counts finish() const;
   /// The instructions that were executed, each with its own counts.
-  std::vector<SiteCounts> sites() const;
+  std::vector<SiteCounts> sites(bool executed) const;
 
  private:
   struct Requests {

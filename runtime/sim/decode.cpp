@@ -32,8 +32,9 @@ void Decoder::unknown_opcode() const {
                                                 {"stackrestore", "stacks of any size"}};
   for (const auto& [base, what] : kLeftOut)
     if (opcode.substr(0, opcode.find('.')) == base)
-      throw DecodeError{line_, fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what), {}, source()};
-  DecodeError e{line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source()};
+      not_modelled(fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what));
+  DecodeError e{
+      line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source(), is_ptx_instruction(opcode)};
   std::string near = opcodes_.nearest(opcode);
   if (!near.empty() && near != opcode) e.notes.push_back(fmt::format("the nearest known one is '{}'", near));
   throw e;
@@ -176,9 +177,30 @@ void Decoder::move(const PtxStmt& stmt) {
   def(&Inst::d, dst.name, whole);
 }
 
+/// An instruction that is not modelled ends the CTAs that come to it, if the caller asks for that.
 void Decoder::instruction(const PtxStmt& stmt) {
   guarded_ = &stmt;
   loc_ = stmt.loc;
+  const size_t code = kernel_.code.size(), lists = kernel_.lists.size(), refs = refs_.size();
+  try {
+    modelled_instruction(stmt);
+  } catch (const DecodeError& e) {
+    if (!e.is_valid || not_modelled_ == NotModelled::kRefused) throw;
+    kernel_.code.resize(code);
+    kernel_.sources.resize(code);
+    kernel_.lists.resize(lists);
+    refs_.resize(refs);
+    derives_.resize(std::min(derives_.size(), code));
+    guarded_ = &stmt;
+    Inst& in = emit(Kind::kTrap, Class::kControl);
+    in.sub = kTrapNotModelled;
+    in.imm = static_cast<int64_t>(kernel_.not_modelled.size());
+    kernel_.not_modelled.push_back(fmt::format("{}{}", e.message, e.notes.empty() ? "" : "; " + e.notes[0]));
+  }
+  guarded_ = nullptr;
+}
+
+void Decoder::modelled_instruction(const PtxStmt& stmt) {
   std::vector<std::string_view> parts = split_opcode(stmt.name);
   std::string_view base = parts[0];
   parts.erase(parts.begin());
@@ -195,7 +217,6 @@ void Decoder::instruction(const PtxStmt& stmt) {
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
            !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
-  guarded_ = nullptr;
 }
 
 void Decoder::resolve_branches() {
@@ -282,7 +303,7 @@ void Decoder::run() {
 }
 
 Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
-                             const GlobalAddress& global_address, const std::string& file) {
+                             const GlobalAddress& global_address, const std::string& file, NotModelled not_modelled) {
   Kernel kernel;
   kernel.name = std::string(function.name);
   kernel.file = file;
@@ -291,7 +312,7 @@ Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& functio
   std::copy_n(function.reqnctapercluster, 3, kernel.required_cluster);
   kernel.registers_per_thread = function.registers_per_thread();
   try {
-    Decoder(module, function, opcodes, global_address, kernel).run();
+    Decoder(module, function, opcodes, global_address, kernel, not_modelled).run();
   } catch (const DecodeError& e) {
     Error error{Exit::kFailed, e.message, {file, e.line, 0}};
     error.notes = e.notes;

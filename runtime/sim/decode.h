@@ -1,9 +1,11 @@
 // PtxFunction to Kernel: names resolved, opcodes looked up, operands checked against the
-// instruction's shape, registers mapped to rows. Unknown instructions and operands are an Error with their line.
+// instruction's shape, registers mapped to rows. Unknown instructions and operands are an Error with their line; where
+// the caller asks for it, an instruction of the PTX ISA that is not modelled becomes a trap of its own.
 #pragma once
 
 #include <functional>
 
+#include "runtime/executor.h"
 #include "runtime/sim/code.h"
 #include "runtime/sim/opcode_table.h"
 #include "runtime/sim/ptx_ast.h"
@@ -17,6 +19,7 @@ inline constexpr size_t kMaxInstructions = size_t{1} << 22;
 using GlobalAddress = std::function<Result<uint64_t>(const PtxVar&)>;
 
 Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
-                             const GlobalAddress& global_address, const std::string& file);
+                             const GlobalAddress& global_address, const std::string& file,
+                             NotModelled not_modelled = NotModelled::kRefused);
 
 }  // namespace roofgen::sim

@@ -62,7 +62,9 @@ void Decoder::store_async(const PtxStmt& stmt, Modifiers& m) {
 /// the list has the coordinates, or the size, and then the displacements of b and c as they are.
 void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   const std::vector<PtxOperand>& o = stmt.operands;
-  const auto refused = [&](const char* what) { fail(fmt::format("'{}': {} are not supported", stmt.name, what)); };
+  const auto refused = [&](const char* what) {
+    not_modelled(fmt::format("'{}': {} are not supported", stmt.name, what));
+  };
   if (m.take("commit_group")) {
     operands_are(stmt, 0, 0);
     emit(Kind::kNop, Class::kCpAsync).sub = kNopBulkCommit;

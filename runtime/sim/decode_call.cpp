@@ -56,7 +56,7 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
     fail("'call' needs the name of a function");
   const std::string_view name = stmt.operands[at++].name;
   const PtxOperand* arguments = list();
-  if (at != stmt.operands.size() || name.starts_with('%')) fail("a call through a pointer is not supported");
+  if (at != stmt.operands.size() || name.starts_with('%')) not_modelled("a call through a pointer is not supported");
   if (++calls_made_ > kMaxCalls)
     fail(fmt::format("more than {} calls, counting a function again at each call of it", kMaxCalls));
 
@@ -71,9 +71,9 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
   if (const PtxFunction* f = find_function(name))
     call_defined(*f, results, arguments);
   else if (!call_built_in(name, results, arguments))
-    fail(name == "malloc" || name == "free" || name.starts_with("cudaMalloc")
-             ? fmt::format("'{}': memory of the device's own heap is not supported", name)
-             : fmt::format("function '{}' has no body here", name));
+    not_modelled(name == "malloc" || name == "free" || name.starts_with("cudaMalloc")
+                     ? fmt::format("'{}': memory of the device's own heap is not supported", name)
+                     : fmt::format("function '{}' has no body here", name));
   if (guarded) label_at_[end] = static_cast<uint32_t>(kernel_.code.size());
 }
 
@@ -88,7 +88,7 @@ Decoder::Symbol Decoder::passed(const PtxOperand& o) {
 
 void Decoder::call_defined(const PtxFunction& f, const PtxOperand* results, const PtxOperand* arguments) {
   for (const Call& c : calls_)
-    if (c.function == &f) fail(fmt::format("'{}' calls itself; recursion is not supported", f.name));
+    if (c.function == &f) not_modelled(fmt::format("'{}' calls itself; recursion is not supported", f.name));
   if (calls_.size() == kMaxCallDepth) fail(fmt::format("calls are nested deeper than {}", kMaxCallDepth));
   Scope outermost;
   const auto bind = [&](const std::vector<PtxVar>& names, const PtxOperand* list, const char* what) {

@@ -269,7 +269,7 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
     return scopes_[0].symbols[name] = symbol;
   }
   if (find_function(name))
-    fail(fmt::format("the address of function '{}' is taken; calls through pointers are not supported", name));
+    not_modelled(fmt::format("the address of function '{}' is taken; calls through pointers are not supported", name));
   if (name.size() > 1 && name[0] == '%' && name.find('.') != std::string_view::npos)
     fail(fmt::format("unknown special register '{}'", name));
   fail(fmt::format("'{}' is not declared", name));

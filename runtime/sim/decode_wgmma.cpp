@@ -82,14 +82,14 @@ bool Decoder::warpgroup_instruction(const PtxStmt& stmt, std::string_view base, 
 void Decoder::wgmma(const PtxStmt& stmt, Modifiers& m) {
   const std::vector<PtxOperand>& o = stmt.operands;
   if (!m.take("sync") || !m.take("aligned")) unknown_opcode();
-  if (m.peek() == "sp") fail(fmt::format("'{}': sparse matrices are not supported", stmt.name));
+  if (m.peek() == "sp") not_modelled(fmt::format("'{}': sparse matrices are not supported", stmt.name));
   const auto [n, k] = shape_of(m.next());
-  if (m.peek() == "satfinite") fail(fmt::format("'{}': saturated sums are not supported", stmt.name));
+  if (m.peek() == "satfinite") not_modelled(fmt::format("'{}': saturated sums are not supported", stmt.name));
   const std::string_view d_type = m.next();
   const auto type_of = [&](std::string_view name) -> const MultiplicandType& {
     for (const MultiplicandType& t : kMultiplicands)
       if (t.name == name) return t;
-    if (name == "b1") fail(fmt::format("'{}': products of bits are not supported", stmt.name));
+    if (name == "b1") not_modelled(fmt::format("'{}': products of bits are not supported", stmt.name));
     unknown_opcode();
   };
   const MultiplicandType &a = type_of(m.next()), &b = type_of(m.next());

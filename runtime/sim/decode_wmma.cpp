@@ -35,7 +35,7 @@ const std::vector<PtxOperand> items_of(const PtxOperand& o) {
 
 void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
   const auto refused = [&](std::string_view what) {
-    fail(fmt::format("'{}': wmma with {} is not supported", stmt.name, what));
+    not_modelled(fmt::format("'{}': wmma with {} is not supported", stmt.name, what));
   };
   const auto shape_of = [&](std::string_view name) -> WmmaShape {
     for (const auto& s : kShapes)

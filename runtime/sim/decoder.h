@@ -21,7 +21,8 @@ struct DecodeError {
   int line;
   std::string message;
   std::vector<std::string> notes = {};
-  Where source = {};  ///< of the source line, where the PTX knows it
+  Where source = {};      ///< of the source line, where the PTX knows it
+  bool is_valid = false;  ///< the PTX ISA has the instruction; the simulator does not
 };
 
 /// The modifiers of an opcode, consumed front to back. What is left at the end is an error.
@@ -42,8 +43,13 @@ class Modifiers {
 class Decoder {
  public:
   Decoder(const PtxModule& module, const PtxFunction& function, const OpcodeTable& opcodes,
-          const GlobalAddress& global_address, Kernel& kernel)
-      : module_(module), function_(function), opcodes_(opcodes), global_address_(global_address), kernel_(kernel) {
+          const GlobalAddress& global_address, Kernel& kernel, NotModelled not_modelled)
+      : module_(module),
+        function_(function),
+        opcodes_(opcodes),
+        global_address_(global_address),
+        kernel_(kernel),
+        not_modelled_(not_modelled) {
     for (const PtxFunction& f : module.functions)
       if (f.defined && !f.is_entry) functions_by_name_.emplace(f.name, &f);
     for (const PtxVar& v : module.globals) globals_by_name_.emplace(v.name, &v);
@@ -77,6 +83,10 @@ class Decoder {
   };
 
   [[noreturn]] void fail(std::string message) const { throw DecodeError{line_, std::move(message), {}, source()}; }
+  /// The instruction is valid, and the simulator does not model it.
+  [[noreturn]] void not_modelled(std::string message) const {
+    throw DecodeError{line_, std::move(message), {}, source(), true};
+  }
   [[noreturn]] void unknown_opcode() const;
   Where source() const;  ///< of the statement that is being decoded
 
@@ -97,6 +107,7 @@ class Decoder {
   uint32_t label(std::string_view name) const;
   void statement(const PtxStmt& stmt);
   void instruction(const PtxStmt& stmt);
+  void modelled_instruction(const PtxStmt& stmt);
   std::optional<uint32_t> low_half(const PtxOperand& o, Slot slot);
   bool lane_instruction(const PtxStmt& stmt);
   void setp(const PtxStmt& stmt);
@@ -185,6 +196,7 @@ class Decoder {
   const OpcodeTable& opcodes_;
   const GlobalAddress& global_address_;
   Kernel& kernel_;
+  const NotModelled not_modelled_;
 
   std::unordered_map<std::string_view, const PtxFunction*> functions_by_name_;
   std::unordered_map<std::string_view, const PtxVar*> globals_by_name_;

@@ -38,6 +38,7 @@ struct Module {
 
 class SimExecutor final : public Executor {
  public:
+  explicit SimExecutor(NotModelled not_modelled) : not_modelled_(not_modelled) {}
   Result<void> initialise(uint64_t max_bytes) { return memory_.initialise(max_bytes); }
 
   ExecutorInfo info() const override { return {"sim", "PTX simulator", "", {}}; }
@@ -62,6 +63,7 @@ class SimExecutor final : public Executor {
   Result<RunResult> run(ModuleId id, const Launch& launch, const RunOptions& options) override;
 
  private:
+  const NotModelled not_modelled_;
   DeviceMemory memory_;
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<const Module>> modules_;
@@ -85,7 +87,7 @@ Result<ModuleId> SimExecutor::load(const Binary& binary) {
     ROOFGEN_CHECK(memory_.write(address, bytes));
     return address;
   };
-  auto kernel = decode_kernel(ptx, *entry, OpcodeTable::host(), place, file);
+  auto kernel = decode_kernel(ptx, *entry, OpcodeTable::host(), place, file, not_modelled_);
   if (!kernel) {
     for (const ModuleVariable& v : module->variables) memory_.release(v.at.address);
     return std::move(kernel).error();
@@ -306,14 +308,15 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   if (accesses) options.prerequisites->add(kernel.name, *accesses, *state.buffers, state.conduct);
   spend(Cost::kSimulated, counter.warp_instructions());
   result.counts = counter.finish();
-  if (options.sites) *options.sites = counter.sites();
+  if (options.sites) *options.sites = counter.sites(true);
+  if (options.not_run) *options.not_run = counter.sites(false);
   return result;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Executor>> make_sim_executor(uint64_t max_memory_bytes) {
-  auto executor = std::make_unique<SimExecutor>();
+Result<std::unique_ptr<Executor>> make_sim_executor(uint64_t max_memory_bytes, NotModelled not_modelled) {
+  auto executor = std::make_unique<SimExecutor>(not_modelled);
   ROOFGEN_CHECK(executor->initialise(max_memory_bytes));
   return std::unique_ptr<Executor>(std::move(executor));
 }

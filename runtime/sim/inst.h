@@ -83,6 +83,8 @@ enum class MbarrierOp : uint8_t {
   kPending,
   kCopies
 };
+/// Inst::sub of a trap: an instruction of which Kernel::not_modelled, at `imm`, says what it is.
+inline constexpr uint8_t kTrapNotModelled = 1;
 /// Inst::sub of what changes no value.
 inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
 inline constexpr uint8_t kNopReturn = 5;  ///< a call ends: its local memory, from `imm` to `target`, holds nothing more

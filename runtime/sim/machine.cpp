@@ -253,7 +253,10 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kBranch: branch_to(w, mask, in.target); break;
         case Kind::kBranchIndexed: branch_indexed(w, in, mask); break;
         case Kind::kExit: exit_lanes(w, mask); break;
-        case Kind::kTrap: throw Fault{"trap", "the kernel executed a trap", first_lane(mask)};
+        case Kind::kTrap:
+          if (in.sub == kTrapNotModelled)
+            throw Fault{"not-modelled", kernel_.not_modelled[static_cast<size_t>(in.imm)], first_lane(mask)};
+          throw Fault{"trap", "the kernel executed a trap", first_lane(mask)};
         case Kind::kNop:
           if (in.sub == kNopFence || in.sub == kNopProxyFence)
             emit(Fence{site(w), in.sub == kNopProxyFence});

@@ -47,7 +47,7 @@ class HostCode : public testing::Test {
     const auto report =
         check(text, R"([{"name": "o", "type": "i32", "size": 1, "expect": )" + std::to_string(value) + "}]");
     ASSERT_TRUE(report) << to_string(report.error());
-    EXPECT_TRUE(report->clean()) << check_text(*report, 0);
+    EXPECT_NE(report->verdict(), Verdict::kFindings) << check_text(*report, 0);
     EXPECT_FALSE(report->left_out.empty());
   }
   fs::path directory_;
@@ -243,7 +243,7 @@ TEST_F(SlowHostCode, DevicePartsOfCubsUmbrellaHeader) {
   r.args = *parse_arguments(args, "args.json", ".");
   const auto report = run(r);
   ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_TRUE(report->clean()) << check_text(*report, 0);
+  EXPECT_NE(report->verdict(), Verdict::kFindings) << check_text(*report, 0);
 }
 
 TEST_F(HostCode, FindingsInAUsersHeaderKeepTheirPosition) {

@@ -82,7 +82,7 @@ TEST_P(Kernels, FindsThePlantedFaults) {
   const std::string wanted = says["finds"];
   if (wanted == "nothing") {
     EXPECT_EQ(found, std::set<std::string>());
-    EXPECT_TRUE(report->clean());
+    EXPECT_NE(report->verdict(), Verdict::kFindings);
   } else {
     // If the place depends on scheduling, the file states only the kind.
     for (const std::string& w : split(wanted)) {
@@ -94,7 +94,7 @@ TEST_P(Kernels, FindsThePlantedFaults) {
         ADD_FAILURE() << "not found: " << w << "\n" << check_text(*report, 0);
     }
     EXPECT_EQ(found, std::set<std::string>()) << check_text(*report, 0);
-    EXPECT_FALSE(report->clean());
+    EXPECT_NE(report->verdict(), Verdict::kClean);
   }
 
   std::set<std::string> conflicts, uncoalesced;

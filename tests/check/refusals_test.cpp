@@ -1,4 +1,5 @@
 // Unsupported features and invalid source: one clear error with the user's file and line.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -40,14 +41,11 @@ void expect_all(const std::vector<Case>& cases) {
   }
 }
 
-TEST_F(Refusals, UnsupportedFeatures) {
-  expect_all({
+TEST_F(Refusals, WhatIsNotModelledEndsTheCtasThatComeThere) {
+  const std::vector<Case> cases = {
       {"__device__ __noinline__ int f(int n) {\n  return n < 2 ? 1 : n * f(n - 1) - f(n - 2);\n}\n__global__ void k() "
        "{ if (f(clock()) == 3) __trap(); }",
        {"'_Z1fi' calls itself; recursion is not supported", "dir/user.cu:2"}},
-      {"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); "
-       "}\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}",
-       {"calls through pointers are not supported"}},
       {"__global__ void k() {\n  int* p = (int*)malloc(4);\n  *p = 1;\n  free(p);\n}", {"malloc", "dir/user.cu:2"}},
       {"__global__ void k() {\n  float v;\n  asm volatile(\"tex.1d.v4.f32.s32 {%0, %0, %0, %0}, [%1, {%2}];\" : "
        "\"=f\"(v) : \"l\"(0ull), \"r\"(1));\n}",
@@ -55,8 +53,59 @@ TEST_F(Refusals, UnsupportedFeatures) {
       {"__global__ void k() {\n  asm volatile(\"sust.b.1d.b32.trap [%0, {%1}], {%1};\" :: \"l\"(0ull), \"r\"(1));\n}",
        {"surfaces are not supported", "dir/user.cu:2"}},
       {"__device__ float y;\n__global__ void k() {\n  y = tex2D<float>(7, 1, 0);\n}",
-       {"textures are not supported", "which is called at dir/user.cu:3"}},
-  });
+       {"textures are not supported", "dir/user.cu:3"}},
+  };
+  for (const Case& c : cases) {
+    Request r;
+    r.file = "dir/user.cu";
+    r.text = c.text;
+    r.block = {32, 1, 1};
+    const Result<Report> report = run(r);
+    ASSERT_TRUE(report) << to_string(report.error());
+    const std::string text = check_text(*report, 0);
+    EXPECT_EQ(report->verdict(), Verdict::kIncomplete) << text;
+    for (const char* part : c.parts)
+      EXPECT_NE(text.find(part), std::string::npos) << "wanted: " << part << "\n" << text;
+    EXPECT_NE(text.find(": not-modelled: "), std::string::npos) << text;
+    EXPECT_NE(text.find("verdict   incomplete: nothing wrong in what ran"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Refusals, TablesOfFunctions) {
+  expect_all(
+      {{"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); "
+        "}\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}",
+        {"calls through pointers are not supported"}}});
+}
+
+TEST_F(Refusals, CodeThatNoThreadRanIsIncomplete) {
+  Request r;
+  r.file = "user.cu";
+  r.text =
+      "__global__ void k(int mode, int* y) {\n  int v = threadIdx.x;\n  if (mode) {\n    v *= y[v];\n    "
+      "y[v] = v / mode;\n  }\n  assert(v >= 0);\n  y[threadIdx.x] = v;\n}";
+  r.block = {32, 1, 1};
+  const auto arguments = [&](int mode) {
+    const auto args = parse_arguments(
+        fmt::format(R"([{{"type": "i32", "value": {}}}, {{"type": "i32", "size": 1024, "fill": 1}}])", mode), "a.json",
+        "");
+    EXPECT_TRUE(args) << to_string(args.error());
+    return *args;
+  };
+  r.args = arguments(0);
+  const Result<Report> part = run(r);
+  ASSERT_TRUE(part) << to_string(part.error());
+  EXPECT_EQ(part->verdict(), Verdict::kIncomplete);
+  ASSERT_EQ(part->not_run.size(), 1u) << check_text(*part, 0);
+  EXPECT_EQ(part->not_run[0].first, 4);
+  EXPECT_EQ(part->not_run[0].last, 5);
+  EXPECT_NE(check_text(*part, 0).find("not run   user.cu:4 to 5: no thread came there with these arguments\n"),
+            std::string::npos)
+      << check_text(*part, 0);
+  r.args = arguments(1);
+  const Result<Report> whole = run(r);
+  ASSERT_TRUE(whole) << to_string(whole.error());
+  EXPECT_TRUE(whole->not_run.empty()) << check_text(*whole, 0);
 }
 
 TEST_F(Refusals, SourceThatIsWrong) {

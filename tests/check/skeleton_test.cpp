@@ -59,7 +59,7 @@ TEST(Skeleton, FitsItsKernel) {
   r.block = {64, 1, 1};
   const auto report = run(r);
   ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_TRUE(report->clean());
+  EXPECT_NE(report->verdict(), Verdict::kFindings);
 }
 
 TEST(Skeleton, OfATensorMap) {
@@ -76,7 +76,7 @@ TEST(Skeleton, OfATensorMap) {
   r.args = *parse_arguments(made->json, "args.json", ".");
   const auto report = run(r);
   ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_TRUE(report->clean());
+  EXPECT_NE(report->verdict(), Verdict::kFindings);
 }
 
 TEST(Skeleton, OfNamesThatAreNotMangled) {
