@@ -310,11 +310,13 @@ std::vector<LineCounts> by_line(const std::vector<SiteCounts>& sites) {
 }
 
 /// Lines of which `not_run` has instructions, but `ran` has none. Lines next to each other, among those with code, are
-/// one range.
+/// one range. Code of no line counts only where no code has one.
 std::vector<NotRun> lines_not_run(const std::vector<SiteCounts>& ran, const std::vector<SiteCounts>& not_run) {
+  const bool has_sources = std::ranges::any_of(ran, [](const SiteCounts& s) { return s.source.line > 0; });
   std::map<std::pair<std::string, int>, bool> lines;  // whether a thread ran them
   for (const std::vector<SiteCounts>* sites : {&not_run, &ran})
     for (const SiteCounts& s : *sites) {
+      if (s.source.line == 0 && has_sources) continue;
       const Where& at = s.source.line > 0 ? s.source : s.ptx;
       lines[{at.file, at.line}] = sites == &ran;
     }
@@ -382,7 +384,8 @@ Result<std::vector<Output>> outputs_of(Executor& executor, const Request& r,
 struct Order {
   uint64_t schedule = 0;  ///< RunOptions::schedule
   sim::Pauses pauses = {};
-  bool is_usual() const { return schedule == 0 && pauses.empty(); }
+  bool vain_waits = false;  ///< RunOptions::vain_waits
+  bool is_usual() const { return schedule == 0 && pauses.empty() && !vain_waits; }
 };
 
 /// `kept`: filled by the first run.
@@ -464,7 +467,7 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
   options.not_run = &not_run;
   options.cooperative = r.cooperative;
   options.schedule = order.schedule;
-  options.vain_waits = order.schedule != 0;
+  options.vain_waits = order.vain_waits;
   options.pauses = order.pauses;
   options.printed = &report.printed;
   if (r.progress) options.progress = [&](const Progress& p) { r.progress(progress_text(p, own_places, r)); };
@@ -514,8 +517,15 @@ Result<Report> run(const Request& r) {
   std::optional<Chosen> compiled;
   ROOFGEN_TRY(Report report, run_schedule(r, {}, compiled));
   for (int schedule = 1; schedule < r.schedules; ++schedule) {
-    ROOFGEN_TRY(const Report other, run_schedule(r, {static_cast<uint64_t>(schedule), {}}, compiled));
+    ROOFGEN_TRY(const Report other, run_schedule(r, {static_cast<uint64_t>(schedule), {}, true}, compiled));
     add_schedule(report, other);
+  }
+  // try_wait may end without success at its time limit (PTX ISA, mbarrier.try_wait).
+  if (r.schedules == 1 && report.findings.empty() &&
+      compiled->compiled.binary.ptx.find("mbarrier.try_wait") != std::string::npos) {
+    ROOFGEN_TRY(Report other, run_schedule(r, {0, {}, true}, compiled));
+    for (Finding& f : other.findings) f.message += "; so it is when a try_wait ends at its time limit, without success";
+    add_run(report, std::move(other));
   }
   // Threads take locks in different orders: the runs that lead into the deadlock, if it is one.
   for (const sim::Pauses& pauses : report.lock_cycles) {

@@ -125,6 +125,8 @@ Result<Report> run(const Request& request);
 
 /// Adds the findings of another schedule, and the differences of its outputs.
 void add_schedule(Report& report, const Report& other);
+/// Adds the findings that only another run of the same schedule has.
+void add_run(Report& report, Report other);
 /// One line on a buffer that differs between schedules.
 std::string difference_text(const Report& report, const Difference& difference);
 /// One line on a buffer with mismatches. After a finding they are likely its consequence.

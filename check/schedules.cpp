@@ -48,18 +48,36 @@ Difference difference_of(const Output& a, const Output& b) {
 
 }  // namespace
 
-void add_schedule(Report& report, const Report& other) {
-  ++report.schedules;
-  report.in_schedules.resize(report.findings.size(), 1);
-  const bool compares = report.findings.empty() && other.findings.empty();
+namespace {
+
+auto same_place(const Finding& a) {
+  return [&a](const Finding& b) { return a.kind == b.kind && a.ptx.line == b.ptx.line; };
+}
+
+/// A line was run if one of the runs came there.
+void join_not_run(Report& report, const Report& other) {
   std::erase_if(report.not_run, [&](const NotRun& lines) {
     return std::ranges::none_of(other.not_run, [&](const NotRun& there) {
       return there.file == lines.file && there.first <= lines.last && lines.first <= there.last;
     });
   });
+}
+
+}  // namespace
+
+void add_run(Report& report, Report other) {
+  join_not_run(report, other);
+  for (Finding& f : other.findings)
+    if (std::ranges::none_of(report.findings, same_place(f))) report.findings.push_back(std::move(f));
+}
+
+void add_schedule(Report& report, const Report& other) {
+  ++report.schedules;
+  report.in_schedules.resize(report.findings.size(), 1);
+  const bool compares = report.findings.empty() && other.findings.empty();
+  join_not_run(report, other);
   for (const Finding& g : other.findings) {
-    const auto same = std::find_if(report.findings.begin(), report.findings.end(),
-                                   [&](const Finding& f) { return f.kind == g.kind && f.ptx.line == g.ptx.line; });
+    const auto same = std::ranges::find_if(report.findings, same_place(g));
     if (same != report.findings.end()) {
       ++report.in_schedules[static_cast<size_t>(same - report.findings.begin())];
     } else {

@@ -407,7 +407,7 @@ void Checker::on(const SharedAccess& e) {
     if (e.op != Op::kWrite && e.op != Op::kCopyIn) {
       check(shadow_.read(warp, at, bytes, e.strong && !e.is_datum));
       if (e.strong && !e.is_datum && e.op == Op::kRead) shadow_.note_strong_read(warp, at, bytes);
-      if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong); other.is && good)
+      if (const WordLog::Other other = log_.read(thread, at, bytes, e.strong && !e.is_datum); other.is && good)
         report_lanes(e, i, other, kSharedBase + at, shared_.data() + at), good = false;
     }
     if (e.op == Op::kRead) continue;
@@ -552,6 +552,7 @@ void Checker::on(const DeviceAccess& e) {
     if (e.op != Op::kWrite) check_read(e, i);
     if (e.op != Op::kRead) check_write(e, i);
     if (!(together.others >> i & 1)) check_others(e, i, what);
+    if (e.site.inst.kind == Kind::kBulkCopy && e.slot_of(i)) check_device_proxy(e, i);
     const WordLog::Thread thread{e.site.warp, e.lane_of(i), e.site.pc, is_collective(e)};
     const uint64_t address = e.address_of(i);
     const WordLog::Other other = e.op == Op::kRead ? lines_.read(thread, address, e.bytes_of(i), e.strong)
@@ -633,6 +634,21 @@ void Checker::check_others(const DeviceAccess& e, uint32_t i, What what) {
                        writes(what) ? "write to" : "read of", where, did);
   });
   order_.note(warp, slot, bits, what, scope, equal);
+}
+
+/// A bulk copy reads device memory through the asynchronous proxy.
+void Checker::check_device_proxy(const DeviceAccess& e, uint32_t i) {
+  const uint32_t slot = e.slot_of(i), at = e.address_of(i) % kLineBytes;
+  if (e.op != Op::kRead) return order_.note_copy(slot);
+  if (e.strong) return;  // a tensor map
+  const AccessRecord* const write = order_.write_without_proxy_fence(slot, LineBits::of(at, at + e.bytes_of(i)));
+  if (!write) return;
+  report(e.site, "race", e.lane_of(i), [&] {
+    return fmt::format(
+        "a bulk copy reads {} bytes at {}, which {} CTA has written in this launch, with no "
+        "fence.proxy.async between",
+        e.bytes_of(i), describe(state_, e.address_of(i)), write->cta == order_.cta() ? "this" : "another");
+  });
 }
 
 void Checker::check_read(const DeviceAccess& e, uint32_t i) {

@@ -62,7 +62,7 @@ class Checker {
   /// All CTAs of the cluster have arrived at its barrier.
   void meet();
   void on(const PhasePass& e) {
-    observe(e.barrier, e.site.warp, true);
+    observe(e.barrier, e.site.warp, e.acquires);
     if (!pairs_) return;
     if (const auto a = pairs_->pass(key_of(e.barrier), actor(e.site.warp), e.site.pc)) tell(*a, name_of(e.barrier));
   }
@@ -139,6 +139,7 @@ class Checker {
   InOrder in_order(const DeviceAccess& e, What what);
   bool read_together(const DeviceAccess& e, uint32_t same, LineBits bits);
   void check_others(const DeviceAccess& e, uint32_t i, What what);
+  void check_device_proxy(const DeviceAccess& e, uint32_t i);
   Finding* noted(uint32_t pc, const char* kind);
   template <class F>
   void report_unwritten(const Site& site, uint32_t lane, uint64_t address, F&& message);
@@ -209,10 +210,10 @@ class Checker {
   };
   std::unordered_map<uint32_t, Initialised> initialised_;
   uint32_t cluster_phase_ = 0;  ///< of its barrier that has completed
-  /// Of a warp: the stamp of its last fence of such initialisations; the phases of the cluster's barrier at which it
-  /// arrived, and for which it has waited.
+  /// Of a warp: the stamps of its last fence of such initialisations and of all accesses; the phases of the cluster's
+  /// barrier at which it arrived, and for which it has waited.
   struct InCluster {
-    uint32_t fenced = 0, arrived = 0, waited = 0;
+    uint32_t fenced = 0, released = 0, arrived = 0, waited = 0;
   };
   InCluster in_cluster_[kMaxWarps];
   uint32_t exited_ = 0;     ///< warps

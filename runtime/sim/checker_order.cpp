@@ -180,6 +180,8 @@ void Checker::on(const BarrierArrive& e) {
   if (e.orders) {
     releases_.arrive_all(warp, shadow_.now());
     order_.arrive(e.id, warp), shadow_.arrive(e.id, warp, e.waits);
+  } else if (in_cluster_[warp].released) {
+    order_.arrive_fenced(warp), shadow_.arrive_fenced(e.id, warp, in_cluster_[warp].released);
   }
   require_stamps(first_lane(e.mask));
 }
@@ -215,13 +217,14 @@ void Checker::on(const Fence& e) {
   order_.fence(e);
   if (e.proxy) shadow_.proxy_fence(e.site.warp);
   const Inst& in = e.site.inst;
-  if (in.imm == kFencesMbarriers || (in.scope != MemoryScope::kCta && in.flags & kFlagRelease))
-    in_cluster_[e.site.warp].fenced = shadow_.now();
+  const bool releases = in.scope != MemoryScope::kCta && in.flags & kFlagRelease && in.imm != kFencesMbarriers;
+  if (releases) in_cluster_[e.site.warp].released = shadow_.now();
+  if (releases || in.imm == kFencesMbarriers) in_cluster_[e.site.warp].fenced = shadow_.now();
   if (in.flags & kFlagAcquire) shadow_.acquire_relied(e.site.warp);
   shadow_.fence(e.site.warp);
 }
 
-/// An mbarrier is initialised before others use it: by the clocks, or by a fence and a barrier of the cluster, which
+/// An mbarrier is initialised before others use it: by the clocks, or in a cluster by a fence and its barrier, which
 /// may be relaxed.
 void Checker::on(const MbarrierUse& e) {
   const uint32_t warp = e.site.warp;
@@ -233,7 +236,6 @@ void Checker::on(const MbarrierUse& e) {
   if (e.what == What::kExpects) a = pairs_->expect(key, actor(warp), e.site.pc);
   if (e.what == What::kCopies) a = pairs_->arrive(key, actor(warp), e.site.pc, true);
   if (a) tell(*a, owner.name_of(e.barrier));
-  if (cluster_.empty()) return;
   if (e.what == What::kInitialises) {
     owner.initialised_[e.barrier] = {warp, shadow_.now(), e.site.pc};
     return;
@@ -258,10 +260,17 @@ void Checker::on(const PhaseArrive& e) {
     if (const auto a = pairs_->arrive(owner.key_of(e.barrier), actor(e.warp), e.pc)) tell(*a, owner.name_of(e.barrier));
   }
   if (e.from_outside) return shadow_.signal_outside(e.barrier);
-  if (e.lanes) releases_.arrive(e.warp, e.lanes, shadow_.now(), log_);
-  if (e.rank >= 0) return cluster_[static_cast<uint32_t>(e.rank)]->shadow_.signal_from(e.barrier, shadow_, e.warp);
+  // A relaxed arrival hands on what came before a fence (PTX ISA, "Release and Acquire Patterns").
+  const bool fenced = !e.releases && shadow_.has_fenced(e.warp);
+  if (!e.releases && !fenced) return;
+  if (e.lanes && !fenced) releases_.arrive(e.warp, e.lanes, shadow_.now(), log_);
+  if (e.rank >= 0) {
+    Checker& owner = *cluster_[static_cast<uint32_t>(e.rank)];
+    owner.order_.signal_from(e.barrier, order_, e.warp);
+    return owner.shadow_.signal_from(e.barrier, shadow_, e.warp, fenced);
+  }
   order_.signal(e.barrier, e.warp);
-  shadow_.signal(e.barrier, e.warp);
+  fenced ? shadow_.signal_fenced(e.barrier, e.warp) : shadow_.signal(e.barrier, e.warp);
   require_stamps(e.lane);
 }
 

@@ -243,6 +243,11 @@ Counts Counter::finish() const {
   return c;
 }
 
+namespace {
+/// The polls of cooperative groups' barrier of the grid: whatever they see, every thread goes on from the barrier.
+bool is_of_grid_barrier(const Where& source) { return source.file.find("/cooperative_groups/") != std::string::npos; }
+}  // namespace
+
 std::vector<SiteCounts> Counter::sites(bool executed) const {
   std::vector<SiteCounts> out;
   for (size_t i = 0; i < kernel_.code.size(); ++i) {
@@ -257,7 +262,7 @@ std::vector<SiteCounts> Counter::sites(bool executed) const {
                    r.ideal_sectors,
                    r.wavefronts,
                    r.ideal_wavefronts,
-                   (kernel_.code[i].flags & kFlagDecides) != 0});
+                   (in.flags & kFlagDecides) && !is_of_grid_barrier(kernel_.sources[i])});
   }
   return out;
 }

@@ -71,11 +71,12 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     return;
   }
   if (m.take("wait_group")) {
-    m.take("read");
+    const bool read = m.take("read");
     operands_are(stmt, 1, 1);
     if (o[0].kind != PtxOperand::Kind::kInteger) fail("cp.async.bulk.wait_group needs a constant");
     Inst& in = emit(Kind::kNop, Class::kCpAsync);
     in.sub = kNopBulkWait;
+    in.type = read ? kBulkWaitRead : 0;
     in.imm = static_cast<int64_t>(std::min<uint64_t>(o[0].bits, 1u << 30));
     return;
   }

@@ -6,10 +6,12 @@
 namespace roofgen::sim {
 namespace {
 
-/// Order and scope say nothing here: every arrival releases and every wait acquires, for the CTA at least.
-void take_order_and_scope(Modifiers& m) {
-  while (m.take("release") || m.take("acquire") || m.take("relaxed") || m.take("cta") || m.take("cluster")) {
+/// False: relaxed. The scope says nothing here.
+bool take_order_and_scope(Modifiers& m) {
+  const bool relaxed = m.take("relaxed");
+  while (m.take("release") || m.take("acquire") || m.take("cta") || m.take("cluster")) {
   }
+  return !relaxed;
 }
 bool take_shared(Modifiers& m) { return m.take("shared") || m.take("shared::cta"); }
 
@@ -18,7 +20,7 @@ bool take_shared(Modifiers& m) { return m.take("shared") || m.take("shared::cta"
 void Decoder::mbarrier(const PtxStmt& stmt, Modifiers& m) {
   const std::vector<PtxOperand>& o = stmt.operands;
   const auto begin = [&](MbarrierOp op, size_t low, size_t high, size_t address_at) {
-    take_order_and_scope(m);
+    const bool orders = take_order_and_scope(m);
     const bool adds = op == MbarrierOp::kArrive || op == MbarrierOp::kArriveDrop || op == MbarrierOp::kExpectTx ||
                       op == MbarrierOp::kCompleteTx;
     if (!take_shared(m) && m.take("shared::cluster") && (!adds || (address_at && stmt.operands[0].name != "_")))
@@ -28,7 +30,9 @@ void Decoder::mbarrier(const PtxStmt& stmt, Modifiers& m) {
     operands_are(stmt, low, high);
     emit(Kind::kMbarrier, Class::kBarrier);
     address(o[address_at], &Inst::a, &Inst::imm);
-    kernel_.code.back().sub = static_cast<uint8_t>(op);
+    Inst& in = kernel_.code.back();
+    in.sub = static_cast<uint8_t>(op);
+    if (orders) in.flags |= op == MbarrierOp::kTest || op == MbarrierOp::kTry ? kFlagAcquire : kFlagRelease;
   };
   if (m.take("init")) {
     begin(MbarrierOp::kInit, 2, 2, 0);
@@ -79,6 +83,7 @@ void Decoder::mbarrier_copies(const PtxStmt& stmt, Modifiers& m) {
   address(stmt.operands[0], &Inst::a, &Inst::imm);
   Inst& in = kernel_.code.back();
   in.sub = static_cast<uint8_t>(MbarrierOp::kCopies);
+  in.flags |= kFlagRelease;
   in.type = no_increase ? kMbarrierNoIncrease : 0;
 }
 

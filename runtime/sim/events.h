@@ -200,7 +200,7 @@ struct GridControl {
   uint32_t mask;
   bool waits;
 };
-/// An mbarrier is initialised, bytes are expected there, or a copy will complete it; in clusters also each other use.
+/// An mbarrier is initialised, bytes are expected there, a copy will complete it, or another use.
 struct MbarrierUse {
   enum class What : uint8_t { kInitialises, kExpects, kCopies, kOther };
   Site site;
@@ -215,6 +215,7 @@ struct PhaseArrive {
   int rank = -1;              ///< of the CTA in the cluster whose barrier it is; -1: its own
   uint32_t lanes = 0;         ///< that arrive there with the same instruction; 0: bytes of a copy
   uint32_t pc = 0;            ///< of the arrival
+  bool releases = true;       ///< false: a relaxed arrival
 };
 struct PhaseComplete {
   uint32_t barrier;
@@ -223,6 +224,7 @@ struct PhaseComplete {
 struct PhasePass {
   Site site;
   uint32_t barrier;
+  bool acquires;  ///< false: a relaxed wait
 };
 
 /// Receives every event of a launch, in the order of the simulation (RunOptions::listener).

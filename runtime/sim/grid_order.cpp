@@ -129,6 +129,18 @@ bool CtaOrder::read_only(uint32_t slot, LineBits bits) {
   return history.find(slot, bits, [](const AccessRecord& r) { return writes(r.what); });
 }
 
+/// Without stamps, or in another CTA, any such fence counts.
+const AccessRecord* CtaOrder::write_without_proxy_fence(uint32_t slot, LineBits bits) const {
+  if (!grid_ || grid_->by_copy_.count(slot)) return nullptr;
+  grid_->history_.unfold(slot);
+  return grid_->history_.find(slot, bits, [&](const AccessRecord& r) {
+    if (!writes(r.what)) return false;
+    if (!grid_->follows_) return r.cta == cta_ && !shadow_.any_proxy_fence();
+    return r.cta == cta_ ? !shadow_.proxied(r.at >> 27, r.at & SharedShadow::kStampMask)
+                         : !shadow_.any_proxy_fence() && !grid_->proxy_fenced_;
+  });
+}
+
 bool CtaOrder::was_read_only(uint32_t slot, LineBits bits) const {
   const auto read = grid_->read_only_.find(slot);
   return read != grid_->read_only_.end() && read->second.meets(bits);
@@ -262,6 +274,7 @@ void CtaOrder::strong_shared(const SharedAccess& e, uint32_t i, uint32_t owner) 
 }
 
 void CtaOrder::fence(const Fence& e) {
+  if (e.proxy && grid_) grid_->proxy_fenced_ = true;
   if (!follows() || e.site.inst.scope == MemoryScope::kCta) return;
   active_ = true;
   const uint32_t warp = e.site.warp, farthest = e.site.inst.scope >= MemoryScope::kGpu ? kAll : kCluster;
@@ -291,6 +304,14 @@ void CtaOrder::arrive(uint32_t id, uint32_t warp) {
   for (uint32_t l = nearest(); l <= kAll; ++l) barrier.fenced[l].join(past.fenced[l].of(cta_));
 }
 
+void CtaOrder::arrive_fenced(uint32_t warp) {
+  if (!follows() || !active_) return;
+  GridOrder::ClusterBarrier& barrier = grid_->cluster_barriers_[cluster_];
+  const Offer& past = warps_[warp].past;
+  barrier.known.join(past.fenced[kCluster].of(cta_));
+  for (uint32_t l = nearest(); l <= kAll; ++l) barrier.fenced[l].join(past.fenced[l].of(cta_));
+}
+
 void CtaOrder::release(uint32_t id, uint32_t waiters) {
   const bool of_cluster = id == kClusterBarrierId;
   if (!follows() || (!active_ && !of_cluster)) return;
@@ -314,6 +335,21 @@ void CtaOrder::release(uint32_t id, uint32_t waiters) {
 
 void CtaOrder::signal(uint32_t offset, uint32_t warp) {
   if (active_) phases_[offset].current.join(warps_[warp].past);
+}
+
+/// A warp of another CTA of the cluster: an arrival of the cluster's scope orders device memory too.
+void CtaOrder::signal_from(uint32_t offset, const CtaOrder& other, uint32_t warp) {
+  if (!follows()) return;
+  active_ = true;
+  const Offer& past = other.warps_[warp].past;
+  Offer& to = phases_[offset].current;
+  Past own{past.known, {}, true};
+  other.shadow_.row_of(warp, own.own.data());
+  to.known.join(own.of(other.cta_));
+  for (uint32_t l = nearest(); l <= kAll; ++l) {
+    to.fenced[l].others.join(past.fenced[l].of(other.cta_));
+    to.fenced[l].any |= past.fenced[l].any;
+  }
 }
 
 void CtaOrder::complete(uint32_t offset) {

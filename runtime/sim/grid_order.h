@@ -19,6 +19,7 @@
 #include <array>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/sim/access_history.h"
@@ -78,6 +79,8 @@ class GridOrder {
   };
   bool follows_;
   AccessHistory history_;
+  std::unordered_set<uint32_t> by_copy_;              ///< slots of lines that bulk copies have written
+  bool proxy_fenced_ = false;                         ///< some CTA has executed fence.proxy.async
   std::unordered_map<uint32_t, LineBits> read_only_;  ///< bytes that ld.global.nc has read, by slot; not of inputs
   std::vector<uint32_t> cluster_;                     ///< by CTA, where clusters have several: a number of its cluster
   std::unordered_map<uint64_t, Message> messages_;    ///< by word
@@ -112,6 +115,13 @@ class CtaOrder {
   bool any_read_only() const { return grid_ && !grid_->read_only_.empty(); }
   bool was_read_only(uint32_t slot, LineBits bits) const;
 
+  // Bulk copies access device memory through the asynchronous proxy.
+  void note_copy(uint32_t slot) {
+    if (grid_) grid_->by_copy_.insert(slot);
+  }
+  /// An ordinary write of some of the bytes that no fence.proxy.async is known to make visible to bulk copies.
+  const AccessRecord* write_without_proxy_fence(uint32_t slot, LineBits bits) const;
+
   /// Strong accesses to device memory, before SharedShadow::advance().
   void strong(const DeviceAccess& e);
   /// A strong access to shared memory of the CTA `owner` in a cluster.
@@ -120,8 +130,10 @@ class CtaOrder {
   void fence(const Fence& e);
   // As in SharedShadow.
   void arrive(uint32_t id, uint32_t warp);
+  void arrive_fenced(uint32_t warp);  ///< at the cluster's barrier
   void release(uint32_t id, uint32_t waiters);
   void signal(uint32_t offset, uint32_t warp);
+  void signal_from(uint32_t offset, const CtaOrder& other, uint32_t warp);
   void complete(uint32_t offset);
   void observe(uint32_t offset, uint32_t warp);
 

@@ -87,6 +87,7 @@ enum class MbarrierOp : uint8_t {
 inline constexpr uint8_t kTrapNotModelled = 1;
 /// Inst::sub of what changes no value.
 inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
+inline constexpr uint8_t kBulkWaitRead = 1;  ///< Inst::type of kNopBulkWait: for the reads of shared memory alone
 inline constexpr uint8_t kNopReturn = 5;  ///< a call ends: its local memory, from `imm` to `target`, holds nothing more
 inline constexpr uint8_t kNopGridWait = 6, kNopGridTrigger = 7;  ///< griddepcontrol
 /// Bits of a bulk copy's `sub`: to shared memory; by a tensor map; to several CTAs, in `e`; from shared memory to that

@@ -51,15 +51,22 @@ struct AsyncCopy {
   alignas(16) std::byte data[kWarpSize][16];
 };
 
+/// Bytes of device memory that a bulk copy reads or writes; their place in the copy.
+struct DeviceRow {
+  uint64_t first;
+  uint32_t bytes, begin;
+};
+
 /// A bulk copy into shared memory that has not landed.
 struct BulkCopy {
   uint32_t barrier;          ///< offset of the mbarrier that it completes
   uint32_t pc, warp, lane;   ///< that issued it
   std::vector<uint32_t> to;  ///< shared-memory offsets of its pieces
   std::vector<std::byte> data;
-  uint32_t piece;              ///< bytes
-  class Machine* by;           ///< the CTA that issued it
-  std::vector<uint32_t> from;  ///< its source there, if that is shared memory
+  uint32_t piece;                    ///< bytes
+  class Machine* by;                 ///< the CTA that issued it
+  std::vector<uint32_t> from;        ///< its source there, if that is shared memory
+  std::vector<DeviceRow> rows = {};  ///< its source in device memory, if the kernel may write there
 };
 
 /// What is undefined in a register, by lane: at first all.
@@ -79,6 +86,14 @@ struct ValueOrigin {
 struct BulkRead {
   uint32_t pc, lane, group;  ///< number of groups that the lane had committed before
   std::vector<uint32_t> from;
+};
+
+/// The writes of a bulk copy to device memory, until a wait for its group shows that they are made.
+struct BulkWrite {
+  uint32_t pc, lane, group;
+  std::vector<DeviceRow> rows;
+  std::vector<std::byte> data;
+  bool reduces;
 };
 
 /// What products of a warpgroup do with a register, by number of their batch, from 1; 0: nothing.
@@ -127,6 +142,7 @@ struct Warp {
   std::vector<AsyncCopy> copies;
   size_t copies_begin = 0;
   std::vector<BulkRead> bulk_reads;
+  std::vector<BulkWrite> bulk_writes;
   uint32_t bulk_committed[kWarpSize] = {};
   uint32_t fences = 0, batches = 0, batches_done = 0;  ///< of products: fences, batches that are closed and waited for
   std::vector<ProductUse> uses;                        ///< by Kernel::watched
@@ -434,6 +450,11 @@ class Machine {
                      const std::byte* values);
   uint32_t land_bulk(uint32_t at);
   void bulk_group(Warp& w, const Inst& in, uint32_t mask);
+  void access_again(uint32_t warp, uint32_t pc, uint32_t lane, Op op, const std::vector<DeviceRow>& rows,
+                    const std::vector<std::byte>& values);
+  void write_again(uint32_t warp, const BulkWrite& copy) {
+    access_again(warp, copy.pc, copy.lane, copy.reduces ? Op::kAtomic : Op::kWrite, copy.rows, copy.data);
+  }
 
   // machine_cluster.cpp
   void cluster_barrier(Warp& w, const Inst& in, uint32_t mask);

@@ -175,6 +175,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.copies.clear();
     w.copies_begin = 0;
     w.bulk_reads.clear();
+    w.bulk_writes.clear();
     std::fill(std::begin(w.bulk_committed), std::end(w.bulk_committed), 0u);
     for (const SpecialRow& s : kernel_.specials)
       if (changes_with_cta(s.special))
@@ -277,6 +278,12 @@ bool Machine::ends_well(std::vector<Finding>& findings) {
     for (const BulkRead& read : w.bulk_reads)
       report(w.index, read.pc, read.lane,
              "the CTA ends while this copy may still read its shared memory: no cp.async.bulk.wait_group covers it");
+  for (const Warp& w : warps_) try {
+      for (const BulkWrite& copy : w.bulk_writes) write_again(w.index, copy);
+    } catch (Fault& fault) {
+      if (std::exchange(well, false))
+        stop(findings, finding(fault.kind, std::move(fault.message), w, fault.pc, fault.lane));
+    }
   return well;
 }
 

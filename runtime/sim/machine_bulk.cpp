@@ -1,6 +1,10 @@
 // Bulk and tensor copies. A copy into shared memory reads its source at once and lands when a thread looks at its
 // mbarrier; until then its target is pending, as for cp.async. A copy out of shared memory completes at once, but its
 // source counts as read until a wait for its group. A copy between CTAs of a cluster does both at the mbarrier.
+//
+// A copy may access device memory at any time until its end (PTX ISA, "Async proxy"). The checks see the accesses
+// twice: when the copy is issued, and at its end, which is the wait for its group or the look at its mbarrier, or else
+// the end of the CTA. What conflicts with a copy and lies between races with one of the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +19,9 @@ namespace {
 
 constexpr uint32_t kPiece = 16;  ///< bytes that stay together in every copy
 constexpr uint32_t kMostBytes = (1u << 20) - 1;
+/// A persistent CTA may never wait for its writes. Of those beyond these it is not known whether another write of the
+/// bytes has equal values, which is no race: none of them counts as one.
+constexpr size_t kMostWithValues = 64;
 constexpr size_t kMostUnderWay = 1024;  ///< far more than shared memory has room for
 
 /// Where a piece of a swizzled box lies: bits 4 and up of its address are mixed with those from bit 7 on.
@@ -67,17 +74,41 @@ void Machine::each_tensor_row(const TensorView& view, const int32_t* at, F&& row
   }
 }
 
-/// One request, checked and moved in pieces that do not cross 16 bytes.
+/// Pieces that do not cross 16 bytes: `f(address, bytes, bytes before)`.
+template <class F>
+void each_piece(uint64_t first, uint32_t bytes, F&& f) {
+  for (uint32_t done = 0; done < bytes;) {
+    const uint32_t n = std::min<uint32_t>(bytes - done, kPiece - static_cast<uint32_t>((first + done) % kPiece));
+    f(first + done, n, done);
+    done += n;
+  }
+}
+
+/// One request, checked and moved in pieces.
 template <class F>
 void Machine::bulk_row(BulkRequest row, F&& move) {
   if (row.bytes == 0) return;
-  for (uint32_t done = 0; done < row.bytes;) {
-    const uint32_t n =
-        std::min<uint32_t>(row.bytes - done, kPiece - static_cast<uint32_t>((row.first + done) % kPiece));
-    move(row.first + done, n, done);
-    done += n;
-  }
+  each_piece(row.first, row.bytes, move);
   emit(row);
+}
+
+/// The checks see the accesses of a bulk copy at its end. `values`: of writes; none: those that are there.
+void Machine::access_again(uint32_t warp, uint32_t pc, uint32_t lane, Op op, const std::vector<DeviceRow>& rows,
+                           const std::vector<std::byte>& values) {
+  for (const DeviceRow& row : rows)
+    each_piece(row.first, row.bytes, [&](uint64_t address, uint32_t bytes, uint32_t done) {
+      Buffer* const b = DeviceMemory::find(*state_.buffers, address);
+      const uint32_t slot = b ? state_.memory.slot_for_read(*b, (address - b->base) / kLineBytes) : 0;
+      if (!slot) return;
+      const Piece piece = piece_of(lane, bytes);
+      DeviceAccess e{{{kernel_.code[pc], pc, warp}, op, 1, bytes, op == Op::kAtomic}, &address, 0, &slot};
+      e.is_request = false;
+      e.pieces = &piece;
+      e.lazily = true;
+      if (op == Op::kWrite)
+        e.values = values.empty() ? state_.memory.data(slot) + address % kLineBytes : &values[row.begin + done];
+      checker_.on(e);
+    });
 }
 
 /// The CTAs that a copy writes to.
@@ -172,6 +203,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     if (inwards && &cta_at(counts, l) != &owner)
       throw Fault{"out-of-bounds", "the mbarrier of a bulk copy is in another CTA than its target", l};
     const uint32_t barrier = inwards ? owner.shared_offset(counts, 8, l) : 0;
+    std::vector<DeviceRow> rows;
     const auto row_of = [&](uint64_t address, uint32_t n, uint32_t begin) {
       bulk_row({site(w), l, !inwards, address, n, barrier}, [&](uint64_t part, uint32_t k, uint32_t done) {
         if (inwards)
@@ -181,6 +213,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
         else
           write_device(w, part, k, l, data.data() + begin + done);
       });
+      if (n && !buffer_at(address, 1, l, "access").is_input()) rows.push_back({address, n, begin});
     };
     const auto read_source = [&](const std::vector<uint32_t>& from) {
       for (size_t i = 0; i < from.size(); ++i) {
@@ -210,6 +243,9 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       row_of(far[l], bytes, 0);
     if (!inwards) {
       w.bulk_reads.push_back({w.pc, l, w.bulk_committed[l], std::move(pieces)});
+      const bool keeps = w.bulk_writes.size() < kMostWithValues && !(in.sub & kBulkReduces);
+      w.bulk_writes.push_back({w.pc, l, w.bulk_committed[l], std::move(rows),
+                               keeps ? std::move(data) : std::vector<std::byte>(), (in.sub & kBulkReduces) != 0});
       continue;
     }
     for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
@@ -217,7 +253,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
         throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", target->bulk_copies_.size()), l};
       use_barrier(w, barrier, l, *target);
       for (const uint32_t piece : pieces) emit_shared(w, Op::kCopyIn, piece, kPiece, l, false, 0, *target);
-      target->bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, source});
+      target->bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, source, rows});
       target->wake_phase_waiters();
     }
   }
@@ -249,16 +285,25 @@ void Machine::store_async(Warp& w, const Inst& in, uint32_t mask) {
   }
 }
 
-/// Closes a group of copies out of shared memory, or waits until they have read it.
+/// Closes a group of copies out of shared memory, or waits until they have read it, or have written device memory too.
 void Machine::bulk_group(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kNopBulkCommit) {
     for (uint32_t m = mask; m; m &= m - 1) ++w.bulk_committed[first_lane(m)];
     return;
   }
+  const auto ended = [&](uint32_t lane, uint32_t group) {
+    return mask >> lane & 1 && group + static_cast<uint64_t>(in.imm) < w.bulk_committed[lane];
+  };
   std::erase_if(w.bulk_reads, [&](const BulkRead& r) {
-    const bool read = mask >> r.lane & 1 && r.group + static_cast<uint64_t>(in.imm) < w.bulk_committed[r.lane];
-    if (read) emit(BulkSource{site(w), r.lane, r.from, false});
-    return read;
+    if (!ended(r.lane, r.group)) return false;
+    emit(BulkSource{site(w), r.lane, r.from, false});
+    return true;
+  });
+  if (in.type == kBulkWaitRead) return;
+  std::erase_if(w.bulk_writes, [&](const BulkWrite& copy) {
+    if (!ended(copy.lane, copy.group)) return false;
+    write_again(w.index, copy);
+    return true;
   });
 }
 
@@ -273,6 +318,7 @@ uint32_t Machine::land_bulk(uint32_t at) {
     emit(AsyncLand{outside ? 0 : copy.warp, 0, copy.to, copy.piece, outside});
     if (!copy.from.empty())
       copy.by->checker_.on(BulkSource{{kernel_.code[copy.pc], copy.pc, copy.warp}, copy.lane, copy.from, false});
+    if (!outside) access_again(copy.warp, copy.pc, copy.lane, Op::kRead, copy.rows, {});
     emit(PhaseArrive{outside ? 0 : copy.warp, 0, at, outside});
     bytes += static_cast<uint32_t>(copy.data.size());
   }

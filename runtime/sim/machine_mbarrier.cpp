@@ -45,6 +45,8 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   uint64_t asked[kWarpSize];
   std::copy_n(address, kWarpSize, asked);
   uint32_t there = 0;
+  // try_wait may end without success at any time (PTX ISA, mbarrier.try_wait): a kernel that waits once goes on.
+  const bool may_fail = op == MbarrierOp::kTry && state_.vain_waits && !w.in_vain;
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     check_alignment(address[l], 8, l);
@@ -59,13 +61,12 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     const What what = op == MbarrierOp::kInit       ? What::kInitialises
                       : op == MbarrierOp::kExpectTx ? What::kExpects
                                                     : What::kOther;
-    if (what != What::kOther || (!cluster_.empty() && op != MbarrierOp::kInval))
-      emit(MbarrierUse{site(w), l, at, what, rank});
+    if (op != MbarrierOp::kInval) emit(MbarrierUse{site(w), l, at, what, rank});
     const auto arrives = [&] {
       uint32_t lanes = 0;
       for (uint32_t n = mask; n; n &= n - 1)
         if (asked[first_lane(n)] == asked[l]) lanes |= n & (0 - n);
-      emit(PhaseArrive{w.index, l, at, false, rank, lanes, w.pc});
+      emit(PhaseArrive{w.index, l, at, false, rank, lanes, w.pc, (in.flags & kFlagRelease) != 0});
     };
     std::byte bytes[8];
     uint64_t word = 0;
@@ -103,13 +104,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
       }
       word = p.word();
       std::memcpy(bytes, &word, 8);
-      // Who uses a new barrier has to come after its initialisation. In a cluster, a fence and a relaxed barrier do.
-      if (op == MbarrierOp::kInit && cluster_.empty()) {
-        emit_shared(w, Op::kWrite, at, 8, l, false, 0, *this);
-        std::memcpy(shared_.data() + at, bytes, 8);
-      } else {
-        write_shared(w, at, 8, l, bytes, 0, owner);
-      }
+      write_shared(w, at, 8, l, bytes, 0, owner);
     };
     switch (op) {
       case MbarrierOp::kInit:
@@ -140,14 +135,14 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         break;
       case MbarrierOp::kTest:
       case MbarrierOp::kTry: {
-        if (const uint32_t landed = bulk_copies_.empty() ? 0 : land_bulk(at)) {
+        if (const uint32_t landed = bulk_copies_.empty() || may_fail ? 0 : land_bulk(at)) {
           expect(-int64_t{landed});
           settle();
         }
         const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
         if (p.odd != named) {
           there |= 1u << l;
-          emit(PhasePass{site(w), at});
+          emit(PhasePass{site(w), at, (in.flags & kFlagAcquire) != 0});
         }
         continue;
       }
@@ -155,8 +150,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     }
     settle();
   }
-  // try_wait may end without success at any time (PTX ISA, mbarrier.try_wait): a kernel that waits once goes on.
-  const bool in_vain = op == MbarrierOp::kTry && there != mask && state_.vain_waits && !w.in_vain;
+  const bool in_vain = may_fail && there != mask;
   if (op == MbarrierOp::kTry) w.in_vain = in_vain;
   if (op == MbarrierOp::kTry && there != mask && !w.impatient && !in_vain) {
     // The lanes sleep until some phase completes, and look again.

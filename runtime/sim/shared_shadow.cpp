@@ -112,11 +112,14 @@ void SharedShadow::raise(std::vector<uint32_t>& row, const uint32_t* by) const {
   for (uint32_t i = 0; i < width_; ++i) row[i] = std::max(row[i], by[i]);
 }
 
-void SharedShadow::signal_from(uint32_t offset, SharedShadow& other, uint32_t warp) {
+void SharedShadow::signal_from(uint32_t offset, SharedShadow& other, uint32_t warp, bool fenced) {
   if (!width_ || !other.width_) return;
   Phases& p = phases_[offset];
   std::vector<uint32_t> known(&other.others_[size_t{warp} * width_], &other.others_[size_t{warp} * width_] + width_);
-  other.row_of(warp, &known[other.rank_ * kMaxWarps]);
+  if (fenced)
+    std::copy_n(other.fenced_[warp], kMaxWarps, &known[other.rank_ * kMaxWarps]);
+  else
+    other.row_of(warp, &known[other.rank_ * kMaxWarps]);
   for (uint32_t v = 0; v + 1 < readers_; ++v) p.current[v] = std::max(p.current[v], known[rank_ * kMaxWarps + v]);
   raise(p.others_current, known.data());
   other.advance();
@@ -201,6 +204,14 @@ void SharedShadow::arrive(uint32_t id, uint32_t warp, bool waits) {
   for (uint32_t v = 0; v < readers_; ++v) offered_relied_[id][v] = std::max(offered_relied_[id][v], relied_[warp][v]);
   offered_[id][warp] = std::max(offered_[id][warp], now_);
   if (!waits) advance();  // the arrival does not cover the next accesses of the warp
+}
+
+void SharedShadow::arrive_fenced(uint32_t id, uint32_t warp, uint32_t fenced) {
+  for (uint32_t i = 0; i < width_; ++i)
+    offered_others_[size_t{id} * width_ + i] =
+        std::max(offered_others_[size_t{id} * width_ + i], others_[size_t{warp} * width_ + i]);
+  for (uint32_t v = 0; v < readers_; ++v)
+    offered_[id][v] = std::max(offered_[id][v], v == warp ? fenced : fenced_[warp][v]);
 }
 
 void SharedShadow::release(uint32_t id, uint32_t waiters) {

@@ -156,6 +156,8 @@ class SharedShadow {
   /// A warp arrives at barrier `id` (16: the cluster's): warps that wait there will have seen its accesses and all that
   /// it has seen.
   void arrive(uint32_t id, uint32_t warp, bool waits);
+  /// A relaxed arrival: the accesses that a fence of the warp at the stamp `fenced` came after.
+  void arrive_fenced(uint32_t id, uint32_t warp, uint32_t fenced);
   /// The barrier releases: `waiters` (mask of warps) have now seen all that arrived.
   void release(uint32_t id, uint32_t waiters);
   /// The same for an mbarrier at `offset`: a warp arrives; the phase completes; a warp has observed the completion.
@@ -178,6 +180,10 @@ class SharedShadow {
       return std::nullopt;
     return unfenced_writer(offset);
   }
+  bool proxied(uint32_t warp, uint32_t stamp) const { return stamp <= proxied_[warp]; }
+  bool any_proxy_fence() const {
+    return std::any_of(proxied_, proxied_ + warps_, [](uint32_t stamp) { return stamp > 0; });
+  }
   /// A bulk copy has filled a chunk.
   void set_by_copy(uint32_t offset) { chunks_[offset >> 4].by_copy = true; }
   /// Begins a new stamp. At the last stamp nothing changes, and races may be missed until the next barrier reports it.
@@ -191,8 +197,8 @@ class SharedShadow {
   void join_cluster(uint32_t rank, uint32_t ranks);
   /// The other CTAs as one reader and writer; warp 0 where there is no number left for them.
   uint32_t outside() const { return width_ ? readers_ - 1 : 0; }
-  /// A warp of another CTA arrives at the mbarrier here.
-  void signal_from(uint32_t offset, SharedShadow& other, uint32_t warp);
+  /// A warp of another CTA arrives at the mbarrier here; `fenced`: it offers what it did before its last fence.
+  void signal_from(uint32_t offset, SharedShadow& other, uint32_t warp, bool fenced = false);
   /// A copy that another CTA issued has landed, and the mbarrier counts its bytes.
   void signal_outside(uint32_t offset);
   /// Both have arrived at the cluster's barrier: each offers its warps what those of the other offer.

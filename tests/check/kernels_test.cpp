@@ -23,6 +23,9 @@ std::vector<Kernel> kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS); }
 /// Small ones around one fault, or around code that looks like one.
 std::vector<Kernel> wrong_kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS "/../wrong", "cta_"); }
 
+/// Pairs of a wrong and a mended kernel, with the mistakes that are made with copies, clusters and wgmma of Hopper.
+std::vector<Kernel> pairs() { return kernels_in(ROOFGEN_CHECK_KERNELS "/../today"); }
+
 /// Those that grid_order_test.cpp does not run.
 std::vector<Kernel> right_kernels() {
   std::vector<Kernel> all = kernels_in(ROOFGEN_CHECK_KERNELS "/../right");
@@ -112,6 +115,7 @@ const auto kName = [](const auto& test) { return test.param.name; };
 INSTANTIATE_TEST_SUITE_P(Planted, Kernels, testing::ValuesIn(chosen(kernels(), false)), kName);
 INSTANTIATE_TEST_SUITE_P(Wrong, Kernels, testing::ValuesIn(wrong_kernels()), kName);
 INSTANTIATE_TEST_SUITE_P(Right, Kernels, testing::ValuesIn(chosen(right_kernels(), false)), kName);
+INSTANTIATE_TEST_SUITE_P(Today, Kernels, testing::ValuesIn(pairs()), kName);
 INSTANTIATE_TEST_SUITE_P(SlowPlanted, Kernels, testing::ValuesIn(chosen(kernels(), true)), kName);
 INSTANTIATE_TEST_SUITE_P(SlowRight, Kernels, testing::ValuesIn(chosen(right_kernels(), true)), kName);
 
@@ -133,6 +137,42 @@ TEST(Kernels, AreManyOfBothKinds) {
         "out-of-array",      "deadlock",     "instruction-limit", "trap",          "assert",     "out-of-memory",
         "bad-tensor-map",    "wrong"})
     EXPECT_TRUE(kinds.count(kind)) << kind;
+}
+
+/// "`race`, line 5; `deadlock`".
+std::string places_of(const std::string& finds) {
+  std::string out;
+  for (const std::string& one : split(finds)) {
+    out += out.empty() ? "" : "; ";
+    if (const size_t at = one.find(" at "); at != std::string::npos)
+      out += fmt::format("`{}`, line {}", one.substr(0, at), one.substr(at + 4));
+    else if (one.starts_with("wrong "))
+      out += "wrong output: " + one.substr(6);
+    else
+      out += fmt::format("`{}`", one);
+  }
+  return out;
+}
+
+/// The wrong half of each pair, with its finding. In all mended halves there is none.
+std::string table_of_pairs() {
+  std::string rows;
+  int n = 0, found = 0;
+  for (Kernel& k : pairs()) {
+    if (k.name.ends_with("_mended")) continue;
+    const bool is_found = k.says["finds"] != "nothing";
+    ++n, found += is_found;
+    rows += fmt::format("| `{}` | {} |\n", k.name, is_found ? places_of(k.says["finds"]) : "not found");
+  }
+  return fmt::format(
+      "\n## {} pairs of a wrong and a mended kernel\n\n"
+      "`tests/check/today` has mistakes that are made with asynchronous copies, mbarriers, clusters and `wgmma`, each "
+      "as "
+      "a\nwrong kernel and a mended one that differs as little as possible. The first lines of each say what goes "
+      "wrong "
+      "and\nwhere the mistake was reported. Found are {} of the {} wrong ones; nothing is found in the mended ones.\n\n"
+      "| wrong kernel | found |\n| --- | --- |\n{}",
+      n, found, n, rows);
 }
 
 /// The expected text of docs/check-kernels.md.
@@ -157,34 +197,30 @@ std::string table() {
       clean += fmt::format("{} {} |\n", row, lines);
     } else {
       ++n_faulty;
-      std::string place;
-      for (const std::string& one : split(finds)) {
-        place += place.empty() ? "" : "; ";
-        if (const size_t at = one.find(" at "); at != std::string::npos)
-          place += fmt::format("`{}`, line {}", one.substr(0, at), one.substr(at + 4));
-        else if (one.starts_with("wrong "))
-          place += "wrong output: " + one.substr(6);
-        else
-          place += fmt::format("`{}`", one);
-      }
-      faulty += fmt::format("{} {} |\n", row, place);
+      faulty += fmt::format("{} {} |\n", row, places_of(finds));
     }
   }
   return fmt::format(
-      "# The kernels that test `roofgen check`\n"
-      "\n"
-      "This document lists the kernels in `tests/check/kernels`, on which `roofgen check` is tested. The first lines "
-      "of each\n"
-      "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the listed "
-      "finding,\n"
-      "at the listed line if there is one, and no finding for a correct kernel. The test generates this document\n"
-      "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date. `tests/check/right` has further correct "
-      "kernels\n"
-      "of suspicious look: warp-synchronous code, reductions by the last block, updates in place.\n"
-      "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## {} "
-      "correct kernels\n\n"
-      "| kernel | grid x block | lines with excess traffic |\n| --- | --- | --- |\n{}",
-      n_faulty, faulty, n_clean, clean);
+             "# The kernels that test `roofgen check`\n"
+             "\n"
+             "This document lists the kernels in `tests/check/kernels`, on which `roofgen check` is tested. The first "
+             "lines "
+             "of each\n"
+             "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the "
+             "listed "
+             "finding,\n"
+             "at the listed line if there is one, and no finding for a correct kernel. The test generates this "
+             "document\n"
+             "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date. `tests/check/right` has further "
+             "correct "
+             "kernels\n"
+             "of suspicious look: warp-synchronous code, reductions by the last block, updates in place.\n"
+             "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## "
+             "{} "
+             "correct kernels\n\n"
+             "| kernel | grid x block | lines with excess traffic |\n| --- | --- | --- |\n{}",
+             n_faulty, faulty, n_clean, clean) +
+         table_of_pairs();
 }
 
 TEST(Kernels, TheTableInTheDocs) {

@@ -148,7 +148,7 @@ TEST_F(RunProgram, UncheckedLaunchesAreNotClean) {
   expect_in("verdict   nothing was checked: the program did not load the simulated driver\n", o.err);
   EXPECT_EQ(home_.run("run false").exit, 1);
   o = run("load");
-  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(o.exit, 5) << o.err;
   expect_in("driver    never initialised\n", o.err);
   expect_in("verdict   nothing was checked: no kernel ran\n", o.err);
   o = run("forget _exit");
@@ -161,9 +161,12 @@ TEST_F(RunProgram, UncheckedLaunchesAreNotClean) {
   EXPECT_EQ(report("fill forget", 0).at("kernels")[0].at("launches"), 1);
   EXPECT_EQ(report("forget fork", 0).at("kernels")[0].at("launches"), 1) << "a child does not run its parent's queue";
   o = run("array step");
-  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(o.exit, 5) << o.err;
   expect_in("  cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801): ", o.err);
-  expect_in("verdict   clean\n", o.err);
+  expect_in(
+      "verdict   incomplete: nothing wrong in what ran, but the simulated driver does not support a call or a kernel\n",
+      o.err);
+  EXPECT_EQ(run("array step", "--allow-incomplete").exit, 0);
 }
 
 TEST_F(RunProgram, AnotherDriverIsNamed) {
@@ -176,7 +179,7 @@ TEST_F(RunProgram, AnotherDriverIsNamed) {
 
 TEST_F(RunProgram, SettingsReachTheDriver) {
   Outcome o = run("array step", "--device a100-sxm-80 --log calls.txt --jobs 1");
-  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(o.exit, 5) << o.err;
   expect_in("simulated NVIDIA A100", o.err);
   expect_in("cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801)", home_.read("calls.txt"));
   o = run("race", "--output report.json", "ROOFGEN_SHIM=" ROOFGEN_SHIM_DIR);

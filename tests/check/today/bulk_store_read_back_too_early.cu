@@ -1,0 +1,29 @@
+// Each block writes a row to a workspace by a bulk copy, then its threads read the row back in another order.
+// wait_group.read says that shared memory has been read, not that the row is written: the threads may read old numbers.
+// Asked of HazyResearch/ThunderKittens in issue 194; triton-lang/triton pull request 10419. PTX ISA,
+// cp.async.bulk.wait_group (".read").
+// grid: 2  block: 128
+// args: [{"name": "workspace", "type": "i32", "size": 256}, {"name": "y", "type": "i32", "size": 256, "expect": 4}]
+// finds: race at 12
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void store(int* to, const int* from, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+               "r"(at(from)), "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+__global__ void turn(int* workspace, int* y) {
+  __shared__ __align__(128) int row[128];
+  const int first = blockIdx.x * 128, t = threadIdx.x;
+  row[t] = 4;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (t == 0) {
+    store(workspace + first, row, sizeof row);
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  }
+  __syncthreads();
+  y[first + t] = workspace[first + 127 - t];
+}

@@ -1,0 +1,31 @@
+// Squares four tiles of 512 integers for each block; a bulk copy writes each of them from the same staging buffer.
+// The issuing thread waits until its copy has read the buffer before the barrier that lets the threads refill it.
+// grid: 2  block: 128
+// args: [{"type": "i32", "size": 4096, "fill": 3}, {"name": "y", "type": "i32", "size": 4096, "expect": 9}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void store(int* to, const int* from, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+               "r"(at(from)), "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+__global__ void squares(const int* x, int* y) {
+  __shared__ __align__(128) int staged[512];
+  for (int tile = blockIdx.x; tile < 8; tile += gridDim.x) {
+    for (int k = threadIdx.x; k < 512; k += blockDim.x) {
+      const int value = x[tile * 512 + k];
+      staged[k] = value * value;
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      store(y + tile * 512, staged, sizeof staged);
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}

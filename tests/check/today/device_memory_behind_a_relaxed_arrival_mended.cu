@@ -1,0 +1,38 @@
+// Block 1 of each cluster writes 64 numbers to a workspace in device memory and arrives at an mbarrier of block 0.
+// Block 0 waits there and reads them.
+// The arrivals release and the wait acquires at the scope of the cluster, which has both blocks.
+// grid: 4  block: 64
+// args: [{"name": "workspace", "type": "i32", "size": 128}, {"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+// Acquires what threads of the whole cluster released by their arrivals.
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__global__ void __cluster_dims__(2, 1, 1) hand_over(int* workspace, int* y) {
+  __shared__ unsigned long long full;
+  const unsigned t = threadIdx.x, first = blockIdx.x / 2 * 64;
+  if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" ::"r"(at(&full)) : "memory");
+  cluster_sync();
+  if (blockIdx.x % 2 == 1) {
+    workspace[first + t] = first + t;
+    unsigned remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(remote) : "r"(at(&full)));
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+  } else {
+    wait(&full, 0);
+    y[first + 63 - t] = workspace[first + 63 - t];
+  }
+  cluster_sync();
+}

@@ -1,0 +1,45 @@
+// Two warpgroups multiply their own 64 x 16 tiles of A by one tile of B, then stage their sums over the tiles of A.
+// Each warpgroup has waited for its own product only: the first one to finish overwrites the tile that the other one's
+// product still reads. NVIDIA/Fuser pull request 4151 has the case of a loop. PTX ISA, wgmma.mma_async (shared memory
+// must not be changed before wgmma.wait_group) and wgmma.wait_group.
+// grid: 1  block: 256  arch: sm_90a
+// args: [{"type": "i32", "size": 1152, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
+// finds: async-pending at 41, race at 22
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+// Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
+__device__ unsigned long long matrix(const void* p, unsigned leading) {
+  const unsigned long long low = (at(p) & 0x3ffff) >> 4 | leading >> 4 << 16;
+  return low | 128ull >> 4 << 32;
+}
+
+__device__ void multiply(float (&d)[8], const void* a, const void* b, int keep) {
+  asm volatile(
+      "{ .reg .pred sum;\nsetp.ne.b32 sum, %10, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, sum, 1, 1, 0, 0; "
+      "}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+      : "l"(matrix(a, 1024)), "l"(matrix(b, 256)), "r"(keep));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+__global__ void products(const int* x, float* y) {
+  __shared__ __align__(128) int pool[2048];  // A of both groups, later the sums of both
+  __shared__ __align__(128) int b[128];
+  const int group = threadIdx.x / 128, t = threadIdx.x % 128;
+  for (int i = threadIdx.x; i < 1024; i += 256) pool[i] = x[i];
+  if (group == 0) b[t] = x[1024 + t];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  float d[8] = {};
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  multiply(d, pool + 512 * group, b, 0);
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  float* staged = reinterpret_cast<float*>(pool) + 1024 * group;
+  for (int i = 0; i < 8; ++i) {
+    asm volatile("" : "+f"(d[i])::"memory");
+    staged[i * 128 + t] = d[i];
+  }
+  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+  for (int i = 0; i < 8; ++i) y[1024 * group + i * 128 + t] = staged[i * 128 + 127 - t];
+}

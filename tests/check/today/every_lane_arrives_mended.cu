@@ -1,0 +1,44 @@
+// Three warps add up eight rows of 32 numbers that a fourth warp writes into one slot between two mbarriers.
+// One lane arrives for each warp, behind a barrier of the warp.
+// grid: 1  block: 128
+// args: [{"type": "i32", "size": 256, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
+      "}" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ void init(void* bar, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(bar)), "r"(count) : "memory");
+}
+
+__device__ void arrive(void* bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at(bar)) : "memory");
+}
+
+__global__ void sum_rows(const int* x, int* y) {
+  __shared__ int slot[32];
+  __shared__ unsigned long long full, empty;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) init(&full, 32), init(&empty, 3);
+  __syncthreads();
+  int sum = 0;
+  for (int i = 0; i < 8; ++i) {
+    if (warp == 0) {
+      wait(&empty, i & 1 ^ 1);
+      slot[lane] = x[32 * i + lane];
+      arrive(&full);
+    } else {
+      wait(&full, i & 1);
+      sum += slot[31 - lane];
+      __syncwarp();
+      if (lane == 0) arrive(&empty);
+    }
+  }
+  if (warp > 0) y[threadIdx.x - 32] = sum;
+}

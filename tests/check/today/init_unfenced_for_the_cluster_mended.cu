@@ -1,0 +1,44 @@
+// Two blocks of a cluster send each other 64 numbers by st.async, which completes an mbarrier of the receiver.
+// fence.mbarrier_init publishes the initialisation through the relaxed barrier of the cluster.
+// grid: 2  block: 64  arch: sm_90a
+// args: [{"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+// Acquires what threads of the whole cluster released by their arrivals.
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ unsigned of_rank(const void* p, unsigned rank) {
+  unsigned address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(at(p)), "r"(rank));
+  return address;
+}
+
+__global__ void __cluster_dims__(2, 1, 1) swap(int* y) {
+  __shared__ int box[64];
+  __shared__ unsigned long long full;
+  const unsigned peer = blockIdx.x ^ 1;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" ::"r"(at(&full)) : "memory");
+  }
+  __syncthreads();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+  const int value = peer * 64 + threadIdx.x;
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.s32 [%0], %1, [%2];" ::"r"(
+                   of_rank(&box[threadIdx.x], peer)),
+               "r"(value), "r"(of_rank(&full, peer))
+               : "memory");
+  wait(&full, 0);
+  y[blockIdx.x * 64 + threadIdx.x] = box[threadIdx.x];
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}

@@ -1,0 +1,34 @@
+// Thread 0 loads 128 numbers by a bulk copy; all threads wait at its mbarrier and reverse them.
+// Nothing orders the other warps behind the initialisation of the mbarrier: they may wait at one that is none yet.
+// PTX ISA, mbarrier.init (other operations on an object that is not initialised are undefined); MoonshotAI/FlashKDA
+// issue 24.
+// grid: 1  block: 128
+// args: [{"type": "i32", "size": 128, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
+// finds: race at 14
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
+      "}" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__global__ void reverse(const int* x, int* y) {
+  __shared__ __align__(128) int row[128];
+  __shared__ unsigned long long full;
+  const int t = threadIdx.x;
+  if (t == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 512;" ::"r"(at(&full)) : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];" ::"r"(at(row)),
+        "l"(__cvta_generic_to_global(x)), "r"(at(&full))
+        : "memory");
+  }
+  __syncwarp();
+  wait(&full, 0);
+  y[t] = row[127 - t];
+}

@@ -1,0 +1,44 @@
+// Block 0 of a cluster loads 64 numbers into both blocks by one multicast; each block reverses them.
+// The copy completes bytes at the mbarrier of each block, but only block 0 arrives and expects them: the phase in block
+// 1 never ends. Seen in facebookexperimental/triton pull request 908. PTX ISA, cp.async.bulk (".multicast::cluster").
+// grid: 2  block: 64  arch: sm_90a
+// args: [{"type": "i32", "size": 64, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
+// finds: deadlock
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
+      "}" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__global__ void __cluster_dims__(2, 1, 1) reverse(const int* x, int* y) {
+  __shared__ __align__(128) int row[64];
+  __shared__ unsigned long long full;
+  const int t = threadIdx.x;
+  if (t == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  cluster_sync();
+  if (t == 0 && blockIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" ::"r"(at(&full)) : "memory");
+    if (blockIdx.x == 0)
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 256, [%2], "
+          "3;" ::"r"(at(row)),
+          "l"(__cvta_generic_to_global(x)), "r"(at(&full))
+          : "memory");
+  }
+  __syncwarp();
+  wait(&full, 0);
+  y[blockIdx.x * 64 + t] = row[63 - t];
+  cluster_sync();
+}

@@ -1,0 +1,29 @@
+// Two warpgroups take turns: the first fills a buffer for the second and refills it when the second has read it.
+// Each direction has a barrier of its own.
+// grid: 1  block: 256
+// args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 128, "expect": 4}]
+// finds: nothing
+constexpr int kFilled = 1, kRead = 2;
+
+__device__ void arrive(int barrier) { asm volatile("bar.arrive %0, 256;" ::"r"(barrier) : "memory"); }
+__device__ void sync(int barrier) { asm volatile("bar.sync %0, 256;" ::"r"(barrier) : "memory"); }
+
+__global__ void sum_rows(const int* x, int* y) {
+  __shared__ int box[128];
+  const int t = threadIdx.x % 128;
+  if (threadIdx.x < 128) {
+    for (int i = 0; i < 4; ++i) {
+      if (i > 0) sync(kRead);
+      box[t] = x[128 * i + t];
+      arrive(kFilled);
+    }
+  } else {
+    int sum = 0;
+    for (int i = 0; i < 4; ++i) {
+      sync(kFilled);
+      sum += box[127 - t];
+      if (i < 3) arrive(kRead);
+    }
+    y[t] = sum;
+  }
+}

@@ -1,0 +1,42 @@
+// Block 1 of each cluster writes 64 numbers into the shared memory of block 0 and arrives at an mbarrier there.
+// The arrivals release at the scope of the cluster.
+// grid: 4  block: 64
+// args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 128, "expect": 3}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+// Acquires what threads of the whole cluster released by their arrivals.
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__device__ unsigned of_rank(const void* p, unsigned rank) {
+  unsigned address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(at(p)), "r"(rank));
+  return address;
+}
+
+__global__ void __cluster_dims__(2, 1, 1) hand_over(const int* x, int* y) {
+  __shared__ int box[64];
+  __shared__ unsigned long long full;
+  const unsigned t = threadIdx.x, i = blockIdx.x * 64 + t;
+  if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" ::"r"(at(&full)) : "memory");
+  cluster_sync();
+  if (blockIdx.x % 2 == 1) {
+    asm volatile("st.shared::cluster.s32 [%0], %1;" ::"r"(of_rank(&box[t], 0)), "r"(x[i]) : "memory");
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(of_rank(&full, 0)) : "memory");
+  } else {
+    wait(&full, 0);
+    y[blockIdx.x / 2 * 64 + t] = box[63 - t];
+  }
+  cluster_sync();
+}

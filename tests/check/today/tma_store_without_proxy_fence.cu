@@ -1,0 +1,25 @@
+// Doubles 1024 floats for each block in shared memory and writes them back with one bulk copy.
+// Nothing makes the threads' stores visible to the async proxy: the copy may write what lay in the tile before.
+// Seen in MoonshotAI/FlashKDA issue 24. PTX ISA, "Async proxy" and membar/fence.proxy.async.
+// grid: 2  block: 128
+// args: [{"type": "f32", "size": 2048, "fill": 1}, {"name": "y", "type": "f32", "size": 2048, "expect": 2}]
+// finds: race at 11
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void store(float* to, const float* from, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+               "r"(at(from)), "r"(bytes)
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+__global__ void twice(const float* x, float* y) {
+  __shared__ __align__(128) float tile[1024];
+  const int first = blockIdx.x * 1024;
+  for (int i = threadIdx.x; i < 1024; i += blockDim.x) tile[i] = 2 * x[first + i];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    store(y + first, tile, sizeof tile);
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  }
+}

@@ -1,0 +1,37 @@
+// Loads 128 numbers for each block by a bulk copy and writes them in reverse order.
+// The wait is repeated until it returns true.
+// grid: 2  block: 128
+// args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 256, "expect": 3}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ bool try_wait(const void* bar, int parity) {
+  int done;
+  asm volatile("{ .reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.b32 %0, 1, 0, p; }"
+               : "=r"(done)
+               : "r"(at(bar)), "r"(parity)
+               : "memory");
+  return done;
+}
+
+__device__ void load(void* to, const void* from, int bytes, void* bar) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(bar)), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at(bar))
+               : "memory");
+}
+
+__global__ void reverse(const int* x, int* y) {
+  __shared__ __align__(128) int tile[128];
+  __shared__ unsigned long long full;
+  const int first = blockIdx.x * 128, t = threadIdx.x;
+  if (t == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    load(tile, x + first, sizeof tile, &full);
+  }
+  __syncthreads();
+  while (!try_wait(&full, 0)) {
+  }
+  y[first + t] = tile[127 - t];
+}

@@ -1,0 +1,59 @@
+// A thread of its own loads four pairs of tiles of bf16 into one stage; a warpgroup adds up their products.
+// The warpgroup waits for the product, then says that the stage is free.
+// grid: 1  block: 160  arch: sm_90a
+// args: [{"type": "i32", "size": 2560, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 64}]
+// finds: nothing
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void wait(const void* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
+      "}" ::"r"(at(bar)),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ unsigned long long matrix(const void* p, unsigned leading) {
+  return (at(p) & 0x3ffff) >> 4 | leading >> 4 << 16 | 128ull >> 4 << 32;
+}
+
+__device__ void multiply(float (&d)[8], const void* a, const void* b, int keep) {
+  asm volatile(
+      "{ .reg .pred sum;\nsetp.ne.b32 sum, %10, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, sum, 1, 1, 0, 0; "
+      "}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+      : "l"(matrix(a, 1024)), "l"(matrix(b, 256)), "r"(keep));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+__global__ void product(const int* x, float* y) {
+  __shared__ __align__(128) int ab[640];
+  __shared__ unsigned long long full, empty;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 128;" ::"r"(at(&empty)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x >= 128) {
+    for (int i = 0; i < 4 && threadIdx.x == 128; ++i) {
+      wait(&empty, i & 1 ^ 1);
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 2560;" ::"r"(at(&full)) : "memory");
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 2560, [%2];" ::"r"(at(ab)),
+          "l"(__cvta_generic_to_global(x + 640 * i)), "r"(at(&full))
+          : "memory");
+    }
+    return;
+  }
+  float d[8] = {};
+  for (int i = 0; i < 4; ++i) {
+    wait(&full, i & 1);
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    multiply(d, ab, ab + 512, i);
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at(&empty)) : "memory");
+  }
+  for (int i = 0; i < 8; ++i) y[i * 128 + threadIdx.x] = d[i];
+}

@@ -1,0 +1,44 @@
+// Multiplies ones of bf16 into two sets of sums, so that the second product runs while the first sums are stored.
+// The wait that lets one batch run is never followed by one that lets none: the second sums are stored while the tensor
+// cores still write them. NVIDIA/cutlass issue 1852 (what N in warpgroup_wait means); PTX ISA, wgmma.wait_group.
+// grid: 1  block: 128  arch: sm_90a
+// args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
+// finds: async-pending at 42
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+// Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
+__device__ unsigned long long matrix(const void* p, unsigned leading) {
+  const unsigned long long low = (at(p) & 0x3ffff) >> 4 | leading >> 4 << 16;
+  return low | 128ull >> 4 << 32;
+}
+
+__device__ void multiply(float (&d)[8], const void* a, const void* b, int keep) {
+  asm volatile(
+      "{ .reg .pred sum;\nsetp.ne.b32 sum, %10, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, sum, 1, 1, 0, 0; "
+      "}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+      : "l"(matrix(a, 1024)), "l"(matrix(b, 256)), "r"(keep));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+__global__ void products(const int* x, float* y) {
+  __shared__ __align__(128) int a[512], b[128];
+  for (int i = threadIdx.x; i < 512; i += 128) a[i] = x[i];
+  b[threadIdx.x] = x[512 + threadIdx.x];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  float first[8] = {}, second[8] = {};
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  multiply(first, a, b, 0);
+  multiply(second, a, b, 0);
+  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  for (int i = 0; i < 8; ++i) {
+    asm volatile("" : "+f"(first[i])::"memory");
+    y[i * 128 + threadIdx.x] = first[i];
+  }
+  for (int i = 0; i < 8; ++i) {
+    asm volatile("" : "+f"(second[i])::"memory");
+    y[1024 + i * 128 + threadIdx.x] = second[i];
+  }
+}
