@@ -229,14 +229,13 @@ void Checker::on(const Fence& e) {
 void Checker::on(const MbarrierUse& e) {
   const uint32_t warp = e.site.warp;
   Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
-  using What = MbarrierUse::What;
   const uint64_t key = owner.key_of(e.barrier);
   std::optional<BarrierOrder::Alternative> a;
-  if (e.what == What::kInitialises) pairs_->initialise(key);
-  if (e.what == What::kExpects) a = pairs_->expect(key, actor(warp), e.site.pc);
-  if (e.what == What::kCopies) a = pairs_->arrive(key, actor(warp), e.site.pc, true);
+  if (e.what == MbarrierUse::What::kInitialises) pairs_->initialise(key);
+  if (e.what == MbarrierUse::What::kExpects) a = pairs_->expect(key, actor(warp), e.site.pc);
+  if (e.what == MbarrierUse::What::kCopies) a = pairs_->arrive(key, actor(warp), e.site.pc, true);
   if (a) tell(*a, owner.name_of(e.barrier));
-  if (e.what == What::kInitialises) {
+  if (e.what == MbarrierUse::What::kInitialises) {
     owner.initialised_[e.barrier] = {warp, shadow_.now(), e.site.pc};
     return;
   }

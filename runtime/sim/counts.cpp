@@ -244,13 +244,17 @@ Counts Counter::finish() const {
 }
 
 namespace {
-/// The polls of cooperative groups' barrier of the grid: whatever they see, every thread goes on from the barrier.
-bool is_of_grid_barrier(const Where& source) { return source.file.find("/cooperative_groups/") != std::string::npos; }
+/// The polls of cooperative groups' barrier of the grid, in its header sync.h: whatever they see, every thread goes on
+/// from the barrier.
+bool is_of_grid_barrier(const Kernel& kernel, uint32_t pc) {
+  return kernel.sources[pc].file.ends_with("/sync.h") &&
+         std::ranges::any_of(kernel.specials, [](const SpecialRow& s) { return s.special == Special::kEnvreg1; });
+}
 }  // namespace
 
 std::vector<SiteCounts> Counter::sites(bool executed) const {
   std::vector<SiteCounts> out;
-  for (size_t i = 0; i < kernel_.code.size(); ++i) {
+  for (uint32_t i = 0; i < kernel_.code.size(); ++i) {
     const Inst& in = kernel_.code[i];
     if ((executed_[i] > 0) != executed || in.flags & kFlagPart) continue;
     if (!executed && (in.kind == Kind::kTrap || in.kind == Kind::kAssert)) continue;
@@ -262,7 +266,7 @@ std::vector<SiteCounts> Counter::sites(bool executed) const {
                    r.ideal_sectors,
                    r.wavefronts,
                    r.ideal_wavefronts,
-                   (in.flags & kFlagDecides) && !is_of_grid_barrier(kernel_.sources[i])});
+                   (in.flags & kFlagDecides) && !is_of_grid_barrier(kernel_, i)});
   }
   return out;
 }
