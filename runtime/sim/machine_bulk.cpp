@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/sim/atomics.h"
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/tensor_map.h"
 
@@ -173,6 +174,9 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       throw Fault{"out-of-bounds", "the mbarrier of a bulk copy is in another CTA than its target", l};
     const uint32_t barrier = inwards ? owner.shared_offset(counts, 8, l) : 0;
     const auto row_of = [&](uint64_t address, uint32_t n, uint32_t begin) {
+      if (doubles_) [[unlikely]]
+        for (const Machine* to : inwards ? targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l]) : std::vector{this})
+          to->doubles_->bulk_row(in, address, n, begin, pieces);
       bulk_row({site(w), l, !inwards, address, n, barrier}, [&](uint64_t part, uint32_t k, uint32_t done) {
         if (inwards)
           read_device(w, part, k, l, data.data() + begin + done, false);

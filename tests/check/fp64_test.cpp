@@ -1,0 +1,180 @@
+// roofgen check --fp64: small kernels that round, and such that are wrong.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/json.h"
+#include "check/check.h"
+#include "kernel_files.h"
+#include "runtime/compiler.h"
+
+namespace roofgen::check::fp64_test {
+namespace {
+
+Result<Report> report_of(const std::string& name, const std::string& folder = "fp64") {
+  for (const Kernel& k : kernels_in(ROOFGEN_CHECK_FOLDER "/" + folder, name)) {
+    if (k.name != name) continue;
+    ROOFGEN_TRY(Request r, request_of(k));
+    r.in_double = true;
+    return check::run(r);
+  }
+  return Error{Exit::kFailed, "no kernel " + name, {}};
+}
+
+const BufferInDouble* buffer(const Report& r, const std::string& name) {
+  for (const BufferInDouble& b : r.in_double->buffers)
+    if (b.name == name) return &b;
+  return nullptr;
+}
+
+struct Fp64 : testing::Test {
+  void SetUp() override {
+    if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  }
+  /// Runs a kernel of the folder.
+  void run(const std::string& name, const std::string& folder = "fp64") {
+    report.in_double.emplace();
+    auto ran = report_of(name, folder);
+    ASSERT_TRUE(ran) << to_string(ran.error());
+    report = std::move(*ran);
+    ASSERT_TRUE(report.in_double);
+    EXPECT_TRUE(report.findings.empty()) << check_text(report, 0);
+    text = check_text(report, 0);
+  }
+  const BufferInDouble& of(const std::string& name) {
+    const BufferInDouble* b = buffer(report, name);
+    EXPECT_TRUE(b) << name;
+    static const BufferInDouble kNone;
+    return b ? *b : kNone;
+  }
+  const DoublePlace& departure(const BufferInDouble& b) { return report.in_double->departures.at(b.departs.value_or(0)); }
+  Report report;
+  std::string text;
+};
+
+TEST_F(Fp64, CancellationIsRounding) {
+  run("variance");
+  const BufferInDouble& y = of("y");
+  EXPECT_EQ(y.rounding, 1u) << text;
+  EXPECT_EQ(y.logic, 0u) << text;
+  EXPECT_DOUBLE_EQ(y.first_rounding.in_double, 0.98046875);
+  ASSERT_TRUE(y.departs) << text;
+  EXPECT_EQ(departure(y).source.line, 10) << text;
+  EXPECT_EQ(departure(y).why, "cancellation");
+  EXPECT_NE(text.find("y: rounding: 1 of 1 wrong elements are as expected in double"), text.npos) << text;
+}
+
+TEST_F(Fp64, AWrongFormulaIsLogic) {
+  run("variance_around_mean");
+  EXPECT_EQ(of("y").rounding, 0u) << text;
+  EXPECT_EQ(of("y").logic, 1u) << text;
+  EXPECT_FALSE(of("y").departs) << text;
+}
+
+TEST_F(Fp64, AWrongIndexIsLogic) {
+  run("wrong_index");
+  EXPECT_EQ(of("y").logic, 1u) << text;
+  EXPECT_EQ(of("y").first_logic.element, 3u) << text;
+  EXPECT_LT(of("y").of_element, 1e-7) << text;
+  EXPECT_NE(text.find("y: logic: 1 of 1 wrong elements are wrong in double too"), text.npos) << text;
+}
+
+TEST_F(Fp64, ACompensatedSumIsRight) {
+  run("compensated_sum");
+  EXPECT_EQ(of("y").rounding, 1u) << text;
+  EXPECT_EQ(of("y").logic, 0u) << text;
+  EXPECT_EQ(of("y").first_rounding.element, 0u) << text;
+  EXPECT_EQ(of("y").only_rounded, 0u) << text;
+}
+
+TEST_F(Fp64, HalvesLoseASum) {
+  run("half_sum");
+  EXPECT_EQ(of("y").rounding, 32u) << text;
+  EXPECT_EQ(of("y").first_rounding.in_double, 38.40625) << text;
+}
+
+TEST_F(Fp64, HalvesOverflow) {
+  run("half_overflow");
+  EXPECT_EQ(of("y").rounding, 32u) << text;
+  ASSERT_TRUE(of("y").departs) << text;
+  EXPECT_EQ(departure(of("y")).why, "overflow");
+  EXPECT_EQ(departure(of("y")).source.line, 5) << text;
+  EXPECT_EQ(departure(of("y")).in_double, 90000) << text;
+}
+
+TEST_F(Fp64, ComparisonsAndConversionsDecideOtherwise) {
+  run("comparison");
+  ASSERT_EQ(report.in_double->decisions.size(), 2u) << text;
+  EXPECT_EQ(report.in_double->decisions[0].source.line, 7) << text;
+  EXPECT_TRUE(report.in_double->decisions[0].compares);
+  EXPECT_EQ(report.in_double->decisions[1].source.line, 8) << text;
+}
+
+TEST_F(Fp64, ProductsOfMatrices) {
+  run("products");
+  const BufferInDouble& y = of("y");
+  EXPECT_EQ(y.elements, 128u);
+  // Rounding to bf16 is seen through shared memory, ldmatrix and mma.
+  EXPECT_GT(y.of_largest, 1e-4) << text;
+  EXPECT_LT(y.of_largest, 0x1p-7) << text;
+}
+
+/// What is exact, or in double, is the same in double.
+TEST_F(Fp64, ExactValuesStay) {
+  run("exact");
+  for (const BufferInDouble& b : report.in_double->buffers) EXPECT_EQ(b.largest_error, 0) << b.name << "\n" << text;
+  EXPECT_TRUE(report.in_double->departures.empty()) << text;
+  EXPECT_TRUE(report.in_double->decisions.empty()) << text;
+}
+
+TEST_F(Fp64, AKernelWithoutFloats) {
+  run("no_floats");
+  EXPECT_FALSE(report.in_double->floats);
+  EXPECT_NE(text.find("in double: the kernel computes with no floats"), text.npos) << text;
+}
+
+/// Their results are right to some units in the last place: so the doubles are right, too.
+TEST_F(Fp64, FunctionsOfTheLibrary) {
+  run("functions");
+  EXPECT_LT(of("y").of_largest, 1e-6) << text;
+  EXPECT_GT(of("y").of_element, 0) << text;
+  EXPECT_FALSE(of("y").departs) << text;
+}
+
+TEST_F(Fp64, DoublesMoveWithBits) {
+  run("tricks");
+  const BufferInDouble& y = of("y");
+  EXPECT_GT(y.largest_error, 1e-5) << text;  // of the halves
+  EXPECT_LT(y.of_element, 1e-3) << text;
+}
+
+TEST_F(Fp64, WrittenAsJson) {
+  run("variance");
+  const Json j = Json::parse(check_json(report));
+  EXPECT_EQ(j["fp64"]["buffers"][1]["rounding"], 1);
+  const Json& departs = j["fp64"]["places"].at(j["fp64"]["buffers"][1]["departs"].get<size_t>());
+  EXPECT_EQ(departs["kind"], "departs");
+  EXPECT_EQ(departs["why"], "cancellation");
+  EXPECT_EQ(departs["source"]["line"], 10);
+}
+
+/// Nothing is different without it, and findings and counts are the same with it.
+TEST_F(Fp64, LeavesTheReportAsItIs) {
+  for (const Kernel& k : kernels_in(ROOFGEN_CHECK_KERNELS)) {
+    if (k.name != "matmul_clean" && k.name != "atomics_half_clean" && k.name != "race_in_a_function" &&
+        k.name != "wmma_products_clean" && k.name != "copy_pipeline_clean")
+      continue;
+    auto request = request_of(k);
+    ASSERT_TRUE(request);
+    auto plain = check::run(*request);
+    request->in_double = true;
+    auto with = check::run(*request);
+    ASSERT_TRUE(plain && with);
+    with->in_double.reset();
+    EXPECT_EQ(check_json(*plain), check_json(*with)) << k.name;
+  }
+}
+
+}  // namespace
+}  // namespace roofgen::check::fp64_test
