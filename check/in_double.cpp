@@ -41,11 +41,11 @@ DoublePlace place_of(const sim::DoubleSite& site, const std::function<void(Where
   return out;
 }
 
-/// Two numbers with as many digits as tell them apart, and no fewer than seven.
-std::pair<std::string, std::string> numbers(double a, double b) {
-  for (int digits = 7;; ++digits) {
+/// Two numbers with as many digits as tell them apart.
+std::pair<std::string, std::string> numbers(double a, double b, int least = 7) {
+  for (int digits = least;; ++digits) {
     std::pair out{fmt::format("{:.{}g}", a, digits), fmt::format("{:.{}g}", b, digits)};
-    if (out.first != out.second || digits == 17) return out;
+    if (a == b || out.first != out.second || digits == 17) return out;
   }
 }
 
@@ -145,8 +145,9 @@ std::string departure_text(const DoublePlace& p) {
 }
 
 std::string decision_text(const DoublePlace& p) {
-  const auto [own, value] = numbers(p.own, p.in_double);
-  const auto [own_other, other] = numbers(p.own_other, p.in_double_other);
+  constexpr int kLeast = 9;  // a float is no other then
+  const auto [own, value] = numbers(p.own, p.in_double, kLeast);
+  const auto [own_other, other] = numbers(p.own_other, p.in_double_other, kLeast);
   const std::string what = p.compares
                                ? fmt::format("compares {} and {}, in double {} and {}", own, own_other, value, other)
                                : fmt::format("makes {} a whole number, in double {}", own, value);
@@ -172,6 +173,7 @@ std::string list_text(const char* title, const std::vector<DoublePlace>& all, co
 
 std::string in_double_text(const InDouble& r) {
   if (!r.floats) return "\nin double: the kernel computes with no floats\n";
+  const std::string bound = fmt::format("2^{}", std::ilogb(r.bound));
   std::string out = "\nin double\n";
   for (const BufferInDouble& b : r.buffers) {
     const uint64_t wrong = b.rounding + b.logic;
@@ -189,10 +191,10 @@ std::string in_double_text(const InDouble& r) {
       out += fmt::format("  {}: off by at most {:.2g} of the largest value, and by {:.2g} of a value itself; {}\n",
                          b.name, b.of_largest, b.of_element, element_text(b, b.worst));
     if (b.departs)
-      out += fmt::format("  {}: departs by more than {:.2g} at {}\n", b.name, r.bound,
+      out += fmt::format("  {}: departs by more than {} at {}\n", b.name, bound,
                          departure_text(r.departures[*b.departs]));
     else if (b.rounding)
-      out += fmt::format("  {}: no instruction departs by more than {:.2g}\n", b.name, r.bound);
+      out += fmt::format("  {}: no instruction departs by more than {}\n", b.name, bound);
   }
   if (std::ranges::all_of(r.buffers, [](const BufferInDouble& b) { return b.largest_error == 0 && b.logic == 0; }))
     out += "  all that is written is the same\n";

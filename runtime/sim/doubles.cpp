@@ -1,7 +1,6 @@
 #include "runtime/sim/doubles.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,36 +11,14 @@ namespace roofgen::sim {
 
 // ---- formats -------------------------------------------------------------------------------------------
 
-uint32_t bytes_of(Format format) {
-  switch (format) {
-    case Format::kNone: return 0;
-    case Format::kF16:
-    case Format::kBf16: return 2;
-    case Format::kTf32:
-    case Format::kF32: return 4;
-    case Format::kF64: break;
-  }
-  return 8;
-}
-
-double decoded(Format format, uint64_t bits) {
-  switch (format) {
-    case Format::kF16: {
-      const auto exponent = static_cast<int>(bits >> 10 & 31);
-      const auto digits = static_cast<double>(bits & 1023);
-      const double size = exponent == 31  ? (digits != 0 ? std::numeric_limits<double>::quiet_NaN()
-                                                         : std::numeric_limits<double>::infinity())
-                          : exponent == 0 ? std::ldexp(digits, -24)
-                                          : std::ldexp(digits + 1024, exponent - 25);
-      return bits >> 15 & 1 ? -size : size;
-    }
-    case Format::kBf16: return std::bit_cast<float>(static_cast<uint32_t>(bits << 16));
-    case Format::kTf32:
-    case Format::kF32: return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    case Format::kF64: return std::bit_cast<double>(bits);
-    case Format::kNone: break;
-  }
-  return 0;
+double decoded_half(uint64_t bits) {
+  const auto exponent = static_cast<int>(bits >> 10 & 31);
+  const auto digits = static_cast<double>(bits & 1023);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double size = exponent == 31  ? (digits != 0 ? std::numeric_limits<double>::quiet_NaN() : kInfinity)
+                      : exponent == 0 ? std::ldexp(digits, -24)
+                                      : std::ldexp(digits + 1024, exponent - 25);
+  return bits >> 15 & 1 ? -size : size;
 }
 
 double smallest_normal(Format format) {
@@ -312,8 +289,12 @@ void Doubles::begin(const Kernel& kernel, const OpcodeTable& opcodes) {
 }
 
 const DoubleMemory::Cell* Doubles::at(uint64_t address, Format format, uint64_t bits) const {
-  const DoubleMemory::Cell* const cell = device_.find(address, bits);
-  return cell && bytes_of(cell->format) == bytes_of(format) ? cell : nullptr;
+  const DoubleMemory::Cell* cell = device_.find(address, bits);
+  if (cell && bytes_of(cell->format) == bytes_of(format)) return cell;
+  // A bf16 is the upper half of a float.
+  if (format != Format::kF32 || (bits & 0xffff)) return nullptr;
+  cell = device_.find(address + 2, bits >> 16);
+  return cell && cell->format == Format::kBf16 ? cell : nullptr;
 }
 
 bool Doubles::apart(double own, double value, Format format) const {

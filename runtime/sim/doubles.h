@@ -12,6 +12,7 @@
 // errors, with double in place of more digits.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,9 +29,22 @@ class Machine;
 struct Warp;
 
 enum class Format : uint8_t { kNone, kF16, kBf16, kTf32, kF32, kF64 };
-uint32_t bytes_of(Format format);
+constexpr uint32_t bytes_of(Format format) {
+  return format == Format::kNone ? 0 : format <= Format::kBf16 ? 2 : format <= Format::kF32 ? 4 : 8;
+}
 /// The number in the lowest bits.
-double decoded(Format format, uint64_t bits);
+double decoded_half(uint64_t bits);
+inline double decoded(Format format, uint64_t bits) {
+  switch (format) {
+    case Format::kTf32:
+    case Format::kF32: return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    case Format::kF16: return decoded_half(bits);
+    case Format::kBf16: return std::bit_cast<float>(static_cast<uint32_t>(bits << 16));
+    case Format::kF64: return std::bit_cast<double>(bits);
+    case Format::kNone: break;
+  }
+  return 0;
+}
 double smallest_normal(Format format);
 
 /// How a value comes to differ from its double.

@@ -1,8 +1,9 @@
 // roofgen check --fp64: small kernels that round, and such that are wrong.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <bit>
 
 #include "base/json.h"
 #include "check/check.h"
@@ -48,7 +49,9 @@ struct Fp64 : testing::Test {
     static const BufferInDouble kNone;
     return b ? *b : kNone;
   }
-  const DoublePlace& departure(const BufferInDouble& b) { return report.in_double->departures.at(b.departs.value_or(0)); }
+  const DoublePlace& departure(const BufferInDouble& b) {
+    return report.in_double->departures.at(b.departs.value_or(0));
+  }
   Report report;
   std::string text;
 };
@@ -147,6 +150,40 @@ TEST_F(Fp64, DoublesMoveWithBits) {
   const BufferInDouble& y = of("y");
   EXPECT_GT(y.largest_error, 1e-5) << text;  // of the halves
   EXPECT_LT(y.of_element, 1e-3) << text;
+}
+
+TEST_F(Fp64, ProductsOfWarpgroups) {
+  run("warpgroup");
+  const BufferInDouble& y = of("y");
+  EXPECT_EQ(y.elements, 512u);
+  EXPECT_GT(y.of_element, 0x1p-13) << text;  // f16
+  EXPECT_LT(y.of_element, 0x1p-10) << text;
+}
+
+/// Expected is the float nearest to the double: what was rounded to bf16 on its way is wrong, and right in double.
+TEST_F(Fp64, DoublesTakeEachWay) {
+  std::vector<Kernel> kernels = kernels_in(ROOFGEN_CHECK_FOLDER "/fp64", "moves");
+  ASSERT_EQ(kernels.size(), 1u);
+  std::vector<std::string> expected;
+  int rounded = 0;
+  for (int i = 0; i < 224; ++i) {
+    const float v = static_cast<float>(i / 32 == 5 ? 31 : i % 32) * 1.1f;
+    expected.push_back(fmt::format("{:.9g}", v));
+    rounded += i < 64 && std::bit_cast<uint32_t>(v) & 0xffff;
+  }
+  kernels[0].says["args"] = fmt::format(R"([{{"name": "x", "type": "f32", "size": 32, "fill": "iota"}}, )"
+                                        R"({{"name": "y", "type": "f32", "size": 224, "expect": [{}]}}])",
+                                        fmt::join(expected, ", "));
+  auto request = request_of(kernels[0]);
+  ASSERT_TRUE(request) << to_string(request.error());
+  request->in_double = true;
+  auto ran = check::run(*request);
+  ASSERT_TRUE(ran) << to_string(ran.error());
+  report = std::move(*ran);
+  text = check_text(report, 0);
+  EXPECT_EQ(of("y").rounding, static_cast<uint64_t>(rounded)) << text;
+  EXPECT_EQ(of("y").logic + of("y").only_rounded, 0u) << text;
+  EXPECT_TRUE(report.in_double->losses.empty()) << text;
 }
 
 TEST_F(Fp64, WrittenAsJson) {
