@@ -194,7 +194,7 @@ std::string in_double_text(const InDouble& r) {
       out += fmt::format("  {}: departs by more than {} at {}\n", b.name, bound,
                          departure_text(r.departures[*b.departs]));
     else if (b.rounding)
-      out += fmt::format("  {}: no instruction departs by more than {}\n", b.name, bound);
+      out += fmt::format("  {}: roundings add up; no instruction departs by more than {}\n", b.name, bound);
   }
   if (std::ranges::all_of(r.buffers, [](const BufferInDouble& b) { return b.largest_error == 0 && b.logic == 0; }))
     out += "  all that is written is the same\n";

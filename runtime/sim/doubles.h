@@ -166,11 +166,12 @@ class Doubles {
   double bound() const { return bound_; }
   /// The double of an element of device memory; null: it is exact.
   const DoubleMemory::Cell* at(uint64_t address, Format format, uint64_t bits) const;
-  /// By `order`; `origin` of a cell is 1 + an index of what `site_of` takes.
+  /// By `order`.
   std::vector<DoubleSite> departures() const { return in_order(departures_); }
   std::vector<DoubleSite> decisions() const { return in_order(decisions_); }
   /// Instructions that take the double of a value away that has departed.
   std::vector<DoubleSite> losses() const { return in_order(losses_); }
+  /// Where the value of a cell departed that has an origin.
   const DoubleSite& departure_of(uint32_t origin) const { return departures_[origin - 1]; }
   bool apart(double own, double value, Format format) const;
 
