@@ -181,9 +181,10 @@ std::string in_double_text(const InDouble& r) {
       out += fmt::format("  {}: rounding: {} of {} wrong elements are as expected in double; {}\n", b.name, b.rounding,
                          wrong, element_text(b, b.first_rounding));
     if (b.logic)
-      out += fmt::format("  {}: {}: {} of {} wrong elements are wrong in double too; {}\n", b.name,
-                         r.losses.empty() ? "logic" : "logic, or rounding before a place that is not followed", b.logic,
-                         wrong, element_text(b, b.first_logic));
+      out += fmt::format("  {}: logic{}{}: {} of {} wrong elements are wrong in double too; {}\n", b.name,
+                         r.decisions.empty() ? "" : " or a decision that comes out otherwise",
+                         r.losses.empty() ? "" : " or rounding that is not followed", b.logic, wrong,
+                         element_text(b, b.first_logic));
     if (b.only_rounded)
       out += fmt::format("  {}: {} right elements are wrong in double, so the kernel relies on its rounding; {}\n",
                          b.name, b.only_rounded, element_text(b, b.first_only_rounded));
@@ -191,8 +192,8 @@ std::string in_double_text(const InDouble& r) {
       out += fmt::format("  {}: off by at most {:.2g} of the largest value, and by {:.2g} of a value itself; {}\n",
                          b.name, b.of_largest, b.of_element, element_text(b, b.worst));
     if (b.departs)
-      out += fmt::format("  {}: departs by more than {} at {}\n", b.name, bound,
-                         departure_text(r.departures[*b.departs]));
+      out +=
+          fmt::format("  {}: departs by more than {} at {}\n", b.name, bound, departure_text(r.departures[*b.departs]));
     else if (b.rounding)
       out += fmt::format("  {}: roundings add up; no instruction departs by more than {}\n", b.name, bound);
   }

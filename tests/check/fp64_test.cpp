@@ -13,15 +13,13 @@
 namespace roofgen::check::fp64_test {
 namespace {
 
-Result<Report> report_of(const std::string& name, const std::string& folder = "fp64") {
-  for (const Kernel& k : kernels_in(ROOFGEN_CHECK_FOLDER "/" + folder, name)) {
-    if (k.name != name) continue;
-    ROOFGEN_TRY(Request r, request_of(k));
-    r.in_double = true;
-    return check::run(r);
-  }
-  return Error{Exit::kFailed, "no kernel " + name, {}};
+Kernel kernel_of(const std::string& name) {
+  for (Kernel& k : kernels_in(ROOFGEN_CHECK_FOLDER "/fp64", name))
+    if (k.name == name) return std::move(k);
+  return {};
 }
+
+std::string list_of(const std::vector<double>& numbers) { return fmt::format("[{:.9g}]", fmt::join(numbers, ", ")); }
 
 const BufferInDouble* buffer(const Report& r, const std::string& name) {
   for (const BufferInDouble& b : r.in_double->buffers)
@@ -33,10 +31,13 @@ struct Fp64 : testing::Test {
   void SetUp() override {
     if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   }
-  /// Runs a kernel of the folder.
-  void run(const std::string& name, const std::string& folder = "fp64") {
+  void run(const std::string& name) { run(kernel_of(name)); }
+  void run(const Kernel& kernel) {
     report.in_double.emplace();
-    auto ran = report_of(name, folder);
+    auto request = request_of(kernel);
+    ASSERT_TRUE(request) << to_string(request.error());
+    request->in_double = true;
+    auto ran = check::run(*request);
     ASSERT_TRUE(ran) << to_string(ran.error());
     report = std::move(*ran);
     ASSERT_TRUE(report.in_double);
@@ -152,6 +153,34 @@ TEST_F(Fp64, DoublesMoveWithBits) {
   EXPECT_LT(y.of_element, 1e-3) << text;
 }
 
+/// Expected are the products of what was not rounded.
+TEST_F(Fp64, ProductsOfFragments) {
+  std::vector<double> x, v, halves, tf32, sums(2);
+  for (int i = 0; i < 512; ++i) {
+    x.push_back(((i * 37 + i / 16 * 11) % 101 - 40) / 64.0);
+    v.push_back(x.back() * 1.1f);
+  }
+  for (int i = 0; i < 256; ++i) {
+    halves.push_back(0), tf32.push_back(0);
+    for (int k = 0; k < 16; ++k) {
+      halves.back() += v[i / 16 * 16 + k] * v[256 + i % 16 * 16 + k];
+      tf32.back() += v[i / 16 * 16 + k] * v[i % 16 * 16 + k];
+    }
+  }
+  for (int i = 0; i < 32; ++i) sums[0] += v[i], sums[1] += v[256 + i];
+  Kernel kernel = kernel_of("fragments");
+  kernel.says["args"] = fmt::format(R"([{{"name": "x", "type": "f32", "size": 512, "values": {}}},
+    {{"name": "halves", "type": "f32", "size": 256, "expect": {}, "relative_tolerance": 2e-7}},
+    {{"name": "tf32", "type": "f32", "size": 256, "expect": {}, "relative_tolerance": 2e-7}},
+    {{"name": "sums", "type": "f16", "size": 2, "expect": {}}}])",
+                                    list_of(x), list_of(halves), list_of(tf32), list_of(sums));
+  run(kernel);
+  for (const char* name : {"halves", "tf32", "sums"}) {
+    EXPECT_GE(of(name).rounding, of(name).elements / 2) << name << text;
+    EXPECT_EQ(of(name).logic + of(name).only_rounded, 0u) << name << text;
+  }
+}
+
 TEST_F(Fp64, ProductsOfWarpgroups) {
   run("warpgroup");
   const BufferInDouble& y = of("y");
@@ -162,25 +191,18 @@ TEST_F(Fp64, ProductsOfWarpgroups) {
 
 /// Expected is the float nearest to the double: what was rounded to bf16 on its way is wrong, and right in double.
 TEST_F(Fp64, DoublesTakeEachWay) {
-  std::vector<Kernel> kernels = kernels_in(ROOFGEN_CHECK_FOLDER "/fp64", "moves");
-  ASSERT_EQ(kernels.size(), 1u);
-  std::vector<std::string> expected;
+  Kernel kernel = kernel_of("moves");
+  std::vector<double> expected;
   int rounded = 0;
   for (int i = 0; i < 224; ++i) {
     const float v = static_cast<float>(i / 32 == 5 ? 31 : i % 32) * 1.1f;
-    expected.push_back(fmt::format("{:.9g}", v));
+    expected.push_back(v);
     rounded += i < 64 && std::bit_cast<uint32_t>(v) & 0xffff;
   }
-  kernels[0].says["args"] = fmt::format(R"([{{"name": "x", "type": "f32", "size": 32, "fill": "iota"}}, )"
-                                        R"({{"name": "y", "type": "f32", "size": 224, "expect": [{}]}}])",
-                                        fmt::join(expected, ", "));
-  auto request = request_of(kernels[0]);
-  ASSERT_TRUE(request) << to_string(request.error());
-  request->in_double = true;
-  auto ran = check::run(*request);
-  ASSERT_TRUE(ran) << to_string(ran.error());
-  report = std::move(*ran);
-  text = check_text(report, 0);
+  kernel.says["args"] = fmt::format(R"([{{"name": "x", "type": "f32", "size": 32, "fill": "iota"}},
+    {{"name": "y", "type": "f32", "size": 224, "expect": {}}}])",
+                                    list_of(expected));
+  run(kernel);
   EXPECT_EQ(of("y").rounding, static_cast<uint64_t>(rounded)) << text;
   EXPECT_EQ(of("y").logic + of("y").only_rounded, 0u) << text;
   EXPECT_TRUE(report.in_double->losses.empty()) << text;
