@@ -73,7 +73,7 @@ struct RunOptions {
   std::string* printed = nullptr;  ///< what printf writes is added here, up to kMaxPrintedBytes (simulator only)
   std::vector<SiteCounts>* sites = nullptr;  ///< those instructions that were executed, in the order of the PTX
   sim::Listener* listener =
-      nullptr;               ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
+      nullptr;  ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
   /// Receives the kernel's arithmetic in double beside its own (runtime/sim/doubles.h); one core (simulator only).
   sim::Doubles* doubles = nullptr;
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)

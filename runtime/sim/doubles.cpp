@@ -94,8 +94,8 @@ Format format_of(std::string_view name, bool* paired = nullptr) {
 uint8_t integer_bytes(std::string_view name, bool* is_signed) {
   if (name.size() < 2 || (name[0] != 'u' && name[0] != 's')) return 0;
   *is_signed = name[0] == 's';
-  constexpr std::pair<std::string_view, uint8_t> kBits[] = {{"8", 1}, {"16", 2}, {"32", 4}, {"64", 8}};
-  return found_in(kBits, name.substr(1));
+  constexpr std::pair<std::string_view, uint8_t> kSizes[] = {{"8", 1}, {"16", 2}, {"32", 4}, {"64", 8}};
+  return found_in(kSizes, name.substr(1));
 }
 
 bool has(const std::vector<std::string_view>& parts, std::string_view part) {

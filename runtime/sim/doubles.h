@@ -202,7 +202,10 @@ class CtaDoubles {
   void before_wgmma(uint32_t first, const Inst& in, const float* a, const float* b, const std::vector<uint32_t>& reads);
   void after_wgmma(uint32_t first, const Inst& in);
   /// A bulk copy moves bytes between device memory and bytes `begin` and on of pieces of the CTA's shared memory.
-  void bulk_row(const Inst& in, uint64_t device, uint32_t bytes, uint32_t begin, const std::vector<uint32_t>& pieces);
+  void bulk_row(const Warp& w, const Inst& in, uint32_t lane, uint64_t device, uint32_t bytes, uint32_t begin,
+                const std::vector<uint32_t>& pieces);
+  /// A bulk copy moves pieces of a CTA's shared memory into those of this one.
+  void bulk_from(CtaDoubles& source, const std::vector<uint32_t>& from, const std::vector<uint32_t>& to);
 
  private:
   /// Of a register of 32 bits, or half of one of 64: doubles of two units of 16 bits, by lane.

@@ -9,6 +9,11 @@
 #include "runtime/sim/wmma.h"
 
 namespace roofgen::sim {
+namespace {
+
+constexpr uint32_t kPieceBytes = 16;  ///< that stay together in a bulk copy
+
+}  // namespace
 
 // ---- by address ----------------------------------------------------------------------------------------
 
@@ -189,9 +194,13 @@ void CtaDoubles::cp_async(const Warp& w, const Inst& in, uint32_t mask) {
   }
 }
 
-void CtaDoubles::bulk_row(const Inst& in, uint64_t device, uint32_t bytes, uint32_t begin,
+void CtaDoubles::bulk_from(CtaDoubles& source, const std::vector<uint32_t>& from, const std::vector<uint32_t>& to) {
+  for (size_t i = 0; i < from.size(); ++i)
+    copy({&source.memory_, kSharedBase + from[i]}, {&memory_, kSharedBase + to[i]}, kPieceBytes);
+}
+
+void CtaDoubles::bulk_row(const Warp& w, const Inst& in, uint32_t lane, uint64_t device, uint32_t bytes, uint32_t begin,
                           const std::vector<uint32_t>& pieces) {
-  constexpr uint32_t kPieceBytes = 16;
   for (uint32_t done = 0; done < bytes;) {
     const uint32_t at = begin + done, n = std::min(bytes - done, kPieceBytes - at % kPieceBytes);
     const Place far{&launch_.device_, device + done},
@@ -203,7 +212,7 @@ void CtaDoubles::bulk_row(const Inst& in, uint64_t device, uint32_t bytes, uint3
     else
       for (uint32_t i = 0; i < n; i += 2)
         if (const DoubleMemory::Cell* cell = near.memory->look(near.address + i); cell && cell->origin)
-          ++launch_.losses_[pc_of(in)].count;
+          note(launch_.losses_, w, in, lane);
     done += n;
   }
 }

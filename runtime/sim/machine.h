@@ -510,7 +510,7 @@ class Machine {
   uint32_t free_registers_ = 0;            ///< of the CTA
   uint32_t vain_waits_ = 0;                ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
-  std::vector<Buffer*> row_buffer_;  ///< per instruction: where its last row was
+  std::vector<Buffer*> row_buffer_;      ///< per instruction: where its last row was
   std::unique_ptr<CtaDoubles> doubles_;  ///< null: the launch has none
 };
 

@@ -153,6 +153,14 @@ TEST_F(Fp64, DoublesMoveWithBits) {
   EXPECT_LT(y.of_element, 1e-3) << text;
 }
 
+TEST_F(Fp64, ClustersExchangeDoubles) {
+  run("cluster");
+  for (const char* name : {"y", "z"}) {
+    EXPECT_GT(of(name).of_element, 0) << text;
+    EXPECT_LT(of(name).of_element, 0x1p-23) << text;
+  }
+}
+
 /// Expected are the products of what was not rounded.
 TEST_F(Fp64, ProductsOfFragments) {
   std::vector<double> x, v, halves, tf32, sums(2);

@@ -70,7 +70,8 @@ TEST_F(Check, RoundingOrLogic) {
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   for (const char* line :
        {"y: rounding: 1 of 2 wrong elements are as expected in double; y[0] is 2, in double 0.9804688",
-        "y: logic or a decision that comes out otherwise or rounding that is not followed: 1 of 2 wrong", "departs by more than 2^-12 at v.cu:7: 2 is",
+        "y: logic or a decision that comes out otherwise or rounding that is not followed: 1 of 2 wrong",
+        "departs by more than 2^-12 at v.cu:7: 2 is",
         "decides otherwise at v.cu:8: compares 2 and 1, in double 0.98046875 and 1", "not followed at v.cu:9"})
     EXPECT_NE(o.out.find(line), std::string::npos) << line << "\n" << o.out;
   o = home.run(launch + "--json");
