@@ -652,4 +652,10 @@ void fill(const Contents& contents, Element type, uint64_t offset, std::span<std
   }
 }
 
+bool agrees(double got, double expected, const Expectation& e) {
+  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
+  if (got == expected) return true;
+  return std::fabs(got - expected) <= e.absolute + e.relative * std::fabs(expected);
+}
+
 }  // namespace roofgen::check

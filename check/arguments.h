@@ -43,6 +43,9 @@ struct Expectation {
   std::vector<std::pair<uint64_t, uint64_t>> ignored;  ///< elements [first, second) that are not compared; sorted
 };
 
+/// Within the tolerances; NaN is NaN.
+bool agrees(double got, double expected, const Expectation& expectation);
+
 struct Argument {
   std::string name;    ///< in messages: "x", or "argument 2"
   Where where;         ///< in the argument file; not set for a field

@@ -16,12 +16,14 @@
 #include "base/demangle.h"
 #include "base/suggest.h"
 #include "base/units.h"
+#include "check/in_double.h"
 #include "check/kernel.h"
 #include "check/views.h"
 #include "runtime/compile/log.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
 #include "runtime/sim/call_sites.h"
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/tensor_map.h"
 
 namespace roofgen::check {
@@ -188,12 +190,6 @@ Result<DevicePtr> set_variable(Executor& executor, ModuleId module, const Argume
   }
   return Error{Exit::kUsage, fmt::format("the kernel uses no variable \"{}\"{}", a.symbol,
                                          names.empty() ? "; it uses none" : did_you_mean(a.symbol, names))};
-}
-
-bool agrees(double got, double expected, const Expectation& e) {
-  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
-  if (got == expected) return true;
-  return std::fabs(got - expected) <= e.absolute + e.relative * std::fabs(expected);
 }
 
 /// The error of a refused launch, with the user's name of the kernel.
@@ -470,6 +466,8 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
   options.vain_waits = order.vain_waits;
   options.pauses = order.pauses;
   options.printed = &report.printed;
+  sim::Doubles doubles;
+  if (r.in_double && order.is_usual()) options.doubles = &doubles;
   if (r.progress) options.progress = [&](const Progress& p) { r.progress(progress_text(p, own_places, r)); };
   options.progress_after_s = r.progress_after_s;
   Result<RunResult> ran = executor->run(*module, launch, options);
@@ -504,6 +502,13 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
     if (!order.is_usual() || (!a->expect && a->dump.empty())) continue;
     ROOFGEN_TRY(BufferReport b, inspect(*executor, places[a], *a, r.outputs));
     report.buffers.push_back(std::move(b));
+  }
+  if (options.doubles) {
+    const auto use_own_places = [&](Where& source, Where& ptx) {
+      own_places.replace(source, ptx.line);
+      if (r.is_ptx()) ptx.file = r.file;
+    };
+    ROOFGEN_TRY(report.in_double, compared_in_double(doubles, *executor, r.args, places, use_own_places));
   }
   if (r.schedules > 1) {
     ROOFGEN_TRY(report.outputs, outputs_of(*executor, r, places));

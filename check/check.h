@@ -33,6 +33,7 @@ struct Request {
   bool allow_unfenced = false;  ///< leaves out what relies on more order than the memory model promises
   int schedules = 1;            ///< runs; the first in the usual order of CTAs and warps, the others in random orders
   int jobs = 0;                 ///< cores for the CTAs; 0: all. The report does not depend on it
+  bool in_double = false;       ///< compute in double too, in the first run, on one core
   Outputs outputs{"", false};   ///< write the dumps
   std::function<void(const std::string&)> progress = {};  ///< receives a line now and then while the kernel runs
   double progress_after_s = 5;
@@ -91,6 +92,43 @@ enum class Verdict {
 };
 const char* to_string(Verdict verdict);  ///< "clean", "findings", "incomplete"
 
+/// An instruction whose result departs from its double, or that decides otherwise in double, the first time.
+struct DoublePlace {
+  Where source, ptx;  ///< as in a Finding
+  uint64_t cta = 0;
+  uint32_t thread = 0;
+  uint64_t count = 0;  ///< over all lanes and CTAs
+  std::string why;     ///< it departs by "rounding", "cancellation", "overflow", "nan" or "only-in-double"
+  double own = 0, in_double = 0;
+  bool compares = false;  ///< it decides about two numbers; the second:
+  double own_other = 0, in_double_other = 0;
+};
+struct ElementInDouble {
+  uint64_t element = 0;
+  double own = 0, in_double = 0;
+};
+/// A buffer of floats beside its doubles.
+struct BufferInDouble {
+  std::string name;
+  uint64_t elements = 0;             ///< that are written
+  uint64_t rounding = 0, logic = 0;  ///< elements with another value than expected: as expected in double, or not
+  uint64_t only_rounded = 0;         ///< as expected, but not in double
+  ElementInDouble first_rounding, first_logic, first_only_rounded;
+  double largest_error = 0, of_largest = 0;  ///< difference from the double; relative to the largest magnitude
+  double of_element = 0;                     ///< relative to an element itself
+  ElementInDouble worst;                     ///< of `largest_error`
+  /// Where the first element of `rounding`, or `worst`, departed: one of `departures`.
+  std::optional<size_t> departs;
+};
+/// The launch in double (check/in_double.h).
+struct InDouble {
+  bool floats = false;  ///< the kernel computes with them
+  double bound = 0;     ///< relative difference from which an instruction departs
+  std::vector<BufferInDouble> buffers;
+  std::vector<DoublePlace> departures, decisions;  ///< in the order of their first times
+  std::vector<DoublePlace> losses;                 ///< what takes away the double of a value that has departed
+};
+
 struct Report {
   std::string file, kernel, arch, compiler;  ///< kernel: demangled; compiler empty for PTX
   Dim3 grid, block;
@@ -114,6 +152,7 @@ struct Report {
   std::vector<Difference> differences;   ///< between schedules without findings
   std::vector<Output> outputs;           ///< kept if there are several schedules
   std::vector<sim::Pauses> lock_cycles;  ///< RunResult::lock_cycles
+  std::optional<InDouble> in_double;     ///< if it was asked for
   Verdict verdict() const;
 };
 /// The CTA ended at a limit of the simulator: an instruction that is not modelled, too many instructions or bytes.

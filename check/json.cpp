@@ -6,6 +6,7 @@
 #include <map>
 
 #include "check/check.h"
+#include "check/in_double.h"
 #include "check/views.h"
 #include "runtime/sim/count_names.h"
 
@@ -111,6 +112,7 @@ std::string check_json(const Report& r) {
     ROOFGEN_PUT(o, b, first, largest_error, largest_relative_error)
     o["likely_consequence"] = !r.findings.empty();
   }
+  if (r.in_double) j["fp64"] = in_double_json(*r.in_double);
   j["printed"] = r.printed;
   j["printed_cut"] = r.printed.size() >= kMaxPrintedBytes;
   j["counts"] = counts_json(r.counts);

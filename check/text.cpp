@@ -6,6 +6,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "check/check.h"
+#include "check/in_double.h"
 #include "check/views.h"
 
 namespace roofgen::check {
@@ -130,6 +131,7 @@ std::string check_text(const Report& r, size_t top) {
       out += fmt::format("\n{}: {} of {} elements are uninitialised, and zeros in the dump\n", b.name, b.unwritten,
                          b.elements);
   }
+  if (r.in_double) out += in_double_text(*r.in_double);
   out += worst_lines(
       r, top, "uncoalesced: sectors beyond the minimum for the bytes",
       [](const LineCounts& l) { return l.excess_sectors(); },

@@ -20,7 +20,7 @@ struct CheckFlags : KernelFlags {
   std::string sarif, emit_args;
   int jobs = 0, schedules = 1;
   uint64_t max_instructions = 0, max_memory_mib = 0, top = 5;
-  bool json = false, cooperative = false, allow_unfenced = false, allow_incomplete = false;
+  bool json = false, cooperative = false, allow_unfenced = false, allow_incomplete = false, fp64 = false;
 };
 
 /// --emit-args: writes a file of arguments, and prints the command that uses it.
@@ -49,6 +49,7 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
   r.allow_unfenced = flags.allow_unfenced;
   r.max_instructions = flags.max_instructions;
   r.jobs = flags.jobs;
+  r.in_double = flags.fp64;
   r.schedules = flags.schedules;
   r.max_memory_bytes = flags.max_memory_mib << 20;
   if (!flags.emit_args.empty()) return emit_arguments(session, r, flags);
@@ -78,6 +79,9 @@ Run declare_check(FlagSet app) {
   app.add("--schedules", flags->schedules,
           "runs: the first in the usual order of CTAs and warps, the others in random orders; outputs are compared [1]")
       .range(1, 1000);
+  app.add_switch(
+      "--fp64", flags->fp64,
+      "compute in double beside the kernel, and tell rounding from logic; about 20 times slower, on one core");
   app.add_switch("--allow-unfenced", flags->allow_unfenced,
                  "leave out accesses that a volatile or relaxed read orders without a fence after it");
   app.add_switch("--allow-incomplete", flags->allow_incomplete,

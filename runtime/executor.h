@@ -16,6 +16,7 @@
 
 namespace roofgen {
 namespace sim {
+class Doubles;
 class Listener;
 class Prerequisites;
 /// A warp pauses before a thread of it takes its `count`-th lock, from 1, until the others of Pauses have come as far,
@@ -73,7 +74,9 @@ struct RunOptions {
   std::vector<SiteCounts>* sites = nullptr;    ///< those instructions that were executed, in the order of the PTX
   std::vector<SiteCounts>* not_run = nullptr;  ///< the others, without traps (simulator only)
   sim::Listener* listener =
-      nullptr;               ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
+      nullptr;  ///< emitted every event of the launch (runtime/sim/events.h); one core (simulator only)
+  /// Receives the kernel's arithmetic in double beside its own (runtime/sim/doubles.h); one core (simulator only).
+  sim::Doubles* doubles = nullptr;
   bool cooperative = false;  ///< the grid may wait for itself, as cooperative groups' grid.sync() does (simulator only)
   /// Called by another thread `progress_after_s` after the launch began, and in intervals that double (simulator only).
   std::function<void(const Progress&)> progress = {};

@@ -14,6 +14,7 @@
 
 #include "base/costs.h"
 #include "runtime/sim/decode.h"
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/memory.h"
 #include "runtime/sim/ptx_parser.h"
@@ -268,6 +269,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   if (options.go_on) state.go_on = GoOn::kAlways;
   state.printed = options.printed;
   state.listener = options.listener;
+  if ((state.doubles = options.doubles)) state.doubles->begin(kernel, OpcodeTable::host());
   state.grid_workspace = workspace.address;
   state.params.resize(kernel.param_bytes);
   for (size_t i = 0; i < launch.args.size(); ++i) {

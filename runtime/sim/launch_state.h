@@ -13,6 +13,7 @@
 
 namespace roofgen::sim {
 
+class Doubles;
 class GridOrder;
 class Listener;
 class LockOrder;
@@ -61,6 +62,7 @@ struct LaunchState {
   uint64_t grid_workspace = 0;     ///< address of a cooperative launch's barrier, 8 bytes of zeros; 0: not cooperative
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null
+  Doubles* doubles = nullptr;      ///< may be null
 };
 
 bool goes_on(GoOn how, const char* kind);

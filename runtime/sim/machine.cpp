@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/lock_order.h"
 
 namespace roofgen::sim {
@@ -64,7 +65,7 @@ bool Machine::take_turns(std::vector<Finding>& findings) {
       ran = true;
       try {
         const uint32_t turn = random ? kTurn >> random_() % kTurnLengths : kTurn;
-        state_.listener ? run_warp<true>(w, turn) : run_warp<false>(w, turn);
+        state_.listener || doubles_ ? run_warp<true>(w, turn) : run_warp<false>(w, turn);
       } catch (Fault& fault) {
         stop(findings, finding(fault.kind, std::move(fault.message), w, fault.pc == ~0u ? w.pc : fault.pc, fault.lane));
         return true;
@@ -221,7 +222,8 @@ void Machine::choose(Warp& w) {
   w.parked.resize(kept);
 }
 
-template <bool kListened>
+/// `kFollowed`: by a listener, or in double.
+template <bool kFollowed>
 void Machine::run_warp(Warp& w, uint32_t quota) {
   const Inst* code = kernel_.code.data();
   uint64_t* const issues = counter_.issues();
@@ -235,7 +237,10 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
     uint32_t mask = w.active & (w.regs.preds[in.guard] ^ in.guard_flip);
     if (in.flags & kFlagWatched && mask && in.kind != Kind::kWgmma) [[unlikely]]
       watch(w, in, mask);
-    if constexpr (kListened) state_.listener->on(Issue{site(w), w.active, mask});
+    if constexpr (kFollowed) {
+      if (state_.listener) state_.listener->on(Issue{site(w), w.active, mask});
+      if (doubles_ && mask) doubles_->before(w, in, mask);
+    }
     if (!mask) {
       ++w.pc;
     } else {
@@ -356,6 +361,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kIsSpace: is_space(w, in, mask), ++w.pc; break;
       }
     }
+    if constexpr (kFollowed)
+      if (doubles_ && mask) doubles_->after(w, in, mask);
     if (w.pc >= w.merge_pc) [[unlikely]]
       choose(w);
   }

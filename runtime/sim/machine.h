@@ -121,6 +121,7 @@ struct MatrixPlaces {
 };
 
 struct TensorView;
+class CtaDoubles;
 
 struct Warp {
   WarpRegs regs{};
@@ -182,6 +183,7 @@ class Polling {
 class Machine {
  public:
   Machine(LaunchState& state, Counter& counter, const LaneTable& lanes);
+  ~Machine();
   /// Runs CTA number `cta` of the grid, the `ordinal`-th of this launch. Its findings are added.
   void run_cta(uint64_t cta, uint32_t ordinal, std::vector<Finding>& findings) {
     begin_cta(cta, ordinal);
@@ -225,6 +227,8 @@ class Machine {
   uint64_t resident_bytes() const;
 
  private:
+  friend class CtaDoubles;
+
   struct Barrier {
     uint32_t arrived[kMaxWarps] = {};  ///< lanes per warp
     uint32_t expected = 0;             ///< threads, 0: all of the CTA
@@ -287,7 +291,7 @@ class Machine {
   bool comes_to_lock(const Warp& w, const Inst& in, uint32_t mask);
   void pause(Warp& w);
   void end_pauses();
-  template <bool kListened>
+  template <bool kFollowed>
   void run_warp(Warp& w, uint32_t quota);
   void choose(Warp& w);
 
@@ -527,7 +531,8 @@ class Machine {
   uint32_t free_registers_ = 0;            ///< of the CTA
   uint32_t vain_waits_ = 0;                ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
-  std::vector<Buffer*> row_buffer_;  ///< per instruction: where its last row was
+  std::vector<Buffer*> row_buffer_;      ///< per instruction: where its last row was
+  std::unique_ptr<CtaDoubles> doubles_;  ///< null: the launch has none
 };
 
 }  // namespace roofgen::sim

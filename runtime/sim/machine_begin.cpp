@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
@@ -37,7 +38,10 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   local_.resize(size_t{kernel_.local_bytes} * n_warps_ * kWarpSize);
   row_buffer_.resize(kernel_.code.size());
   prepare_registers();
+  if (state.doubles) doubles_ = std::make_unique<CtaDoubles>(*this, *state.doubles);
 }
+
+Machine::~Machine() = default;
 
 /// Writes constants and the specials that are the same for all CTAs. Rows are cleared between CTAs only if CTAs go on
 /// after findings; otherwise the assignment checks prevent reads of old values.
@@ -147,6 +151,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
   partly_undefined_.clear();
+  if (doubles_) doubles_->begin();
   const bool any_unassigned = std::any_of(kernel_.unassigned.begin(), kernel_.unassigned.end(),
                                           [](const std::string& name) { return !name.empty(); });
   if (state_.go_on != GoOn::kNever && any_unassigned) prepare_registers();

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "runtime/sim/atomics.h"
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/tensor_map.h"
 
@@ -205,6 +206,10 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     const uint32_t barrier = inwards ? owner.shared_offset(counts, 8, l) : 0;
     std::vector<DeviceRow> rows;
     const auto row_of = [&](uint64_t address, uint32_t n, uint32_t begin) {
+      if (doubles_) [[unlikely]]
+        for (const Machine* target :
+             inwards ? targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l]) : std::vector{this})
+          target->doubles_->bulk_row(w, in, l, address, n, begin, pieces);
       bulk_row({site(w), l, !inwards, address, n, barrier}, [&](uint64_t part, uint32_t k, uint32_t done) {
         if (inwards)
           read_device(w, part, k, l, data.data() + begin + done, false);
@@ -251,6 +256,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
       if (target->bulk_copies_.size() >= kMostUnderWay)
         throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", target->bulk_copies_.size()), l};
+      if (doubles_ && shared) target->doubles_->bulk_from(*doubles_, source, pieces);
       use_barrier(w, barrier, l, *target);
       for (const uint32_t piece : pieces) emit_shared(w, Op::kCopyIn, piece, kPiece, l, false, 0, *target);
       target->bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, source, rows});

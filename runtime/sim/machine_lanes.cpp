@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
@@ -105,6 +106,8 @@ void Machine::shuffle(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t* d = row(w, in.d);
   for (uint32_t m = mask; m; m &= m - 1) d[first_lane(m)] = result[first_lane(m)];
   if (in.e) set_pred(w, in.e, valid, mask);
+  if (doubles_) [[unlikely]]
+    doubles_->shuffle(w, in, mask, from_of);
   if (absent || (in.flags | w.follow) & kFlagTracked) shuffle_undefined(w, in, mask, from_of, absent);
 }
 

@@ -57,10 +57,10 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     const auto refuse = [&](std::string why) {
       return Fault{"bad-barrier", fmt::format("mbarrier at {}: {}", text(address[l]), why), l};
     };
-    using What = MbarrierUse::What;
-    const What what = op == MbarrierOp::kInit       ? What::kInitialises
-                      : op == MbarrierOp::kExpectTx ? What::kExpects
-                                                    : What::kOther;
+    using enum MbarrierUse::What;
+    const MbarrierUse::What what = op == MbarrierOp::kInit       ? kInitialises
+                                   : op == MbarrierOp::kExpectTx ? kExpects
+                                                                 : kOther;
     if (op != MbarrierOp::kInval) emit(MbarrierUse{site(w), l, at, what, rank});
     const auto arrives = [&] {
       uint32_t lanes = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/wgmma.h"
 
@@ -237,6 +238,8 @@ void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
   if (in.imm & kWgmmaNegative)
     for (uint32_t i = 0; i < kWgmmaRows * k; ++i) a[i] = -a[i];
   emit(WgmmaIssue{site(w), first, {wgmma_reads_.data(), wgmma_reads_.size()}});
+  if (doubles_) [[unlikely]]
+    doubles_->before_wgmma(first, in, a, b, wgmma_reads_);
   const auto sum = static_cast<WgmmaSum>(in.imm & kWgmmaSumMask);
   const auto a_type = static_cast<Multiplicand>(in.type & 15), b_type = static_cast<Multiplicand>(in.type >> 4);
   uint32_t* sums[kWarpgroup][128];
@@ -250,6 +253,8 @@ void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
     if (!is_fp8(a_type)) lanes_.wgmma.multiply(sum, sums[i], a + 16 * i * k, b, n, k, keeps[i]);
   }
   if (is_fp8(a_type)) lanes_.wgmma.multiply_fp8(a_type, b_type, sum, all_sums, a, b, n, k, keeps, kWarpgroup);
+  if (doubles_) [[unlikely]]
+    doubles_->after_wgmma(first, in);
   release_warpgroup(w);
 }
 

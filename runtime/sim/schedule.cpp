@@ -199,7 +199,8 @@ bool accesses_strongly(const Kernel& kernel, std::initializer_list<Space> spaces
 /// Whether the remaining CTAs probably can run side by side and have enough work.
 bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instructions_each,
                    const RunOptions& options) {
-  if (options.threads < 2 || state.listener || ctas_left < 2 || ctas_left * instructions_each < options.worth_threads)
+  if (options.threads < 2 || state.listener || state.doubles || ctas_left < 2 ||
+      ctas_left * instructions_each < options.worth_threads)
     return false;
   if (state.launch.cluster.count() > 1 || state.grid_workspace) return false;
   return !accesses_strongly(state.kernel, {Space::kGlobal});

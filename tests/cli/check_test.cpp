@@ -49,6 +49,37 @@ class Check : public ::testing::Test {
   Home home;
 };
 
+TEST_F(Check, RoundingOrLogic) {
+  if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
+  home.write("v.cu", R"(__global__ void variance(const float* x, float* y) {
+  float sum = 0, squares = 0;
+  for (int i = 0; i < 4; ++i) {
+    sum += x[i] / 4;
+    squares += x[i] * x[i] / 4;
+  }
+  y[0] = squares - sum * sum;
+  y[1] = y[0] > 1 ? 1 : 3;
+  y[2] = __int_as_float(__float_as_int(y[0]) + 1);
+}
+)");
+  home.write("v.json", R"([
+    {"name": "x", "type": "f32", "size": 4, "values": [4096.25, 4097.5, 4098.25, 4095.75]},
+    {"name": "y", "type": "f32", "size": 3, "expect": [0.98046875, 2, 0], "ignore": [2], "relative_tolerance": 1e-5}])");
+  const std::string launch = "check v.cu --block 1 --args v.json --fp64 --schedules 2 ";
+  Outcome o = home.run(launch);
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  for (const char* line :
+       {"y: rounding: 1 of 2 wrong elements are as expected in double; y[0] is 2, in double 0.9804688",
+        "y: logic or a decision that comes out otherwise or rounding that is not followed: 1 of 2 wrong",
+        "departs by more than 2^-12 at v.cu:7: 2 is",
+        "decides otherwise at v.cu:8: compares 2 and 1, in double 0.98046875 and 1", "not followed at v.cu:9"})
+    EXPECT_NE(o.out.find(line), std::string::npos) << line << "\n" << o.out;
+  o = home.run(launch + "--json");
+  const Json report = Json::parse(o.out);
+  expect_schema(report);
+  EXPECT_EQ(report["fp64"]["places"].size(), 3u) << o.out;
+}
+
 TEST_F(Check, CleanFindingsAndWrongOutputs) {
   if (!has_nvrtc(home)) GTEST_SKIP() << "no NVRTC on this machine";
   const std::string launch = "--grid 8 --block 256 --args args.json ";
