@@ -45,6 +45,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   uint64_t asked[kWarpSize];
   std::copy_n(address, kWarpSize, asked);
   uint32_t there = 0;
+  uint64_t used = 0;
   // try_wait may end without success at any time (PTX ISA, mbarrier.try_wait): a kernel that waits once goes on.
   const bool may_fail = op == MbarrierOp::kTry && state_.vain_waits && !w.in_vain;
   for (uint32_t m = mask; m; m &= m - 1) {
@@ -61,7 +62,10 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
     const MbarrierUse::What what = op == MbarrierOp::kInit       ? kInitialises
                                    : op == MbarrierOp::kExpectTx ? kExpects
                                                                  : kOther;
-    if (op != MbarrierOp::kInval) emit(MbarrierUse{site(w), l, at, what, rank});
+    // The lanes of a warp mostly use one barrier, which is one use; bytes are expected by each.
+    if (op != MbarrierOp::kInval && (what != kOther || address[l] != used))
+      emit(MbarrierUse{site(w), l, at, what, rank});
+    used = address[l];
     const auto arrives = [&] {
       uint32_t lanes = 0;
       for (uint32_t n = mask; n; n &= n - 1)
