@@ -64,7 +64,8 @@ TEST_F(Check, RoundingOrLogic) {
 )");
   home.write("v.json", R"([
     {"name": "x", "type": "f32", "size": 4, "values": [4096.25, 4097.5, 4098.25, 4095.75]},
-    {"name": "y", "type": "f32", "size": 3, "expect": [0.98046875, 2, 0], "ignore": [2], "relative_tolerance": 1e-5}])");
+    {"name": "y", "type": "f32", "size": 3, "expect": [0.98046875, 2, 0], "ignore": [2],
+     "relative_tolerance": 1e-5}])");
   const std::string launch = "check v.cu --block 1 --args v.json --fp64 --schedules 2 ";
   Outcome o = home.run(launch);
   EXPECT_EQ(o.exit, 1) << o.out << o.err;

@@ -142,9 +142,7 @@ TEST(Instructions, ThePageSaysWhatIsExecuted) {
       "| no effect | {} | hints of caches and time |\n"
       "| not modelled | {} | `check` ends a CTA that comes there (docs/findings.md, `not-modelled`); `run` and `tune` "
       "refuse the kernel |\n\n"
-      "Other types and forms of an instruction that is not listed are not modelled. Of `wgmma` and `wmma` the table "
-      "has "
-      "one shape\neach, and all shapes of the ISA are executed.\n{}",
+      "Types and forms that no row has are not modelled. Of `wgmma` and `wmma` the table has one shape.\n{}",
       counts[Coverage::kExecuted], counts[Coverage::kOrders], counts[Coverage::kHint], counts[Coverage::kNotModelled],
       tables);
   const std::string path = ROOFGEN_SOURCE_DIR "/docs/instructions.md";
