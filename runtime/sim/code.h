@@ -36,6 +36,8 @@ inline constexpr uint64_t kClusterBase = uint64_t{1} << 28;
 inline constexpr uint64_t kClusterCtaBytes = kSharedWindowEnd;
 inline constexpr uint32_t kMaxClusterCtas = 16;
 inline constexpr uint64_t kClusterWindowEnd = kClusterBase + kMaxClusterCtas * kClusterCtaBytes;
+/// Addresses of functions, in no window.
+inline constexpr uint64_t kFunctionBase = uint64_t{1} << 32;
 inline constexpr uint64_t kGlobalBase = uint64_t{1} << 40;
 
 /// Read-only registers with a value per launch, CTA, warp or lane.

@@ -1,7 +1,9 @@
 // Calls. A function is decoded anew in the place of each call, with registers and local memory of its own: the machine
-// needs no stack, and every check knows which call it is in. Recursion and calls through pointers are refused.
+// needs no stack, and every check knows which call it is in. A call through a pointer compares it with the address of
+// each function that it may be. Recursion is not modelled.
 #include <fmt/format.h>
 
+#include <functional>
 #include <unordered_set>
 
 #include "runtime/sim/decoder.h"
@@ -27,10 +29,37 @@ const PtxFunction* Decoder::find_function(std::string_view name) const {
   return at == functions_by_name_.end() ? nullptr : at->second;
 }
 
+/// Functions whose address is an operand or an initial value, in the order of the module.
+std::vector<const PtxFunction*> Decoder::functions_with_address() const {
+  std::unordered_set<const PtxFunction*> taken;
+  const std::function<void(const PtxOperand&)> look = [&](const PtxOperand& o) {
+    if (const PtxFunction* f = find_function(o.name)) taken.insert(f);
+    for (const PtxOperand& item : o.items) look(item);
+  };
+  for (const PtxFunction& f : module_.functions)
+    for (const PtxStmt& s : f.body)
+      if (s.kind == PtxStmt::Kind::kInstruction && !s.name.starts_with("call"))
+        for (const PtxOperand& o : s.operands) look(o);
+  for (const PtxVar& v : module_.globals)
+    for (const PtxVar::Pointer& p : v.pointers)
+      if (const PtxFunction* f = find_function(p.to)) taken.insert(f);
+  std::vector<const PtxFunction*> out;
+  for (const PtxFunction& f : module_.functions)
+    if (taken.count(&f)) out.push_back(&f);
+  return out;
+}
+
+/// In no window and no buffer, so an access there is out of bounds.
+uint64_t Decoder::address_of(const PtxFunction& f) const {
+  return kFunctionBase + 16 * static_cast<uint64_t>(&f - module_.functions.data());
+}
+
 /// The kernel and all functions that may be called from it.
 std::vector<const PtxFunction*> Decoder::called_functions() const {
   std::vector<const PtxFunction*> out{&function_};
   std::unordered_set<const PtxFunction*> seen;
+  for (const PtxFunction* f : functions_with_address())
+    if (seen.insert(f).second) out.push_back(f);
   for (size_t i = 0; i < out.size(); ++i)
     for (const PtxStmt& s : out[i]->body)
       if (const PtxFunction* f = find_function(callee(s)); f && seen.insert(f).second) out.push_back(f);
@@ -54,9 +83,9 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
   const PtxOperand* results = list();
   if (at == stmt.operands.size() || stmt.operands[at].kind != PtxOperand::Kind::kName)
     fail("'call' needs the name of a function");
-  const std::string_view name = stmt.operands[at++].name;
+  const PtxOperand& callee = stmt.operands[at++];
+  const std::string_view name = callee.name;
   const PtxOperand* arguments = list();
-  if (at != stmt.operands.size() || name.starts_with('%')) not_modelled("a call through a pointer is not supported");
   if (++calls_made_ > kMaxCalls)
     fail(fmt::format("more than {} calls, counting a function again at each call of it", kMaxCalls));
 
@@ -68,13 +97,41 @@ void Decoder::call(const PtxStmt& stmt, Modifiers& m) {
     over.target = end;
     guarded_ = nullptr;
   }
-  if (const PtxFunction* f = find_function(name))
+  if (name.starts_with('%'))
+    call_through(callee, results, arguments);
+  else if (const PtxFunction* f = find_function(name))
     call_defined(*f, results, arguments);
   else if (!call_built_in(name, results, arguments))
     not_modelled(name == "malloc" || name == "free" || name.starts_with("cudaMalloc")
                      ? fmt::format("'{}': memory of the device's own heap is not supported", name)
                      : fmt::format("function '{}' has no body here", name));
   if (guarded) label_at_[end] = static_cast<uint32_t>(kernel_.code.size());
+}
+
+/// The functions that the pointer may be have as many parameters and results as the call. `callee`: its register.
+void Decoder::call_through(const PtxOperand& callee, const PtxOperand* results, const PtxOperand* arguments) {
+  const uint32_t pointer = resolve(callee.name).id, end = new_label();
+  const auto count = [](const PtxOperand* list) { return list ? list->items.size() : 0; };
+  for (const PtxFunction* f : functions_with_address()) {
+    const bool calls_itself = std::ranges::any_of(calls_, [&](const Call& c) { return c.function == f; });
+    if (calls_itself || f->params.size() != count(arguments) || f->returns.size() != count(results)) continue;
+    const uint32_t other = new_register({'p', 1}, "another function").id, next = new_label();
+    constexpr const char* kCompare = "setp.ne.u64";
+    Inst& compare = emit_lane(*opcodes_.find(kCompare), kCompare);
+    const uint32_t address = constant(address_of(*f), true);
+    compare.a = pointer, compare.b = address, compare.d = other;
+    reference(&Inst::a, pointer, false, false);
+    reference(&Inst::b, address, false, false);
+    reference(&Inst::d, other, true, true);
+    Inst& over = emit(Kind::kBranch, Class::kControl);
+    over.guard = other, over.target = next;
+    reference(&Inst::guard, other, false, true);
+    call_defined(*f, results, arguments);
+    emit(Kind::kBranch, Class::kControl).target = end;
+    label_at_[next] = static_cast<uint32_t>(kernel_.code.size());
+  }
+  emit(Kind::kTrap, Class::kControl).sub = kTrapNoFunction;
+  label_at_[end] = static_cast<uint32_t>(kernel_.code.size());
 }
 
 /// The variable that an operand of a call names.

@@ -158,13 +158,11 @@ uint64_t Decoder::global_address(const PtxVar& var) {
   if (++pointer_depth_ > kMaxPointerDepth) fail("variables hold each other's addresses deeper than 64");
   PtxVar own = var;
   for (const PtxVar::Pointer& p : var.pointers) {
-    if (find_function(p.to))
-      fail(fmt::format("'{}' holds the address of function '{}'; calls through pointers are not supported", var.name,
-                       p.to));
     const auto to = globals_by_name_.find(p.to);
-    if (to == globals_by_name_.end() || to->second->space == Space::kShared)
+    const PtxFunction* const function = find_function(p.to);
+    if (!function && (to == globals_by_name_.end() || to->second->space == Space::kShared))
       fail(fmt::format("'{}' holds the address of '{}', which is no variable of the module's memory", var.name, p.to));
-    const uint64_t address = global_address(*to->second) + p.displacement;
+    const uint64_t address = (function ? address_of(*function) : global_address(*to->second)) + p.displacement;
     for (uint64_t i = 0; i < 8; ++i) own.init[p.at + i] = static_cast<uint8_t>(address >> (8 * i));
   }
   --pointer_depth_;
@@ -268,8 +266,11 @@ const Decoder::Symbol& Decoder::resolve(std::string_view name) {
     symbol.address = global_address(v);
     return scopes_[0].symbols[name] = symbol;
   }
-  if (find_function(name))
-    not_modelled(fmt::format("the address of function '{}' is taken; calls through pointers are not supported", name));
+  if (const PtxFunction* f = find_function(name)) {
+    Symbol symbol{Symbol::Kind::kAddress};
+    symbol.address = address_of(*f);
+    return scopes_[0].symbols[name] = symbol;
+  }
   if (name.size() > 1 && name[0] == '%' && name.find('.') != std::string_view::npos)
     fail(fmt::format("unknown special register '{}'", name));
   fail(fmt::format("'{}' is not declared", name));

@@ -96,6 +96,8 @@ class Decoder {
   void lay_out_shared();
   void place_shared(const PtxVar& var, uint64_t begin, uint64_t end);
   std::vector<const PtxFunction*> called_functions() const;
+  std::vector<const PtxFunction*> functions_with_address() const;
+  uint64_t address_of(const PtxFunction& f) const;
   void open_scope(size_t stmt);
   void declare_register(const PtxStmt& stmt);
   void declare_variable(const PtxVar& var);
@@ -151,6 +153,7 @@ class Decoder {
   // decode_call.cpp: functions take the place of their calls
   void call(const PtxStmt& stmt, Modifiers& m);
   void call_defined(const PtxFunction& f, const PtxOperand* results, const PtxOperand* arguments);
+  void call_through(const PtxOperand& callee, const PtxOperand* results, const PtxOperand* arguments);
   bool call_built_in(std::string_view name, const PtxOperand* results, const PtxOperand* arguments);
   Symbol passed(const PtxOperand& o);
   uint32_t load_passed(const PtxOperand* list, size_t index, uint8_t bytes);

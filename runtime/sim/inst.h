@@ -85,6 +85,7 @@ enum class MbarrierOp : uint8_t {
 };
 /// Inst::sub of a trap: an instruction of which Kernel::not_modelled, at `imm`, says what it is.
 inline constexpr uint8_t kTrapNotModelled = 1;
+inline constexpr uint8_t kTrapNoFunction = 2;  ///< a call through a pointer to none of the module's functions
 /// Inst::sub of what changes no value.
 inline constexpr uint8_t kNopFence = 1, kNopProxyFence = 2, kNopBulkCommit = 3, kNopBulkWait = 4;
 inline constexpr uint8_t kBulkWaitRead = 1;  ///< Inst::type of kNopBulkWait: for the reads of shared memory alone

@@ -261,6 +261,9 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kTrap:
           if (in.sub == kTrapNotModelled)
             throw Fault{"not-modelled", kernel_.not_modelled[static_cast<size_t>(in.imm)], first_lane(mask)};
+          if (in.sub == kTrapNoFunction)
+            throw Fault{"bad-branch", "a call through a pointer that is the address of no function which it could call",
+                        first_lane(mask)};
           throw Fault{"trap", "the kernel executed a trap", first_lane(mask)};
         case Kind::kNop:
           if (in.sub == kNopFence || in.sub == kNopProxyFence)

@@ -54,9 +54,6 @@ TEST_F(Refusals, WhatIsNotModelledEndsTheCtasThatComeThere) {
        {"surfaces are not supported", "dir/user.cu:2"}},
       {"__device__ float y;\n__global__ void k() {\n  y = tex2D<float>(7, 1, 0);\n}",
        {"textures are not supported", "dir/user.cu:3"}},
-      {"__device__ __noinline__ void a() { __syncthreads(); }\n__device__ __noinline__ void b() { __syncwarp(); "
-       "}\n__global__ void k() {\n  void (*f[2])() = {a, b};\n  f[clock() % 2]();\n}",
-       {"calls through pointers are not supported", "dir/user.cu:4"}},
   };
   for (const Case& c : cases) {
     Request r;

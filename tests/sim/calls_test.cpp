@@ -89,10 +89,6 @@ TEST(Calls, UnsupportedCallsAreRefused) {
   const std::string other = ".func g();\n.func f()\n{\ncall.uni g;\nret;\n}\n.func g()\n{\ncall.uni f;\nret;\n}\n";
   says(with_call("call.uni f;", other), "'f' calls itself; recursion is not supported");
   says(with_call("call.uni nowhere;"), "function 'nowhere' has no body here");
-  says(with_call("mov.u64 %rd4, 8;\n{\ncall.uni %rd4, (), proto;\n}\n"), "a call through a pointer is not supported");
-  says(with_call("proto : .callprototype (.param .b32 _) _ (.param .b32 _);\ncall.uni %rd4, proto;"),
-       "a call through a pointer is not supported");
-  says(with_call("mov.u64 %rd4, add_one;"), "the address of function 'add_one' is taken");
   says(with_call("call.uni add_one;"), "'add_one' has 1 results, the call 0");
   says(with_call("mov.u32 %r2, %r1;\ncall.uni (%r9), add_one, (%r2);"),
        "arguments and results of a call must be .param variables");
