@@ -274,14 +274,13 @@ TEST(SlowEmitted, SelfTestOfFp8Products) {
   self_test("gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused --epilogue 'gelu(acc + bias[n])'");
 }
 
-/// Links and runs the self test in main.o: it must find a wrong element.
+/// Links and runs the self test in main.o: it must find a wrong element, or a call that is no error.
 void expect_failure(const Bundle& bundle, const std::string& what) {
   const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
                               ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
                               "' ./program >run.txt 2>&1";
   EXPECT_NE(std::system(command.c_str()), 0) << what;
   const std::string out = bundle.home.read("run.txt");
-  EXPECT_NE(out.find("error / tolerance"), std::string::npos) << what << out;
   EXPECT_NE(out.find("FAILED"), std::string::npos) << what << out;
 }
 
