@@ -4,7 +4,7 @@
 //
 // A copy may access device memory at any time until its end (PTX ISA, "Async proxy"). The checks see the accesses
 // twice: when the copy is issued, and at its end, which is the wait for its group or the look at its mbarrier, or else
-// the end of the CTA. What conflicts with a copy and lies between races with one of the two.
+// the end of the CTA. A conflicting access between these two moments races with one of them.
 #include <fmt/format.h>
 
 #include <algorithm>
