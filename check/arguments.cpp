@@ -1,6 +1,7 @@
 #include "check/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,10 +106,10 @@ class Reader : JsonReader {
   }
 
   Result<Argument> read(const Json& j, int depth = 0) {
-    ROOFGEN_CHECK(
-        only(j, {"name",   "type", "size",  "value", "buffer", "offset",    "fields", "align",     "symbol",
-                 "fill",   "seed", "range", "file",  "values", "read_only", "expect", "tolerance", "relative_tolerance",
-                 "ignore", "dump", "map"}));
+    ROOFGEN_CHECK(only(
+        j, {"name",   "type", "size",  "value",   "buffer", "offset",    "fields", "align",     "symbol",
+            "fill",   "seed", "range", "file",    "values", "read_only", "expect", "tolerance", "relative_tolerance",
+            "ignore", "dump", "map",   "texture", "surface"}));
     Argument a;
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
@@ -151,6 +152,7 @@ class Reader : JsonReader {
     // Checked before memory of that size is allocated.
     if (a.bytes() > kMaxBytes) return wrong(j, "size", "the buffers have more than {} GiB together", kMaxBytes >> 30);
     ROOFGEN_CHECK(read_map(j, a));
+    ROOFGEN_CHECK(read_image(j, a, a.bytes()));
     ROOFGEN_TRY(a.fill, contents_of(j, a));
     if (j.contains("read_only")) {
       if (!j["read_only"].is_boolean())
@@ -189,7 +191,8 @@ class Reader : JsonReader {
   /// A pointer into the buffer of an earlier argument.
   Result<Argument> shared(const Json& j, Argument a, uint64_t lanes) {
     if (!a.symbol.empty()) return wrong(j, "symbol", "a variable has a buffer of its own");
-    ROOFGEN_CHECK(takes(j, {"buffer", "offset", "map"}, "this points into the buffer of another argument"));
+    ROOFGEN_CHECK(
+        takes(j, {"buffer", "offset", "map", "texture", "surface"}, "this points into the buffer of another argument"));
     ROOFGEN_TRY(a.buffer, string(j, "buffer"));
     std::vector<std::string> names;
     const Argument* to = nullptr;
@@ -209,6 +212,7 @@ class Reader : JsonReader {
       a.begin = offset * bytes;
     }
     ROOFGEN_CHECK(read_map(j, a));
+    ROOFGEN_CHECK(read_image(j, a, to->bytes() - a.begin));
     return a;
   }
 
@@ -254,6 +258,126 @@ class Reader : JsonReader {
     a.map = std::make_shared<const TensorMap>(std::move(map));
     a.align = Argument::kMapAlign;
     return {};
+  }
+
+  /// "texture": {"dims": [64, 32], "channels": 4, "filter_mode": "linear"}, or "surface": an object of `available`
+  /// bytes of the buffer. A texture without "dims" is plain memory in one dimension.
+  Result<void> read_image(const Json& j, Argument& a, uint64_t available) const {
+    const bool is_surface = j.contains("surface");
+    if (!is_surface && !j.contains("texture")) return {};
+    const char* const member = is_surface ? "surface" : "texture";
+    const Json& m = j[member];
+    if (!a.symbol.empty()) return wrong(j, "symbol", "\"{}\" is for arguments", member);
+    if (a.map || (is_surface && j.contains("texture")))
+      return wrong(j, member, "one of \"map\", \"texture\" and \"surface\" was expected");
+    if (!m.is_object() || (is_surface && !m.contains("dims")))
+      return wrong(j, member, "\"{}\" is {}; {{\"dims\": [...]}} was expected", member, shown(m));
+    if (is_surface) {
+      ROOFGEN_CHECK(only(m, {"dims", "layers", "channels", "pitch"}));
+    } else {
+      ROOFGEN_CHECK(only(
+          m, {"dims", "layers", "channels", "pitch", "address_mode", "filter_mode", "normalized_coords", "read_mode"}));
+    }
+    const auto format = texel_format(a.type);
+    if (!format) return wrong(j, member, "a {} of {} is not supported", member, to_string(a.type));
+    sim::Image image;
+    image.format = *format;
+    image.is_surface = is_surface;
+    ROOFGEN_CHECK(read_shape(m, available, image));
+    ROOFGEN_CHECK(read_sampling(m, image));
+    if (const std::string why = image.fault(); !why.empty()) return wrong(j, member, "\"{}\": {}", member, why);
+    a.image = std::make_shared<const sim::Image>(image);
+    return {};
+  }
+
+  /// The dimensions of an image, which its bytes must hold.
+  Result<void> read_shape(const Json& m, uint64_t available, sim::Image& image) const {
+    constexpr uint64_t kMostTexels = 1 << 27;  // cudaDeviceProp::maxTexture1DLinear; arrays have fewer
+    if (m.contains("channels")) {
+      ROOFGEN_TRY(const uint64_t channels, count(m, "channels", "a number of channels", 1, 4));
+      image.channels = static_cast<uint32_t>(channels);
+      if (channels == 3) return wrong(m, "channels", "\"channels\" is 3; 1, 2 or 4 was expected");
+    }
+    const uint64_t texel = image.texel_bytes();
+    std::vector<uint64_t> dims{std::min(available / texel, kMostTexels)};
+    image.is_memory = !m.contains("dims");
+    if (!image.is_memory) {
+      ROOFGEN_TRY(dims, counts(m, "dims", kMostTexels));
+    }
+    if (dims.size() > 3 || dims[0] == 0)
+      return wrong(m, dims[0] ? "dims" : "", "an image has 1 to 3 dimensions, of at least one texel");
+    image.rank = static_cast<uint32_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), image.dims);
+    if (m.contains("layers")) {
+      ROOFGEN_TRY(const uint64_t layers, count(m, "layers", "a number of layers", 1, 2048));
+      image.layers = static_cast<uint32_t>(layers);
+    }
+    image.pitch = dims[0] * texel;
+    if (m.contains("pitch")) {
+      const uint64_t least = image.pitch;
+      ROOFGEN_TRY(image.pitch, count(m, "pitch", "a number of bytes", least, kMaxBytes));
+    }
+    const uint64_t rows = image.dims[1], slices = std::max(image.dims[2], image.layers);
+    image.slice = image.pitch * rows;
+    const bool too_large = image.pitch > kMaxBytes / rows || image.slice > kMaxBytes / slices;
+    if (too_large || image.slice * slices > available)
+      return wrong(m, "dims", "the image has {}, the buffer {} bytes",
+                   too_large ? "over 4 GiB" : fmt::format("{} bytes", image.slice * slices), available);
+    return {};
+  }
+
+  /// One of some words; `at`: which.
+  template <size_t n>
+  Result<void> word(const Json& item, const char* member, const char* const (&words)[n], size_t* at) const {
+    for (*at = 0; *at < n; ++*at)
+      if (item == words[*at]) return {};
+    return wrong(item, "", "\"{}\" is {}; one of {} was expected", member, shown(item),
+                 fmt::join(words, words + n, ", "));
+  }
+
+  Result<void> read_sampling(const Json& m, sim::Image& image) const {
+    static constexpr const char* kModes[] = {"wrap", "clamp", "mirror", "border"};  // by AddressMode
+    static constexpr const char* kFilters[] = {"point", "linear"};
+    static constexpr const char* kReads[] = {"element", "normalized_float"};
+    size_t at = 0;
+    if (m.contains("address_mode")) {
+      const Json& given = m["address_mode"];
+      if (given.is_array() && given.size() != image.rank)
+        return wrong(given, "", "\"address_mode\" has {} entries for {} dimensions", given.size(), image.rank);
+      for (uint32_t axis = 0; axis < image.rank; ++axis) {
+        ROOFGEN_CHECK(word(given.is_array() ? given[axis] : given, "address_mode", kModes, &at));
+        image.mode[axis] = static_cast<sim::AddressMode>(at);
+      }
+    }
+    if (m.contains("filter_mode")) {
+      ROOFGEN_CHECK(word(m["filter_mode"], "filter_mode", kFilters, &at));
+      image.linear = at == 1;
+    }
+    if (m.contains("read_mode")) {
+      ROOFGEN_CHECK(word(m["read_mode"], "read_mode", kReads, &at));
+      image.unit_values = at == 1;
+    }
+    if (m.contains("normalized_coords")) {
+      const Json& given = m["normalized_coords"];
+      if (!given.is_boolean())
+        return wrong(given, "", "\"normalized_coords\" is {}; true or false was expected", shown(given));
+      image.unit_coordinates = given.get<bool>();
+    }
+    return {};
+  }
+
+  static std::optional<sim::TexelFormat> texel_format(Element type) {
+    switch (type) {
+      case Element::kI8: return sim::TexelFormat::kS8;
+      case Element::kU8: return sim::TexelFormat::kU8;
+      case Element::kI16: return sim::TexelFormat::kS16;
+      case Element::kU16: return sim::TexelFormat::kU16;
+      case Element::kI32: return sim::TexelFormat::kS32;
+      case Element::kU32: return sim::TexelFormat::kU32;
+      case Element::kF16: return sim::TexelFormat::kF16;
+      case Element::kF32: return sim::TexelFormat::kF32;
+      default: return std::nullopt;
+    }
   }
 
   /// A list of 1 to 5 integers from 1 to `most`.

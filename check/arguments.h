@@ -13,6 +13,7 @@
 #include "check/element.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
+#include "runtime/sim/image.h"
 
 namespace roofgen::check {
 
@@ -58,6 +59,8 @@ struct Argument {
   uint64_t begin = 0;            ///< byte of that buffer
   /// The kernel takes a tensor map of the buffer (CUtensorMap, by value) instead of its address.
   std::shared_ptr<const TensorMap> map;
+  /// The kernel takes a texture or surface object of the buffer, whose address is set when the buffer has one.
+  std::shared_ptr<const sim::Image> image;
   std::vector<std::byte> value;  ///< bytes passed by value; zeros at the pointers of a struct
   uint64_t align = 8;            ///< of the value or the pointer
   std::vector<Argument> fields;  ///< of a struct

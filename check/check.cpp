@@ -153,6 +153,9 @@ class Buffers {
         });
         address.address = at.at(&*to).address + a.begin;
       }
+      if (a.image) {
+        ROOFGEN_TRY(address, object_of(*a.image, address, a.name));
+      }
       bytes.resize(a.passed_bytes());
       if (a.map)
         sim::view_of(*a.map, address.address).encode(bytes.data());
@@ -167,6 +170,19 @@ class Buffers {
   }
 
  private:
+  /// A texture or surface object.
+  Result<DevicePtr> object_of(sim::Image image, DevicePtr at, const std::string& name) {
+    image.address = at.address;
+    const auto describe = [image](uint64_t offset, std::span<std::byte> out) {
+      std::byte description[sim::kImageBytes];
+      image.encode(description);
+      std::copy_n(description + offset, out.size(), out.begin());
+    };
+    ROOFGEN_TRY(const DevicePtr object, executor_.allocate(sim::kImageBytes, "the object of " + name, describe));
+    all_.push_back(object);
+    return object;
+  }
+
   Executor& executor_;
   const std::vector<Argument>& all_arguments_;
   std::vector<DevicePtr> all_;

@@ -36,6 +36,8 @@ const std::map<std::string, const char*>& kinds() {
       {"bad-member-mask", "The lanes of a .sync instruction do not agree with their member mask."},
       {"bad-barrier", "A barrier is used with a wrong number or with two thread counts."},
       {"bad-branch", "An index past the targets of an indexed branch, or a call through a pointer to no function."},
+      {"bad-texture",
+       "A texture or surface instruction on an address that is no such object, or one of another shape."},
       {"bad-tensor-map", "A tensor copy by bytes that are no tensor map, or one of another number of dimensions."},
       {"bad-descriptor", "A matrix descriptor of wgmma that no instruction may use, or different ones in a warpgroup."},
       {"bad-registers", "setmaxnreg to fewer registers than a warpgroup has where it asks for more, or the reverse."},

@@ -96,6 +96,7 @@ Kind kind_of(Element e) { return {is_integer(e) ? 'i' : 'f', bytes_of(e)}; }
 
 std::string described(const Argument& a) {
   if (a.map) return "a tensor map of 128 bytes";
+  if (a.image) return a.image->is_surface ? "a surface object of 8 bytes" : "a texture object of 8 bytes";
   if (a.is_pointer()) return "a pointer of 8 bytes";
   if (a.type_name == "struct") {
     std::string offsets;
@@ -208,6 +209,7 @@ Result<void> check_arguments(const Entry& entry, const std::vector<Argument>& al
                                     ? R"(; {"type": "struct", "fields": [...]} or {"type": "bytes"} gives a struct)"
                                     : ""));
     if (type.empty() || !a.fields.empty() || a.type_name == "bytes" || a.null || a.map) continue;
+    if (a.image && !type.ends_with("*")) continue;
     const bool pointer = type.ends_with("*");
     const Kind declared = kind_of(pointer ? type.substr(0, type.size() - 1) : type), given = kind_of(a.type);
     if (!declared.letter) continue;

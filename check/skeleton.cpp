@@ -228,6 +228,13 @@ Json argument_of(const std::string& type, const std::string& name, uint64_t byte
     j["map"] = {{"dims", {kInteger, kElements / kInteger}}, {"box", {kInteger, kElements / kInteger}}, {"swizzle", 0}};
     return j;
   }
+  if (type == "cudaTextureObject_t" || type == "cudaSurfaceObject_t") {
+    j["type"] = "f32";
+    j["size"] = kElements;
+    j["fill"] = "random";
+    j[type[4] == 'T' ? "texture" : "surface"] = {{"dims", {kInteger, kElements / kInteger}}};
+    return j;
+  }
   if (type.ends_with('*') || (type.empty() && bytes == 8)) {
     std::string of = type.empty() ? "float" : type.substr(0, type.size() - 1);
     bool constant = false;
@@ -309,8 +316,10 @@ Result<Skeleton> make_skeleton(const Request& r) {
   if (named.size() != entry.param_bytes.size()) named.assign(entry.param_bytes.size(), {});
   Json all = Json::array();
   for (size_t i = 0; i < named.size(); ++i) {
-    all.push_back(argument_of(entry.param_types.empty() ? named[i].type : entry.param_types[i], named[i].name,
-                              entry.param_bytes[i]));
+    // To the compiler the objects of textures and surfaces are integers.
+    const bool is_object = named[i].type == "cudaTextureObject_t" || named[i].type == "cudaSurfaceObject_t";
+    all.push_back(argument_of(is_object || entry.param_types.empty() ? named[i].type : entry.param_types[i],
+                              named[i].name, entry.param_bytes[i]));
     if (all.back()["type"] == "bytes")
       out.notes.push_back(fmt::format(
           "{} is a struct: {} bytes of zeros, or {{\"type\": \"struct\", \"fields\": [...]}}",

@@ -79,6 +79,14 @@ Side3d device(Address at, unsigned type = kDeviceMemory) {
   side.device = at;
   return side;
 }
+/// Bytes of an array of one dimension.
+Side3d array(Handle handle, size_t at) {
+  Side3d side;
+  side.type = kArrayMemory;
+  side.array = handle;
+  side.x = at;
+  return side;
+}
 
 /// A side by its unified address.
 Copy3d any(Address to, Address from, size_t bytes) {
@@ -295,6 +303,21 @@ ROOFGEN_CU_PTDS(cuMemcpy, kContext, (Address to, Address from, size_t bytes),
                 { return wait(s, copy(s, call, any(to, from, bytes), nullptr, true)); })
 ROOFGEN_CU_PTSZ(cuMemcpyAsync, kContext, (Address to, Address from, size_t bytes, Handle stream),
                 { return copy(s, call, any(to, from, bytes), stream); })
+
+ROOFGEN_CU_PTDS(cuMemcpyHtoA_v2, kContext, (Handle to, size_t at, const void* from, size_t bytes),
+                { return wait(s, copy(s, call, line(host(from), array(to, at), bytes), nullptr, true)); })
+ROOFGEN_CU_PTSZ(cuMemcpyHtoAAsync_v2, kContext, (Handle to, size_t at, const void* from, size_t bytes, Handle stream),
+                { return copy(s, call, line(host(from), array(to, at), bytes), stream); })
+ROOFGEN_CU_PTDS(cuMemcpyAtoH_v2, kContext, (void* to, Handle from, size_t at, size_t bytes),
+                { return wait(s, copy(s, call, line(array(from, at), host(to), bytes), nullptr, true)); })
+ROOFGEN_CU_PTSZ(cuMemcpyAtoHAsync_v2, kContext, (void* to, Handle from, size_t at, size_t bytes, Handle stream),
+                { return copy(s, call, line(array(from, at), host(to), bytes), stream); })
+ROOFGEN_CU_PTDS(cuMemcpyDtoA_v2, kContext, (Handle to, size_t at, Address from, size_t bytes),
+                { return copy(s, call, line(device(from), array(to, at), bytes), nullptr, true); })
+ROOFGEN_CU_PTDS(cuMemcpyAtoD_v2, kContext, (Address to, Handle from, size_t at, size_t bytes),
+                { return copy(s, call, line(array(from, at), device(to), bytes), nullptr, true); })
+ROOFGEN_CU_PTDS(cuMemcpyAtoA_v2, kContext, (Handle to, size_t to_at, Handle from, size_t from_at, size_t bytes),
+                { return copy(s, call, line(array(from, from_at), array(to, to_at), bytes), nullptr, true); })
 
 #define MEMSET(bits, T)                                                                                       \
   ROOFGEN_CU_PTDS(cuMemsetD##bits##_v2, kContext, (Address at, T value, size_t count),                        \

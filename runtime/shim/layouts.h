@@ -10,7 +10,7 @@ namespace roofgen::shim {
 using cuda::Address;
 using cuda::Handle;
 
-inline constexpr unsigned kHostMemory = 1, kDeviceMemory = 2, kUnifiedMemory = 4;  // CUmemorytype; 3: arrays
+inline constexpr unsigned kHostMemory = 1, kDeviceMemory = 2, kArrayMemory = 3, kUnifiedMemory = 4;  // CUmemorytype
 
 /// One side of a CUDA_MEMCPY2D.
 struct Side2d {
@@ -39,6 +39,39 @@ struct Side3d {
 struct Copy3d {
   Side3d from, to;
   size_t width = 0, height = 0, depth = 0;
+};
+
+inline constexpr unsigned kLayered = 1, kGather = 8;  ///< CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_TEXTURE_GATHER
+struct ArrayDescriptor {                              ///< CUDA_ARRAY_DESCRIPTOR
+  size_t width = 0, height = 0;
+  int format = 0;
+  unsigned channels = 0;
+};
+struct Array3dDescriptor {  ///< CUDA_ARRAY3D_DESCRIPTOR
+  size_t width = 0, height = 0, depth = 0;
+  int format = 0;
+  unsigned channels = 0, flags = 0;
+};
+enum class ResourceType : int { kArray = 0, kMipmappedArray = 1, kLinear = 2, kPitch2d = 3 };  ///< CUresourcetype
+struct Resource {                                                                              ///< CUDA_RESOURCE_DESC
+  ResourceType type = ResourceType::kArray;
+  union {
+    Handle array;
+    struct {
+      Address at;
+      int format;
+      unsigned channels;
+      size_t size;  ///< linear memory: bytes; in two dimensions: elements of a row
+      size_t height, pitch;
+    } memory;
+    int reserved[32] = {};
+  } of;
+  unsigned flags = 0;
+};
+struct TextureDescription {  ///< CUDA_TEXTURE_DESC
+  unsigned mode[3] = {}, filter = 0, flags = 0, anisotropy = 0, level_filter = 0;
+  float level_bias = 0, least_level = 0, most_level = 0, border[4] = {};
+  int reserved[12] = {};
 };
 
 struct ContextParams {  ///< CUctxCreateParams

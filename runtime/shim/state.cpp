@@ -206,6 +206,8 @@ void State::wipe() {
   default_.capture.reset();
   executables.clear();
   links.clear();
+  arrays.clear();
+  image_objects.clear();
   graphs.clear();
   events.clear();
   races.order().host_waits_for_all();

@@ -24,8 +24,10 @@
 #include "roofline/device.h"
 #include "runtime/compile/log.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/shim/layouts.h"
 #include "runtime/shim/stream_races.h"
 #include "runtime/sim/decode.h"
+#include "runtime/sim/image.h"
 #include "runtime/sim/memory.h"
 #include "runtime/sim/prerequisites.h"
 #include "runtime/sim/ptx_ast.h"
@@ -164,6 +166,19 @@ struct Pool {
   size_t used = 0, used_high = 0, reserved_high = 0;
 };
 
+/// An array (cuArray3DCreate): rows one after the other.
+struct Array {
+  Array3dDescriptor shape;
+  Address at = 0;
+  sim::Image image() const;
+};
+/// What a texture or surface object was made of.
+struct ImageObject {
+  bool is_surface = false;
+  Resource resource;
+  TextureDescription how;
+};
+
 /// A linker (cuLinkCreate). The image is the text of its one PTX.
 struct Link {
   std::string image;
@@ -209,6 +224,8 @@ class State {
   Handles<Executable> executables;
   Handles<Pool> pools;
   Handles<Link> links;
+  Handles<Array> arrays;
+  std::map<uint64_t, ImageObject> image_objects;  ///< by the address of the image's description
   Pool *default_pool = nullptr, *current_pool = nullptr;
   Context* primary = nullptr;
   unsigned primary_count = 0;

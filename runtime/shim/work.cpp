@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace roofgen::shim {
@@ -138,9 +139,42 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   return kSuccess;
 }
 
+sim::Image Array::image() const {
+  sim::Image image;
+  image.address = at;
+  image.layers = shape.flags & kLayered ? static_cast<uint32_t>(shape.depth) : 0;
+  image.rank = !image.layers && shape.depth ? 3 : shape.height ? 2 : 1;
+  const size_t dims[] = {shape.width, shape.height, image.layers ? 0 : shape.depth};
+  for (int axis = 0; axis < 3; ++axis) image.dims[axis] = std::max(static_cast<uint32_t>(dims[axis]), 1u);
+  image.format = static_cast<sim::TexelFormat>(shape.format);
+  image.channels = shape.channels;
+  image.pitch = shape.width * image.texel_bytes();
+  image.slice = image.pitch * image.dims[1];
+  return image;
+}
+
 namespace {
 
+/// x is in bytes, z counts slices or layers.
+Status place_in_array(State& s, const char* call, const Side3d& side, const Copy3d& copy, Box::Place* out) {
+  const Array* array = s.arrays.find(side.array);
+  CHECK(array, kInvalidHandle, "no such array");
+  const sim::Image image = array->image();
+  const size_t slices = std::max<size_t>(array->shape.depth, 1);
+  const auto fits = [](size_t from, size_t count, size_t all) { return from <= all && count <= all - from; };
+  CHECK(side.level == 0 && fits(side.x, copy.width, image.pitch) && fits(side.y, copy.height, image.dims[1]) &&
+            fits(side.z, copy.depth, slices),
+        kInvalidValue, "{} bytes x {} x {} at ({}, {}, {}) of an array of {} bytes x {} x {}", copy.width, copy.height,
+        copy.depth, side.x, side.y, side.z, image.pitch, image.dims[1], slices);
+  out->on_device = true;
+  out->pitch = image.pitch;
+  out->slice = image.slice;
+  out->device = array->at + side.x + side.y * image.pitch + side.z * image.slice;
+  return kSuccess;
+}
+
 Status place(State& s, const char* call, const Side3d& side, const Copy3d& copy, Box::Place* out) {
+  if (side.type == kArrayMemory) return place_in_array(s, call, side, copy, out);
   CHECK(side.type == kHostMemory || side.type == kDeviceMemory || side.type == kUnifiedMemory, kNotSupported,
         "copies of memory of type {}", side.type);
   CHECK(copy.height == 1 || side.pitch >= side.x + copy.width, kInvalidValue, "rows of {} bytes, {} apart",

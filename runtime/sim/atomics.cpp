@@ -28,6 +28,8 @@ namespace math {
 
 }  // namespace
 
+float from_half(uint16_t bits) { return math::half_to_float(bits); }
+
 uint64_t apply_atomic(AtomicOp op, ElementType type, uint64_t old, uint64_t b, uint64_t c) {
   auto o32 = static_cast<u32>(old), b32 = static_cast<u32>(b);
   bool is_signed = type == ElementType::kS32 || type == ElementType::kS64;

@@ -30,6 +30,11 @@ constexpr size_t kMostUnwrittenReads = size_t{1} << 16;
 
 uint32_t low_bits(uint32_t n) { return (1u << n) - 1; }
 
+/// Of a read that may return what the memory held before the launch.
+const char* name_of_non_coherent(const Inst& in) {
+  return in.kind == Kind::kTexture ? "texture read of" : "ld.global.nc of";
+}
+
 }  // namespace
 
 void Checker::on(const CtaBegin& e) {
@@ -465,7 +470,8 @@ bool Checker::at_once(const DeviceAccess& e) {
   return true;
 }
 
-/// ld.global.nc may read what the memory held before the launch: no CTA may write its bytes, before or after.
+/// ld.global.nc may read what the memory held before the launch: no CTA may write its bytes, before or after. A texture
+/// may be written after it was read (CUDA C++ Programming Guide, "Read/Write Coherency" of texture and surface memory).
 void Checker::check_read_only(const DeviceAccess& e) {
   const bool reads = e.op == Op::kRead;
   for (uint32_t left = e.mask & ~e.inputs; left;) {
@@ -475,10 +481,14 @@ void Checker::check_read_only(const DeviceAccess& e) {
       const uint32_t i = first_lane(m), at = e.address_of(i) % kLineBytes;
       bits.add(LineBits::of(at, at + e.bytes_of(i)));
     }
-    if (!slot || !(reads ? order_.read_only(slot, bits) : order_.was_read_only(slot, bits))) continue;
+    const bool is_texture = e.site.inst.kind == Kind::kTexture;
+    if (!slot || !(is_texture ? order_.wrote(slot, bits)
+                   : reads    ? order_.read_only(slot, bits)
+                              : order_.was_read_only(slot, bits)))
+      continue;
     report(e.site, "race", e.lane_of(first), [&] {
       const std::string where = describe(state_, e.address_of(first));
-      return reads ? fmt::format("ld.global.nc of {}, which this launch has written", where)
+      return reads ? fmt::format("{} {}, which this launch has written", name_of_non_coherent(e.site.inst), where)
                    : fmt::format("write to {}, which ld.global.nc has read in this launch", where);
     });
   }
@@ -494,8 +504,7 @@ bool Checker::has_waited(uint32_t warp, uint32_t lanes) {
 
 /// The launches before a dependent launch may still run.
 void Checker::check_prerequisites(const DeviceAccess& e) {
-  const bool reads = e.op == Op::kRead,
-             read_only = reads && e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly;
+  const bool reads = e.op == Op::kRead, read_only = reads && reads_non_coherently(e.site.inst);
   if (waited_[e.site.warp].lanes == ~0u && state_.prerequisites->all_end() && !read_only) return;
   for (uint32_t m = e.mask & ~e.inputs; m; m &= m - 1) {
     const uint32_t i = first_lane(m), lane = e.lane_of(i);
@@ -506,7 +515,7 @@ void Checker::check_prerequisites(const DeviceAccess& e) {
     report(e.site, "race", lane, [&] {
       const std::string what =
           fmt::format("{} {}, which {} {}",
-                      read_only ? "ld.global.nc of"
+                      read_only ? name_of_non_coherent(e.site.inst)
                       : reads   ? "read of"
                                 : "write to",
                       describe(state_, e.address_of(i)), grid->kernel, written ? "writes" : "reads");
@@ -536,8 +545,7 @@ void Checker::on(const DeviceAccess& e) {
   unwritten_ = 0;
   if (state_.prerequisites) [[unlikely]]
     check_prerequisites(e);
-  if (e.op == Op::kRead ? e.site.inst.kind == Kind::kLoad && e.site.inst.flags & kFlagReadOnly : order_.any_read_only())
-      [[unlikely]]
+  if (e.op == Op::kRead ? reads_non_coherently(e.site.inst) : order_.any_read_only()) [[unlikely]]
     check_read_only(e);
   if ((e.inputs == e.mask && !e.strong) || at_once(e)) return;
   if (e.strong && e.is_request) order_.strong(e);

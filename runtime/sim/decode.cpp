@@ -18,18 +18,10 @@ std::string_view Modifiers::next() { return done() ? std::string_view() : parts_
 
 void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
-  static constexpr const char* kLeftOut[][2] = {{"tex", "textures"},
-                                                {"tld4", "textures"},
-                                                {"txq", "textures"},
-                                                {"suld", "surfaces"},
-                                                {"sust", "surfaces"},
-                                                {"sured", "surfaces"},
-                                                {"suq", "surfaces"},
-                                                {"istypep", "textures and surfaces"},
-                                                {"tcgen05", "the tensor cores of sm_100"},
-                                                {"alloca", "stacks of any size"},
-                                                {"stacksave", "stacks of any size"},
-                                                {"stackrestore", "stacks of any size"}};
+  static constexpr const char* kLeftOut[][2] = {
+      {"sured", "reductions of surfaces"},       {"istypep", "textures and surfaces"},
+      {"tcgen05", "the tensor cores of sm_100"}, {"alloca", "stacks of any size"},
+      {"stacksave", "stacks of any size"},       {"stackrestore", "stacks of any size"}};
   for (const auto& [base, what] : kLeftOut)
     if (opcode.substr(0, opcode.find('.')) == base)
       not_modelled(fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what));
@@ -215,7 +207,8 @@ void Decoder::modelled_instruction(const PtxStmt& stmt) {
            carry_instruction(stmt, base))
     ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
-           !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) && !lane_instruction(stmt))
+           !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) &&
+           !image_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
 }
 

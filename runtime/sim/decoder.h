@@ -169,6 +169,14 @@ class Decoder {
   void wgmma(const PtxStmt& stmt, Modifiers& m);
   void watch_products();
 
+  // decode_image.cpp
+  bool image_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+  void texture(const PtxStmt& stmt, Modifiers& m, bool gathers);
+  void surface(const PtxStmt& stmt, Modifiers& m, bool loads);
+  void image_size(const PtxStmt& stmt, Modifiers& m);
+  void image_place(const PtxOperand& place, Inst::Geometry geometry);
+  Inst::Geometry image_geometry(Modifiers& m);
+
   // decode_bulk.cpp
   void bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces);
   void store_async(const PtxStmt& stmt, Modifiers& m);

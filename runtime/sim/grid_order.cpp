@@ -124,6 +124,11 @@ bool CtaOrder::is_before(const AccessRecord& r, uint32_t warp) const {
 bool CtaOrder::read_only(uint32_t slot, LineBits bits) {
   if (!grid_) return false;
   grid_->read_only_[slot].add(bits);
+  return wrote(slot, bits);
+}
+
+bool CtaOrder::wrote(uint32_t slot, LineBits bits) {
+  if (!grid_) return false;
   AccessHistory& history = grid_->history_;
   history.unfold(slot);
   return history.find(slot, bits, [](const AccessRecord& r) { return writes(r.what); });

@@ -112,6 +112,7 @@ class CtaOrder {
 
   /// ld.global.nc of bytes of one line: whether the launch has written some of them.
   bool read_only(uint32_t slot, LineBits bits);
+  bool wrote(uint32_t slot, LineBits bits);  ///< whether the launch has
   bool any_read_only() const { return grid_ && !grid_->read_only_.empty(); }
   bool was_read_only(uint32_t slot, LineBits bits) const;
 

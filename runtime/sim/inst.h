@@ -62,8 +62,21 @@ enum class Kind : uint8_t {
   kWgmmaWait,
   kStoreAsync,    ///< st.async
   kSetRegisters,  ///< setmaxnreg: imm registers per thread, sub 1: more than before
+  kTexture,       ///< tex, tld4, suld, txq, suq: `sub` is an ImageOp, `target` a Geometry, the object in a
+  kSurfaceStore,  ///< sust
   kAssert,        ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
+
+/// What an instruction does with an image (image.h), and what else it needs in Inst::type.
+enum class ImageOp : uint8_t {
+  kFetch,         ///< at floating-point coordinates
+  kFetchInteger,  ///< at integer coordinates
+  kGather,        ///< the channel `type` of four texels
+  kSurface,       ///< bytes as they are; `type` is an ImageOutside
+  kSize,          ///< `type` is an ImageSize
+};
+enum class ImageOutside : uint8_t { kTrap, kClamp, kZero };
+enum class ImageSize : uint8_t { kWidth, kHeight, kDepth, kLayers };
 
 /// The threads that a strong access or a fence includes (PTX ISA, "Scope").
 enum class MemoryScope : uint8_t { kCta, kCluster, kGpu, kSys };
@@ -165,6 +178,14 @@ inline constexpr uint16_t kFlagCopy = 512;      ///< lane-wise: moves one regist
 inline constexpr uint16_t kFlagDecides = 1024;  ///< strong loads, atomics: a predicate depends on the value
 
 struct Inst {
+  /// The shape of an image, in `target`.
+  struct Geometry {
+    uint8_t rank;
+    bool layered;
+    uint32_t packed() const { return rank | (layered ? 4u : 0u); }
+    static Geometry unpack(uint32_t target) { return {static_cast<uint8_t>(target & 3), (target & 4) != 0}; }
+  };
+
   LaneFn lane = nullptr;
   int64_t imm = 0;                      ///< address displacement, number of the rule (MadeOf), ...
   uint32_t d = 0, a = 0, b = 0, c = 0;  ///< row or predicate indices; by Signature for lane functions
@@ -190,6 +211,12 @@ struct Inst {
 /// Computes an undefined result from undefined sources without a finding; a use that decides or leaves the registers
 /// is one.
 constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
+
+/// Reads what the memory held before the launch, whatever the launch writes.
+constexpr bool reads_non_coherently(const Inst& in) {
+  return (in.kind == Kind::kLoad && in.flags & kFlagReadOnly) ||
+         (in.kind == Kind::kTexture && static_cast<ImageOp>(in.sub) != ImageOp::kSurface);
+}
 
 /// Inst::type of a lane-wise instruction: which bits of its result are undefined (undefined_bits.h).
 enum class MadeOf : uint8_t {

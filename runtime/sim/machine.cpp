@@ -359,6 +359,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kSetRegisters: set_registers(w, in, mask); break;
         case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
         case Kind::kStoreAsync: store_async(w, in, mask), ++w.pc; break;
+        case Kind::kTexture: texture(w, in, mask), ++w.pc; break;
+        case Kind::kSurfaceStore: surface_store(w, in, mask), ++w.pc; break;
         case Kind::kClusterBarrier: cluster_barrier(w, in, mask); break;
         case Kind::kClusterRank: cluster_rank(w, in, mask), ++w.pc; break;
         case Kind::kIsSpace: is_space(w, in, mask), ++w.pc; break;

@@ -120,6 +120,7 @@ struct MatrixPlaces {
   std::vector<uint32_t> offsets;  ///< by block, step along k and row
 };
 
+struct Image;
 struct TensorView;
 class CtaDoubles;
 
@@ -442,6 +443,18 @@ class Machine {
 
   // machine_bulk.cpp
   void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
+  static constexpr uint32_t kMostImageBytes = 16;  ///< that a lane reads or writes of an image at once
+  Image image_at(const Inst& in, uint64_t object, uint32_t lane);
+  template <class F>
+  void each_image(const Warp& w, const Inst& in, uint32_t mask, F&& f);
+  void texture(Warp& w, const Inst& in, uint32_t mask);
+  void fetch(Warp& w, const Inst& in, uint32_t lanes, const Image& image);
+  uint32_t layer_of(const Warp& w, const uint32_t* list, const Image& image, uint32_t lane) const;
+  void read_texels(const Warp& w, uint32_t lanes, const uint64_t* address, uint32_t bytes, uint8_t part,
+                   std::byte (*out)[kMostImageBytes]);
+  bool surface_place(const Warp& w, const Inst& in, const Image& image, uint32_t lane, uint64_t* address) const;
+  void surface_load(Warp& w, const Inst& in, uint32_t lanes, const Image& image);
+  void surface_store(Warp& w, const Inst& in, uint32_t mask);
   TensorView tensor_map(const Warp& w, uint64_t address, uint32_t lane);
   template <class F>
   void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);

@@ -51,6 +51,7 @@ PtxOperand Parser::operand(int depth) {
       if (o.items.size() > 256) fail("more than 256 elements in a vector operand");
     }
     advance();
+    if (close == '}' && take('|')) o.second = need_name("a second destination");
     return o;
   }
   bool address = take('[');

@@ -207,8 +207,7 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
 }
 
 bool reads_read_only(const Kernel& kernel) {
-  return std::any_of(kernel.code.begin(), kernel.code.end(),
-                     [](const Inst& in) { return in.kind == Kind::kLoad && in.flags & kFlagReadOnly; });
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const Inst& in) { return reads_non_coherently(in); });
 }
 
 /// Whether CTAs of the launch may order their accesses: something is released, and something read strongly.

@@ -131,11 +131,27 @@ TEST(Kernels, AreManyOfBothKinds) {
   for (Kernel& k : wrong_kernels()) kinds.insert(k.says["finds"].substr(0, k.says["finds"].find(' ')));
   EXPECT_GE(right_kernels().size() + clean, 110u);
   EXPECT_GE(wrong_kernels().size(), 30u);
-  for (const char* kind :
-       {"out-of-bounds",     "misaligned",   "uninitialised",     "async-pending", "race",       "write-to-input",
-        "divergent-barrier", "partial-warp", "bad-member-mask",   "bad-barrier",   "bad-branch", "bad-copy-size",
-        "out-of-array",      "deadlock",     "instruction-limit", "trap",          "assert",     "out-of-memory",
-        "bad-tensor-map",    "wrong"})
+  for (const char* kind : {"out-of-bounds",
+                           "misaligned",
+                           "uninitialised",
+                           "async-pending",
+                           "race",
+                           "write-to-input",
+                           "divergent-barrier",
+                           "partial-warp",
+                           "bad-member-mask",
+                           "bad-barrier",
+                           "bad-branch",
+                           "bad-copy-size",
+                           "out-of-array",
+                           "deadlock",
+                           "instruction-limit",
+                           "trap",
+                           "assert",
+                           "out-of-memory",
+                           "bad-tensor-map",
+                           "bad-texture",
+                           "wrong"})
     EXPECT_TRUE(kinds.count(kind)) << kind;
 }
 

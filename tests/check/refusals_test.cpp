@@ -47,13 +47,10 @@ TEST_F(Refusals, WhatIsNotModelledEndsTheCtasThatComeThere) {
        "{ if (f(clock() + 9) == 3) __trap(); }",
        {"'_Z1fi' calls itself; recursion is not supported", "dir/user.cu:2"}},
       {"__global__ void k() {\n  int* p = (int*)malloc(4);\n  *p = 1;\n  free(p);\n}", {"malloc", "dir/user.cu:2"}},
-      {"__global__ void k() {\n  float v;\n  asm volatile(\"tex.1d.v4.f32.s32 {%0, %0, %0, %0}, [%1, {%2}];\" : "
-       "\"=f\"(v) : \"l\"(0ull), \"r\"(1));\n}",
-       {"textures are not supported", "dir/user.cu:3"}},
-      {"__global__ void k() {\n  asm volatile(\"sust.b.1d.b32.trap [%0, {%1}], {%1};\" :: \"l\"(0ull), \"r\"(1));\n}",
-       {"surfaces are not supported", "dir/user.cu:2"}},
-      {"__device__ float y;\n__global__ void k() {\n  y = tex2D<float>(7, 1, 0);\n}",
-       {"textures are not supported", "dir/user.cu:3"}},
+      {"__global__ void k() {\n  asm volatile(\"sust.p.1d.b32.trap [%0, {%1}], {%1};\" :: \"l\"(0ull), \"r\"(1));\n}",
+       {"formatted stores are not supported", "dir/user.cu:2"}},
+      {"__device__ float y;\n__global__ void k() {\n  y = texCubemap<float>(7, 1, 0, 1);\n}",
+       {"images of kind cube are not supported", "dir/user.cu:3"}},
   };
   for (const Case& c : cases) {
     Request r;

@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
     if (mode == "fill")  // the copy takes the host's bytes at once, and runs later
       start(), cu("cuMemcpyHtoDAsync_v2", y, static_cast<const void*>(kPtx), size_t{4}, static_cast<void*>(nullptr));
     if (mode == "load") library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (mode == "array") start(), cu("cuArrayCreate_v2");
+    if (mode == "array") start(), cu("cuMipmappedArrayCreate");
     if (mode == "abort") std::abort();
     if (mode == "kill") std::raise(SIGKILL);
     if (mode == "_exit") _exit(0);

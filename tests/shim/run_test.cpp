@@ -162,7 +162,7 @@ TEST_F(RunProgram, UncheckedLaunchesAreNotClean) {
   EXPECT_EQ(report("forget fork", 0).at("kernels")[0].at("launches"), 1) << "a child does not run its parent's queue";
   o = run("array step");
   EXPECT_EQ(o.exit, 5) << o.err;
-  expect_in("  cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801): ", o.err);
+  expect_in("  cuMipmappedArrayCreate: CUDA_ERROR_NOT_SUPPORTED (801): ", o.err);
   expect_in(
       "verdict   incomplete: nothing wrong in what ran, but the simulated driver does not support a call or a kernel\n",
       o.err);
@@ -181,7 +181,7 @@ TEST_F(RunProgram, SettingsReachTheDriver) {
   Outcome o = run("array step", "--device a100-sxm-80 --log calls.txt --jobs 1");
   EXPECT_EQ(o.exit, 5) << o.err;
   expect_in("simulated NVIDIA A100", o.err);
-  expect_in("cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801)", home_.read("calls.txt"));
+  expect_in("cuMipmappedArrayCreate: CUDA_ERROR_NOT_SUPPORTED (801)", home_.read("calls.txt"));
   o = run("race", "--output report.json", "ROOFGEN_SHIM=" ROOFGEN_SHIM_DIR);
   EXPECT_EQ(o.out, "");
   expect_in("verdict   1 finding", o.err);

@@ -8,14 +8,17 @@
 #include <vector>
 
 int runtime_other(int value);  // runtime_other.cu
+void runtime_textures();       // runtime_textures.cu
+void runtime_stale_texture();
 
-namespace {
-
-int failures = 0;
+static int failures = 0;
 void check(bool good, const char* what) {
   std::printf("%s %s\n", good ? "ok" : "FAILED", what);
   failures += !good;
 }
+
+namespace {
+
 bool ok(cudaError_t error) {
   if (error != cudaSuccess) std::printf("%s: %s\n", cudaGetErrorName(error), cudaGetErrorString(error));
   return error == cudaSuccess;
@@ -199,9 +202,10 @@ void memory() {
             ok(cudaFreeAsync(late, nullptr)) && ok(cudaDeviceSynchronize()),
         "stream-ordered memory");
   check(cudaMemcpy(out.data(), in.data(), 8, cudaMemcpyHostToDevice) == cudaErrorInvalidValue, "a wrong direction");
-  cudaArray_t array;
+  cudaMipmappedArray_t levels;
   const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-  check(cudaMallocArray(&array, &format, 16) == cudaErrorNotSupported, "arrays are refused");
+  check(cudaMallocMipmappedArray(&levels, &format, {16, 16, 0}, 2) == cudaErrorNotSupported,
+        "arrays of several levels are refused");
 }
 
 }  // namespace
@@ -212,6 +216,7 @@ int main(int argc, char** argv) {
     properties();
     kernels();
     memory();
+    runtime_textures();
     check(ok(cudaDeviceReset()) && runtime_other(1) == 3, "a kernel runs after a reset");
   }
   Device<int> out(64);
@@ -232,6 +237,7 @@ int main(int argc, char** argv) {
     without_barrier<<<1, 64>>>(out.at);
     check(ok(cudaDeviceSynchronize()), "the wrong kernel runs");
   }
+  if (mode == "stale") runtime_stale_texture();
   if (mode == "beyond") {
     without_barrier<<<1, 64>>>(out.at + 1);
     check(cudaDeviceSynchronize() == cudaErrorIllegalAddress, "out of bounds is found");

@@ -24,7 +24,7 @@ TEST_F(RuntimeProgram, RunsAsOnAGpu) {
     EXPECT_EQ(o.exit, 0) << o.out << o.err;
     EXPECT_EQ(o.out.find("FAILED"), std::string::npos) << o.out;
     expect_in("ok a kernel runs after a reset\n", o.out);
-    expect_in("  cudaMallocArray: cudaErrorNotSupported (801): ", o.err);
+    expect_in("  cudaMallocMipmappedArray: cudaErrorNotSupported (801): ", o.err);
     expect_in("verdict   clean\n", o.err);
   }
 }
@@ -33,13 +33,16 @@ TEST_F(RuntimeProgram, FindingsHaveTheirLine) {
   Outcome o = run("race");
   EXPECT_EQ(o.exit, 1) << o.out << o.err;
   expect_in("ok the wrong kernel runs", o.out);
-  expect_in("runtime_program.cu:54: race: warp 1 writes 4 bytes at shared memory", o.err);
-  expect_in("runtime_program.cu:55: race: warp 1 reads 4 bytes at shared memory", o.err);
+  expect_in("runtime_program.cu:57: race: warp 1 writes 4 bytes at shared memory", o.err);
+  expect_in("runtime_program.cu:58: race: warp 1 reads 4 bytes at shared memory", o.err);
   expect_in("verdict   2 findings", o.err);
   o = run("beyond");
   EXPECT_EQ(o.exit, 1);
   EXPECT_EQ(o.out.find("FAILED"), std::string::npos) << o.out;
-  expect_in("runtime_program.cu:55: out-of-bounds: write of 4 bytes at 0 bytes past the end", o.err);
+  expect_in("runtime_program.cu:58: out-of-bounds: write of 4 bytes at 0 bytes past the end", o.err);
+  o = run("stale");
+  EXPECT_EQ(o.exit, 1) << o.out << o.err;
+  expect_in("runtime_textures.cu:58: race: texture read of allocation[byte 132], which this launch has written", o.err);
   EXPECT_EQ(run("race", "--strict").exit, 1);
 }
 

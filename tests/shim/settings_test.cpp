@@ -114,11 +114,11 @@ TEST_F(Settings, ASequenceOfFailedLookupsIsTwoLines) {
       << log;
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 3) << log;
   // An existing but unsupported entry point is found; calling it logs a line.
-  EXPECT_EQ(cu("cuGetProcAddress_v2", "cuArrayCreate", &there, 13000, 0ull, &how), 0);
+  EXPECT_EQ(cu("cuGetProcAddress_v2", "cuMipmappedArrayCreate", &there, 13000, 0ull, &how), 0);
   EXPECT_TRUE(there);
   EXPECT_EQ(home_.read("log"), log);
-  EXPECT_EQ(cu("cuArrayCreate_v2"), 801);
-  EXPECT_NE(home_.read("log").find("cuArrayCreate_v2: CUDA_ERROR_NOT_SUPPORTED (801)"), std::string::npos);
+  EXPECT_EQ(cu("cuMipmappedArrayCreate"), 801);
+  EXPECT_NE(home_.read("log").find("cuMipmappedArrayCreate: CUDA_ERROR_NOT_SUPPORTED (801)"), std::string::npos);
   // A new sequence of look-ups logs its first line immediately; earlier lines are not repeated.
   EXPECT_EQ(cu("cuCtxSynchronize"), 201);
   EXPECT_EQ(look_up("cuTwo"), 1);

@@ -1,4 +1,5 @@
 // The runtime API: memory. All copies become copies in three dimensions of the driver, with unified addresses.
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/shim/cudart/runtime.h"
@@ -40,12 +41,38 @@ Side3d side(const void* at, size_t pitch, size_t height = 0) {
   return out;
 }
 
+Side3d in_array(Handle array) {
+  Side3d out;
+  out.type = kArrayMemory;
+  out.array = array;
+  return out;
+}
+/// From a byte of a row on.
+Side3d in_array(Handle array, size_t x, size_t y) {
+  Side3d out = in_array(array);
+  out.x = x;
+  out.y = y;
+  return out;
+}
+
+Error element_bytes(Handle array, size_t* out) {
+  Array3dDescriptor shape;
+  TRY(cuArray3DGetDescriptor_v2(&shape, array));
+  *out = bytes_of_format(shape.format) * shape.channels;
+  return kSuccess;
+}
+
 Error copy(const char* call, const Copy3d& c, int kind, Handle stream, bool async) {
   if (c.width == 0 || c.height == 0 || c.depth == 0) return kSuccess;
   void *to = nullptr, *from = nullptr;
   std::memcpy(&to, &c.to.device, sizeof to);
   std::memcpy(&from, &c.from.device, sizeof from);
-  TRY(check(call, to, from, kind));
+  const bool to_array = c.to.type == kArrayMemory, from_array = c.from.type == kArrayMemory;
+  const bool to_host = kind == kHostToHost || kind == kDeviceToHost,
+             of_host = kind == kHostToHost || kind == kHostToDevice;
+  NEED(!(to_array && to_host) && !(from_array && of_host), kInvalidDirection, "an array is device memory; kind {}",
+       kind);
+  if (!to_array && !from_array) TRY(check(call, to, from, kind));
   return async ? cuMemcpy3DAsync_v2(&c, stream) : cuMemcpy3D_v2(&c);
 }
 Error copy(const char* call, void* to, const void* from, size_t bytes, int kind, Handle stream, bool async) {
@@ -58,11 +85,15 @@ Error copy_2d(const char* call, void* to, size_t to_pitch, const void* from, siz
 
 Error driver_form(const char* call, const Copy* c, Copy3d* out) {
   NEED(c, kInvalidValue, "null");
-  NEED(!c->from_array && !c->to_array, kNotSupported, "arrays");
-  *out = {side(c->from.at, c->from.pitch, c->from.height), side(c->to.at, c->to.pitch, c->to.height), c->extent.width,
-          c->extent.height, c->extent.depth};
-  out->from.x = c->from_at[0], out->from.y = c->from_at[1], out->from.z = c->from_at[2];
-  out->to.x = c->to_at[0], out->to.y = c->to_at[1], out->to.z = c->to_at[2];
+  // Where an array takes part, widths count its elements; so do positions in arrays.
+  size_t from_element = 1, to_element = 1;
+  if (c->from_array) TRY(element_bytes(c->from_array, &from_element));
+  if (c->to_array) TRY(element_bytes(c->to_array, &to_element));
+  *out = {c->from_array ? in_array(c->from_array) : side(c->from.at, c->from.pitch, c->from.height),
+          c->to_array ? in_array(c->to_array) : side(c->to.at, c->to.pitch, c->to.height),
+          c->extent.width * std::max(from_element, to_element), c->extent.height, c->extent.depth};
+  out->from.x = c->from_at[0] * from_element, out->from.y = c->from_at[1], out->from.z = c->from_at[2];
+  out->to.x = c->to_at[0] * to_element, out->to.y = c->to_at[1], out->to.z = c->to_at[2];
   return kSuccess;
 }
 Error copy_3d(const char* call, const Copy* c, Handle stream, bool async) {
@@ -189,6 +220,57 @@ ROOFGEN_CUDART(cudaMemcpyPeerAsync,
                  NEED(to_device == 0 && from_device == 0, kInvalidDevice, "there is one device");
                  return copy(call, to, from, bytes, kDeviceToDevice, stream, true);
                })
+
+/// Bytes that follow each other in an array, from one of a row on: one row, or several whole ones.
+Error rows_of(const char* call, Handle array, size_t x, size_t bytes, size_t* width, size_t* height) {
+  Array3dDescriptor shape;
+  TRY(cuArray3DGetDescriptor_v2(&shape, array));
+  const size_t row = shape.width * bytes_of_format(shape.format) * shape.channels;
+  NEED(x + bytes <= row || (x == 0 && bytes % row == 0), kInvalidValue, "{} bytes at {} of rows of {}", bytes, x, row);
+  *width = std::min(bytes, row);
+  *height = bytes / *width;
+  return kSuccess;
+}
+
+#define COPY_2D_ARRAY(form, suffix, stream, async, ...)                                                             \
+  form(cudaMemcpy2DToArray##suffix,                                                                                 \
+       (Handle to, size_t x, size_t y, const void* from, size_t pitch, size_t width, size_t height,                 \
+        int kind __VA_ARGS__),                                                                                      \
+       {                                                                                                            \
+         return copy(call, {side(from, pitch), in_array(to, x, y), width, height, 1}, kind, stream, async);         \
+       }) form(cudaMemcpy2DFromArray##suffix,                                                                       \
+               (void* to, size_t pitch, Handle from, size_t x, size_t y, size_t width, size_t height,               \
+                int kind __VA_ARGS__),                                                                              \
+               {                                                                                                    \
+                 return copy(call, {in_array(from, x, y), side(to, pitch), width, height, 1}, kind, stream, async); \
+               })                                                                                                   \
+      form(cudaMemcpyToArray##suffix,                                                                               \
+           (Handle to, size_t x, size_t y, const void* from, size_t bytes, int kind __VA_ARGS__),                   \
+           {                                                                                                        \
+             size_t width = 0, height = 0;                                                                          \
+             if (bytes == 0) return kSuccess;                                                                       \
+             TRY(rows_of(call, to, x, bytes, &width, &height));                                                     \
+             return copy(call, {side(from, width), in_array(to, x, y), width, height, 1}, kind, stream, async);     \
+           })                                                                                                       \
+          form(cudaMemcpyFromArray##suffix,                                                                         \
+               (void* to, Handle from, size_t x, size_t y, size_t bytes, int kind __VA_ARGS__), {                   \
+                 size_t width = 0, height = 0;                                                                      \
+                 if (bytes == 0) return kSuccess;                                                                   \
+                 TRY(rows_of(call, from, x, bytes, &width, &height));                                               \
+                 return copy(call, {in_array(from, x, y), side(to, width), width, height, 1}, kind, stream, async); \
+               })
+COPY_2D_ARRAY(ROOFGEN_CUDART_PTDS, , nullptr, false, )
+#define WITH_STREAM , Handle stream
+COPY_2D_ARRAY(ROOFGEN_CUDART_PTSZ, Async, stream, true, WITH_STREAM)
+#undef WITH_STREAM
+#undef COPY_2D_ARRAY
+ROOFGEN_CUDART_PTDS(cudaMemcpy2DArrayToArray,
+                    (Handle to, size_t to_x, size_t to_y, Handle from, size_t from_x, size_t from_y, size_t width,
+                     size_t height, int kind),
+                    {
+                      return copy(call, {in_array(from, from_x, from_y), in_array(to, to_x, to_y), width, height, 1},
+                                  kind, nullptr, false);
+                    })
 
 #define TO_SYMBOL(name, form, parameters, stream, async)                                                              \
   form(name, parameters, {                                                                                            \

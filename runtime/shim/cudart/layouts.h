@@ -32,6 +32,28 @@ struct PointerAttributes {  // cudaPointerAttributes without the reserved words 
 struct ChannelFormat {  // cudaChannelFormatDesc
   int x, y, z, w, kind;
 };
+struct RuntimeResource {  // cudaResourceDesc
+  int type;
+  union {
+    cuda::Handle array;
+    struct {
+      void* at;
+      ChannelFormat channels;
+      size_t size, height, pitch;
+    } memory;
+    int reserved[32];
+  } of;
+  unsigned flags;
+};
+struct RuntimeTexture {  // cudaTextureDesc
+  unsigned mode[3], filter, read_mode;
+  int srgb;
+  float border[4];
+  int normalised_coordinates;
+  unsigned anisotropy, level_filter;
+  float level_bias, least_level, most_level;
+  int no_trilinear, seamless;
+};
 struct FunctionAttributes {  // cudaFuncAttributes; from `registers` on in the order of CUfunction_attribute
   size_t shared, constant, local;
   int threads, registers, ptx, binary, cache_ca, dynamic_shared, carveout, cluster_must_be_set, cluster[3], policy,

@@ -20,8 +20,8 @@ namespace roofgen::shim::cudart {
 
 using Error = int;  // cudaError_t
 inline constexpr Error kSuccess = 0, kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidSymbol = 13,
-                       kInvalidDirection = 21, kMissingConfiguration = 52, kInvalidFunction = 98, kInvalidDevice = 101,
-                       kNotSupported = 801;
+                       kInvalidChannelDescriptor = 20, kInvalidDirection = 21, kMissingConfiguration = 52,
+                       kInvalidFunction = 98, kInvalidDevice = 101, kNotSupported = 801;
 
 /// The version of a library is that of its API (version.cpp, compiled for each).
 extern const int kRuntimeVersion;
@@ -62,6 +62,12 @@ class Runtime {
 extern thread_local Error last_error;
 
 Error refuse(const char* call, Error error, const std::string& why);
+
+/// Bytes of a channel of an array, by CUarray_format: unsigned, signed, floating-point.
+constexpr size_t bytes_of_format(int format) {
+  const int width = format >= 16 ? format / 16 : format >= 8 ? format - 8 : format - 1;
+  return size_t{1} << width;
+}
 
 /// Wraps every call: takes the lock, starts the driver, and keeps the error.
 template <class F>
