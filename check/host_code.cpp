@@ -96,6 +96,19 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+/// Blanks a #line directive at a line's begin, or the preprocessor's form of one: all places are of the file as it is,
+/// where its text is to be removed.
+void blank_line_marker(std::string& text, size_t begin) {
+  const size_t end = text.find('\n', begin);
+  const auto after_blanks = [&](size_t at) { return std::min(text.find_first_not_of(" \t", at), end); };
+  size_t at = after_blanks(begin);
+  if (text[at] != '#') return;
+  at = after_blanks(at + 1);
+  if (text.compare(at, 4, "line") == 0) at = after_blanks(at + 4);
+  if (text[at] >= '0' && text[at] <= '9')
+    std::fill(text.begin() + static_cast<ptrdiff_t>(begin), text.begin() + static_cast<ptrdiff_t>(end), ' ');
+}
+
 }  // namespace
 
 Source::Source(std::string file, std::string text, std::vector<std::string> directories)
@@ -103,6 +116,7 @@ Source::Source(std::string file, std::string text, std::vector<std::string> dire
   if (text_.empty() || text_.back() != '\n') text_ += '\n';
   int line = 0;
   for (size_t at = 0; at < text_.size(); at = text_.find('\n', at) + 1) {
+    blank_line_marker(text_, at);
     origin_.push_back({file, ++line, 0});
     line_begin_.push_back(at);
   }

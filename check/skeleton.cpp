@@ -235,6 +235,8 @@ Json argument_of(const std::string& type, const std::string& name, uint64_t byte
     j[type[4] == 'T' ? "texture" : "surface"] = {{"dims", {kInteger, kElements / kInteger}}};
     return j;
   }
+  if (const size_t array = type.find(" (*)"); array != type.npos)  // T x[][32] is a pointer to arrays of T
+    return argument_of(type.substr(0, array) + "*", name, bytes);
   if (type.ends_with('*') || (type.empty() && bytes == 8)) {
     std::string of = type.empty() ? "float" : type.substr(0, type.size() - 1);
     bool constant = false;

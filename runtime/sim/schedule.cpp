@@ -149,13 +149,14 @@ class Team {
 /// No CTA that waits can go on.
 Finding deadlock_of(const std::deque<std::unique_ptr<Team>>& waiting, uint64_t not_begun) {
   const Machine* first = nullptr;
-  bool all_sleep = true;
+  bool all_sleep = true, some_sleep = false;
   std::map<std::string, std::vector<uint64_t>> places;
   for (const auto& team : waiting)
     team->each_unfinished([&](const Machine& m) {
       if (!first || m.cta() < first->cta()) first = &m;
       places[m.whereabouts()].push_back(m.cta());
       all_sleep &= m.sleeps();
+      some_sleep |= m.sleeps();
     });
   if (all_sleep && !not_begun) {  // waiting for each other's arrivals and copies, as the CTAs of a cluster can
     Finding finding = first->deadlock();
@@ -183,8 +184,9 @@ Finding deadlock_of(const std::deque<std::unique_ptr<Team>>& waiting, uint64_t n
   }
   if (told > kMostPlaces) text += fmt::format("; and {} more places", told - kMostPlaces);
   if (not_begun) text += fmt::format("; {} CTAs wait until others end, as {} are resident", not_begun, n);
-  return first->vain_polling(fmt::format("{} poll{} device memory that none changes{}",
-                                         n == 1 ? "1 CTA" : fmt::format("{} CTAs", n), n == 1 ? "s" : "", text));
+  return first->vain_polling(fmt::format("{} {}poll{} device memory that none changes{}",
+                                         n == 1 ? "1 CTA" : fmt::format("{} CTAs", n),
+                                         some_sleep ? "wait at barriers or " : "", n == 1 ? "s" : "", text));
 }
 
 /// Whether an instruction accesses one of these spaces atomically or strongly.

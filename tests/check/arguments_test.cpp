@@ -184,6 +184,53 @@ TEST(Arguments, TensorMapsOfBuffers) {
   EXPECT_NE(wide.error().message.find("a tensor map of f64 is not supported"), std::string::npos);
 }
 
+TEST(Arguments, Images) {
+  const auto read = parse_arguments(
+      R"([{"name": "a", "type": "u8", "size": 8192,
+           "texture": {"dims": [16, 8], "layers": 3, "channels": 4, "pitch": 96, "address_mode": ["wrap", "border"],
+                       "filter_mode": "linear", "read_mode": "normalized_float", "normalized_coords": true}},
+          {"type": "f16", "buffer": "a", "offset": 8, "texture": {}},
+          {"type": "f32", "size": 64, "surface": {"dims": [16, 2, 2]}}])",
+      "args.json", ".");
+  ASSERT_TRUE(read) << to_string(read.error());
+  const sim::Image& layers = *(*read)[0].image;
+  EXPECT_EQ(layers.rank, 2u);
+  EXPECT_EQ(layers.layers, 3u);
+  EXPECT_EQ(layers.slice, 8u * 96);
+  EXPECT_EQ(layers.mode[1], sim::AddressMode::kBorder);
+  EXPECT_TRUE(layers.linear && layers.unit_values && layers.unit_coordinates && !layers.is_memory);
+  const sim::Image& memory = *(*read)[1].image;
+  EXPECT_EQ(memory.dims[0], (8192u - 16) / 2);
+  EXPECT_TRUE(memory.is_memory);
+  EXPECT_EQ((*read)[2].image->rank, 3u);
+  EXPECT_EQ((*read)[2].passed_bytes(), 8u);
+
+  for (const auto& [image, message] :
+       {std::pair{R"("texture": 5)", R"("texture" is 5; {"dims": [...]} was expected)"},
+        {R"("surface": {})", R"("surface" is {}; {"dims": [...]} was expected)"},
+        {R"("texture": {"dim": [8]})", R"(did you mean "dims"?)"},
+        {R"("texture": {"dims": [8, 9]})", "the image has 72 bytes, the buffer 64 bytes"},
+        {R"("texture": {"dims": [134217728, 134217728, 134217728]})", "the image has over 4 GiB"},
+        {R"("texture": {"dims": [2, 2, 2, 2]})", "an image has 1 to 3 dimensions"},
+        {R"("texture": {"dims": [8], "channels": 3})", "1, 2 or 4 was expected"},
+        {R"("texture": {"dims": [8], "pitch": 4})", "a number of bytes from 8 to"},
+        {R"("texture": {"dims": [8], "address_mode": "repeat"})", "one of wrap, clamp, mirror, border was expected"},
+        {R"("texture": {"dims": [8, 2], "address_mode": ["wrap"]})", "has 1 entries for 2 dimensions"},
+        {R"("texture": {"dims": [8], "filter_mode": "linear"})",
+         "linear filtering needs values that are read as floats"},
+        {R"("surface": {"dims": [8], "filter_mode": "point"})", "filter_mode"},
+        {R"("texture": {"dims": [8]}, "surface": {"dims": [8]})", "one of \"map\", \"texture\" and \"surface\""}}) {
+    const auto refused =
+        parse_arguments(std::string(R"([{"type": "u8", "size": 64, )") + image + "}]", "args.json", ".");
+    ASSERT_FALSE(refused) << image;
+    EXPECT_NE(to_string(refused.error()).find(message), std::string::npos) << to_string(refused.error());
+    EXPECT_EQ(refused.error().where.line, 1);
+  }
+  const auto wide = parse_arguments(R"([{"type": "f64", "size": 64, "texture": {"dims": [8]}}])", "a.json", ".");
+  ASSERT_FALSE(wide);
+  EXPECT_NE(wide.error().message.find("a texture of f64 is not supported"), std::string::npos);
+}
+
 TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"{}", "a list of arguments was expected"},

@@ -106,6 +106,10 @@ TEST_F(HostCode, AByteOrderMarkIsNoPartOfAFile) {
   expect(3, mark + "#include \"marked.h\"\n" + kScale);
 }
 
+TEST_F(HostCode, PlacesAreOfTheFileAsItIs) {
+  expect(3, "#line 100 \"other.cu\"\n#define SCALE 3\n# 7 \"another.cu\" 2\n" + kHostCode + kScale);
+}
+
 // A quote in a name would end the string of PTX that holds it.
 TEST(HostCodeText, NamesOfFilesFitIntoPtx) {
   const std::string text = check::Source("a\"b\\c\nd.cu", "int x;\n", {}).text();

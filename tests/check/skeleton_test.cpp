@@ -79,6 +79,25 @@ TEST(Skeleton, OfATensorMap) {
   EXPECT_NE(report->verdict(), Verdict::kFindings);
 }
 
+TEST(Skeleton, OfObjectsAndOfArrays) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+  Request r;
+  r.file = "k.cu";
+  r.text = "__global__ void k(cudaTextureObject_t image, cudaSurfaceObject_t out, float x[][32], const int y[4]) {}\n";
+  const auto made = make_skeleton(r);
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->json,
+            R"([{"name":"image","type":"f32","size":4096,"fill":"random","texture":{"dims":[64,64]}},
+ {"name":"out","type":"f32","size":4096,"fill":"random","surface":{"dims":[64,64]}},
+ {"name":"x","type":"f32","size":4096},
+ {"name":"y","type":"i32","size":4096,"fill":"random","range":[0,63]}]
+)");
+  r.args = *parse_arguments(made->json, "args.json", ".");
+  const auto report = run(r);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_NE(report->verdict(), Verdict::kFindings);
+}
+
 TEST(Skeleton, OfNamesThatAreNotMangled) {
   if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
   Request r;
