@@ -133,7 +133,9 @@ Result<void> compare_matrix(const Shape& shape, InputPattern pattern, const Writ
         }
         const double got = row.values[j];
         if (hidden) {
-          judge.element(r, j, got, facts ? 0 : s[j], 0);
+          // A score of -inf gives 0, beside a NaN it gives NaN; what the mask hides is 0.
+          const bool is_nan = facts && !shape.has_mask() && std::isnan(facts->lse);
+          judge.element(r, j, got, is_nan ? facts->lse : facts ? 0 : s[j], 0);
         } else if (facts) {
           // Of large scores s is rounded, the sum is not. A NaN score makes a NaN p.
           const double log_p = s[j] - facts->lse, p = std::exp(log_p > 0 ? 0 : log_p);

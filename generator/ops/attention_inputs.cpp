@@ -157,6 +157,11 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
     code(row, k_magnitude_, out);
   } else {
     normal(tensor, batch, head, row, out);
+    const auto scale = [&](double factor) {
+      for (int64_t c = 0; c < shape_.d; ++c) out[c] = encode16(factor * decode16(out[c], shape_.dtype), shape_.dtype);
+    };
+    const bool is_small = pattern_ == InputPattern::kOneHot && tensor == Tensor::kV && row % 2 == 1;
+    if (is_small && shape_.dtype == DType::kFp16 && !shape_.fp8()) scale(kSubnormal);
     if (pattern_ != InputPattern::kGrowing) return;
     if (tensor == Tensor::kV) {
       // The keys of one head or sequence lie behind those of another. Two sequences may share a page: in pages, heads
@@ -165,9 +170,7 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
       if (((shape_.paged() ? 1 : shape_.varlen() ? batch + 1 : batch) + head) % 2 != 0)
         return (void)std::fill_n(out, shape_.d, encode16(std::numeric_limits<double>::quiet_NaN(), shape_.dtype));
       // Keys before the last step still count, at e^-6.
-      const double factor = growing_unit(shape_) * (level(row) < 0 ? kGrowingValue : 1);
-      for (int64_t c = 0; c < shape_.d; ++c) out[c] = encode16(factor * decode16(out[c], shape_.dtype), shape_.dtype);
-      return;
+      return scale(growing_unit(shape_) * (level(row) < 0 ? kGrowingValue : 1));
     }
     const auto put = [&](int column, double value) {
       constexpr double kMost = 57344;  // of fp16, with room for one rounding

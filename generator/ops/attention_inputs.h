@@ -114,6 +114,8 @@ inline constexpr double kLargeValue = 64;
 
 /// kOneHot: the least difference between the score of the key and all others.
 inline constexpr double kGap = 128;
+/// kOneHot: V of odd keys in fp16, so that its numbers are below the smallest normal one, 2^-14.
+inline constexpr double kSubnormal = 0x1p-18;
 
 /// The key of [begin, end) that a row attends to under kOneHot.
 int64_t one_hot_target(int64_t row, int64_t begin, int64_t end);

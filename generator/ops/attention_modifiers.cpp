@@ -82,6 +82,7 @@ Result<std::shared_ptr<const Modifiers>> Modifiers::parse(const Problem& problem
   out->causal_ = problem.flags.at("causal");
   ROOFGEN_CHECK(out->read_lengths(problem));
   ROOFGEN_CHECK(out->read_expressions(problem));
+  out->find_hiding_table(shortest_cache(problem));
   return std::shared_ptr<const Modifiers>(std::move(out));
 }
 
@@ -272,11 +273,47 @@ expr::Map Modifiers::scope(bool score, bool mask) const {
   return out;
 }
 
-bool Modifiers::is_nan(InputPattern pattern, const TensorArg& t, int64_t position, int64_t key) {
-  if (pattern != InputPattern::kGrowing || is_integer(t.dtype) || !contains(t.indices, "q")) return false;
-  return position % 64 == 23 &&
-         (!contains(t.indices, "k") ||
-          key == static_cast<int64_t>(mix(static_cast<uint64_t>(position)) % static_cast<uint64_t>(position + 1)));
+std::optional<double> Modifiers::special(InputPattern pattern, const TensorArg& t, int64_t position,
+                                         int64_t key) const {
+  if (pattern != InputPattern::kGrowing || is_integer(t.dtype)) return std::nullopt;
+  const bool by_query = contains(t.indices, "q"), by_key = contains(t.indices, "k");
+  if (by_query && position % 64 == 23 &&
+      (!by_key ||
+       key == static_cast<int64_t>(mix(static_cast<uint64_t>(position)) % static_cast<uint64_t>(position + 1))))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (by_key && t.name == hiding_ && hides(key)) return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+/// The first tiles of a kernel, tiles in the middle, and single keys.
+bool Modifiers::hides(int64_t key) const {
+  return key < first_hidden_ || (key >= 384 && key < 512) || (key % 64 == 11 && key > first_hidden_);
+}
+
+/// Finds a table that hides a key wherever it has -inf, whatever the score and the other tables are, like `s + t[k]`.
+/// No mask and no short sequence may leave a row with hidden keys only: what such a row gives is not defined.
+void Modifiers::find_hiding_table(int64_t shortest) {
+  constexpr int64_t kMostFirst = 128, kLeast = 600;
+  if (!score_ || causal_ || !mask_text_.empty() || !lengths_.empty()) return;
+  if (shortest >= kMostFirst / 2 && (shortest < 384 || shortest >= kLeast))
+    for (const TensorArg& table : score_->tensors()) {
+      if (is_integer(table.dtype) || table.dtype == DType::kFp8 || !contains(table.indices, "k")) continue;
+      bool hides = true;
+      for (const double others : {-1.0, 0.0, 1.0}) {
+        const std::vector<Estimate> scores{{-300, 0}, {-1, 0}, {0, 0}, {1, 0}, {300, 0}};
+        const int64_t row[] = {0, 0, 1};
+        const auto values = score_->evaluate(
+            scores, row, 0, [&](const TensorArg& t, std::span<const int64_t>, int64_t, std::span<double> out) {
+              std::fill(out.begin(), out.end(),
+                        t.name == table.name ? -std::numeric_limits<double>::infinity() : others);
+            });
+        for (const Estimate& e : values[0]) hides &= e.value == -std::numeric_limits<double>::infinity();
+      }
+      if (!hides) continue;
+      hiding_ = table.name;
+      first_hidden_ = std::min(kMostFirst, shortest / 2);
+      return;
+    }
 }
 
 pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
@@ -284,13 +321,12 @@ pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {
   const auto real =
       contents_reader(kIndices, extent_, pattern == InputPattern::kSpecial ? pattern : InputPattern::kNormal);
   const auto whole = contents_reader(kIndices, extent_, InputPattern::kIntegers);
-  return
-      [real, whole, pattern](const TensorArg& t, std::span<const int64_t> row, int64_t first, std::span<double> out) {
-        (is_integer(t.dtype) ? whole : real)(t, row, first, out);
-        for (size_t i = 0; i < out.size(); ++i)
-          if (is_nan(pattern, t, row[2], first + static_cast<int64_t>(i)))
-            out[i] = std::numeric_limits<double>::quiet_NaN();
-      };
+  return [this, real, whole, pattern](const TensorArg& t, std::span<const int64_t> row, int64_t first,
+                                      std::span<double> out) {
+    (is_integer(t.dtype) ? whole : real)(t, row, first, out);
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = special(pattern, t, row[2], first + static_cast<int64_t>(i)).value_or(out[i]);
+  };
 }
 
 bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t offset, std::span<std::byte> out) const {
@@ -307,7 +343,8 @@ bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t o
                            : pattern == InputPattern::kSpecial ? pattern
                                                                : InputPattern::kNormal;
   const TensorContents contents{own, t->name, t->dtype};
-  if (pattern != InputPattern::kGrowing || !contains(t->indices, "q")) return contents.fill(offset, out), true;
+  if (pattern != InputPattern::kGrowing || (!contains(t->indices, "q") && t->name != hiding_))
+    return contents.fill(offset, out), true;
   const auto sizes = [&](const std::string& index) {
     return index == "b" ? extent_.batch : index == "h" ? extent_.heads : extent_.cols;
   };
@@ -322,7 +359,7 @@ bool Modifiers::fill(InputPattern pattern, const std::string& buffer, uint64_t o
             if (t->indices[at] == "q") position = value;
             if (t->indices[at] == "k") key = value;
           }
-          if (is_nan(pattern, *t, position, key)) numbers[i] = std::numeric_limits<double>::quiet_NaN();
+          numbers[i] = special(pattern, *t, position, key).value_or(numbers[i]);
         }
       },
       offset, out);

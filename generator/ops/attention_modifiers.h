@@ -63,12 +63,18 @@ class Modifiers {
   Result<void> check_int32(const pointwise::Condition& condition, int64_t lead) const;
   pointwise::RangeOf box(InputPattern pattern, int64_t batch, int64_t head, pointwise::Range q,
                          pointwise::Range k) const;
-  /// kGrowing: a row of 64 has a NaN in each table over q.
-  static bool is_nan(InputPattern pattern, const TensorArg& t, int64_t position, int64_t key);
+  /// kGrowing: a row of 64 has a NaN in each table over q, and many keys have -inf in the table `hiding_`.
+  std::optional<double> special(InputPattern pattern, const TensorArg& t, int64_t position, int64_t key) const;
+  bool hides(int64_t key) const;
+  void find_hiding_table(int64_t shortest);
   pointwise::TensorReader reader(InputPattern pattern) const;
   const TensorArg* tensor(const std::string& name) const;
 
   std::string mask_text_;
+  /// A float table over k that hides a key with -inf, as an additive mask does; empty: there is none, or a row might
+  /// see hidden keys only.
+  std::string hiding_;
+  int64_t first_hidden_ = 0;  ///< keys that it hides at the begin
   bool has_score_ = false, causal_ = false;
   Extent extent_;  ///< sizes of the indices b, h, q, k
   std::vector<int64_t> lengths_, first_tokens_;

@@ -238,12 +238,26 @@ class Stream {
 
 bool TensorContents::is_zero() const { return pattern == InputPattern::kExtremeRows && name == "residual"; }
 
+namespace {
+
+/// Calls `f` for the rare elements of [first, end).
+template <class F>
+void each_rare(uint64_t first, uint64_t end, const F& f) {
+  for (uint64_t e = 13; e < end; e = 4 * e + 1)
+    if (e >= first) f(e);
+}
+
+}  // namespace
+
 void TensorContents::values(uint64_t first, std::span<double> out) const {
-  if (is_zero()) return std::fill(out.begin(), out.end(), 0);
   const Alphabet& letters = alphabet(dtype, pattern == InputPattern::kIntegers);
-  Stream(*this).each(first, out.size(), [&](uint64_t i, uint64_t letter, double special) {
-    out[i] = special != 0 ? special : letters.values[letter];
-  });
+  if (is_zero())
+    std::fill(out.begin(), out.end(), 0);
+  else
+    Stream(*this).each(first, out.size(), [&](uint64_t i, uint64_t letter, double special) {
+      out[i] = special != 0 ? special : letters.values[letter];
+    });
+  if (has_rare_nans()) each_rare(first, first + out.size(), [&](uint64_t e) { out[e - first] = kNan; });
 }
 
 namespace {
@@ -257,15 +271,23 @@ void fill_elements(const TensorContents& c, uint64_t first, std::span<std::byte>
 }
 
 void fill_whole(const TensorContents& c, uint64_t first, std::span<std::byte> out) {
-  if (size_of(c.dtype) == 1) return fill_elements<uint8_t>(c, first, out);
-  if (size_of(c.dtype) == 2) return fill_elements<uint16_t>(c, first, out);
-  fill_elements<uint32_t>(c, first, out);
+  const auto size = static_cast<uint64_t>(size_of(c.dtype));
+  if (c.is_zero())
+    std::fill(out.begin(), out.end(), std::byte{0});
+  else if (size == 1)
+    fill_elements<uint8_t>(c, first, out);
+  else if (size == 2)
+    fill_elements<uint16_t>(c, first, out);
+  else
+    fill_elements<uint32_t>(c, first, out);
+  if (c.has_rare_nans())
+    each_rare(first, first + out.size() / size,
+              [&](uint64_t e) { store_element(out.data(), e - first, c.dtype, kNan); });
 }
 
 }  // namespace
 
 void TensorContents::fill(uint64_t byte_offset, std::span<std::byte> out) const {
-  if (is_zero()) return std::fill(out.begin(), out.end(), std::byte{0});
   const uint64_t size = static_cast<uint64_t>(size_of(dtype));
   // `out` may start or end inside an element.
   const auto fill_part = [&](std::span<std::byte> part) {

@@ -46,6 +46,8 @@ struct TensorContents {
   void values(uint64_t first, std::span<double> out) const;  ///< as load_element reads them
   /// kExtremeRows: a residual would change the contents of the rows that it is added to.
   bool is_zero() const;
+  /// kExtremeRows: a few elements are NaN, ever further apart, so that few rows of a residual have one.
+  bool has_rare_nans() const { return pattern == InputPattern::kExtremeRows && !is_integer(dtype); }
 };
 
 /// Writes `out.size()` bytes from `byte_offset` on of a tensor with the elements `values(first, numbers)`.

@@ -377,13 +377,13 @@ class Gemm final : public Op {
   // A few tiles in each direction: all positions in a tile, a group of tiles, and the tail. K stays whole.
   Problem reduced(const Problem& problem) const override {
     constexpr int64_t kWhole = 512, kTile = 256;
-    Problem out = grouped_ ? gemm::with_few_rows(problem) : problem;
+    Problem out = problem;
     for (const char* dim : grouped_ ? std::vector{"N"} : std::vector{"M", "N"})
       if (int64_t& size = out.dims[dim]; size > kWhole) size = kTile + size % kTile;
     // A CTA that adds the rows of a token takes all of their columns.
     const Result<Formula> formula = epilogue(problem);
     if ((formula && formula->reductions() > 0) || gemm::is_scattered(problem)) out.dims["N"] = problem.dims.at("N");
-    return out;
+    return grouped_ ? gemm::with_few_rows(std::move(out)) : out;
   }
 
   Extent extent(const Problem& problem) const override {

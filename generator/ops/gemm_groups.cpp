@@ -156,7 +156,15 @@ Problem with_few_rows(Problem problem) {
     sizes[1] += more;
     problem.dims["tokens"] = (rows + more) / topk->second;
   }
-  set_sizes(problem, {sizes[0], 0, sizes[1], 1, sizes[2]});
+  // The lanes of a warp look at 32 experts at a time: more than 32 of them, most without rows, unless B is large.
+  constexpr int64_t kMostElements = int64_t{1} << 27;
+  const bool many = problem.dims.at("N") * problem.dims.at("K") <= kMostElements / 38;
+  std::vector<int64_t> of_experts(many ? 38 : 5, 0);
+  of_experts.front() = sizes[0];
+  of_experts[many ? 17 : 2] = sizes[1];
+  of_experts[many ? 35 : 3] = 1;
+  of_experts.back() = sizes[2];
+  set_sizes(problem, of_experts);
   return problem;
 }
 

@@ -52,7 +52,8 @@ bool is_scattered(const Problem& problem);
 /// Bytes of an input that holds row numbers: offsets, row_tokens, token_rows. False: not one of them.
 bool fill_index(const Problem& problem, const std::string& buffer, uint64_t offset, std::span<std::byte> out);
 
-/// A problem with few rows that still has an empty expert, one with a single row, and the largest of `problem`.
+/// A problem with few rows that still has empty experts, one with a single row, and the largest of `problem`. It has
+/// more experts than a warp has lanes, unless all their B would be large.
 Problem with_few_rows(Problem problem);
 
 }  // namespace roofgen::gemm

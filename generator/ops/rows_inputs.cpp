@@ -58,8 +58,10 @@ double of_class(int64_t row_class, double normal, int64_t col, int64_t single, c
 }  // namespace
 
 void SourceContents::values(int64_t row, int64_t first, std::span<double> out) const {
-  TensorContents{pattern, name, dtype}.values(static_cast<uint64_t>(row * cols + first), out);
-  if (pattern != InputPattern::kExtremeRows) return;
+  const bool extreme = pattern == InputPattern::kExtremeRows;
+  TensorContents{extreme ? InputPattern::kNormal : pattern, name, dtype}.values(
+      static_cast<uint64_t>(row * cols + first), out);
+  if (!extreme) return;
   const int64_t row_class = row % kRowClasses;
   const int64_t single = row_class < kOutlierRows
                              ? outlier_of(row, cols)

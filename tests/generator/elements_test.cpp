@@ -180,6 +180,28 @@ TEST(Contents, IntegersAreSmallAndSpecialsAreRare) {
   }
 }
 
+/// Of the extreme rows, other tensors have a NaN here and there; a residual has nothing else.
+TEST(TensorContents, FewElementsBesideExtremeRowsAreNan) {
+  for (const DType dtype : {DType::kFp16, DType::kBf16, DType::kFp32, DType::kFp8}) {
+    std::vector<double> residual(4096), weight(4096);
+    TensorContents{InputPattern::kExtremeRows, "residual", dtype}.values(0, residual);
+    TensorContents{InputPattern::kExtremeRows, "weight", dtype}.values(0, weight);
+    for (size_t i = 0; i < residual.size(); ++i) {
+      const bool rare = i == 13 || i == 53 || i == 213 || i == 853 || i == 3413;
+      EXPECT_EQ(std::isnan(residual[i]), rare) << i;
+      EXPECT_EQ(std::isnan(weight[i]), rare) << i;
+      if (!rare) EXPECT_EQ(residual[i], 0);
+    }
+    std::vector<std::byte> bytes(100 * static_cast<size_t>(size_of(dtype)));
+    TensorContents{InputPattern::kExtremeRows, "residual", dtype}.fill(170 * static_cast<uint64_t>(size_of(dtype)),
+                                                                       bytes);
+    for (size_t i = 0; i < 100; ++i) EXPECT_EQ(std::isnan(load_element(bytes.data(), i, dtype)), i == 43) << i;
+  }
+  std::vector<double> whole(100);
+  TensorContents{InputPattern::kExtremeRows, "table", DType::kInt32}.values(0, whole);
+  EXPECT_FALSE(std::isnan(whole[13]));
+}
+
 TEST(Judge, NamesTheWorstElementAndCountsMissingOnes) {
   std::vector<double> told;
   const ElementReader read(
