@@ -25,10 +25,10 @@ Pointer look_at(const State& s, Address at) {
   auto after = s.allocations.upper_bound(at);
   if (after != s.allocations.begin() && at - std::prev(after)->first < std::prev(after)->second)
     return {true, std::prev(after)->first, std::prev(after)->second};
-  if (s.holds(at, 1)) return {true, at, 1};  // a module's variable
   for (const auto& [host, bytes] : s.host_allocations)
     if (const auto base = reinterpret_cast<uintptr_t>(host); at >= base && at - base < bytes)
       return {false, base, bytes};
+  if (s.holds(at, 1)) return {true, at, 1};  // a module's variable
   return {};
 }
 bool is_managed(const State& s, Address at) { return s.managed.count(look_at(s, at).base); }
@@ -125,7 +125,9 @@ Status wait_for_fill(State& s, Address at, Status queued) {
 
 Status host_memory(State& s, const char* call, void** out, size_t bytes) {
   CHECK(out && bytes > 0, kInvalidValue, "nothing to allocate");
-  void* made = std::malloc(bytes);
+  constexpr size_t kPage = 4096;  // as the driver aligns it
+  if (bytes > SIZE_MAX - kPage) return kOutOfMemory;
+  void* made = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   if (!made) return kOutOfMemory;
   s.host_allocations[made] = bytes;
   *out = made;
@@ -249,21 +251,28 @@ ROOFGEN_CU(cuMemHostAlloc, kContext, (void** out, size_t bytes, unsigned flags),
 })
 ROOFGEN_CU(cuMemFreeHost, kContext, (void* at), {
   if (const auto shared = reinterpret_cast<uintptr_t>(at); s.managed.count(shared)) return s.free(shared);
-  CHECK(!s.registered.count(at) && s.host_allocations.erase(at), kInvalidValue, "no allocation of cuMemAllocHost");
+  CHECK(!s.registered.count(at) && s.host_allocations.count(at), kInvalidValue, "no allocation of cuMemAllocHost");
+  if (Status status = s.stop_sharing(at); status != kSuccess) return status;
+  s.host_allocations.erase(at);
   std::free(at);
   return kSuccess;
 })
 ROOFGEN_CU(cuMemHostRegister_v2, kContext, (void* at, size_t bytes, unsigned flags), {
   CHECK(at && bytes > 0, kInvalidValue, "nothing to register");
   CHECK((flags & ~11u) == 0, kNotSupported, "flags {}", flags);  // 4: IOMEMORY
-  if (flags & 2) s.log(fmt::format("{}: DEVICEMAP without effect: kernels cannot use the memory", call));
+  if (flags & 2 && reinterpret_cast<uintptr_t>(at) % roofgen::sim::kLineBytes)
+    s.log(fmt::format(
+        "{}: DEVICEMAP without effect: kernels cannot use memory that does not begin at a multiple of 128 bytes",
+        call));
   CHECK(look_at(s, reinterpret_cast<uintptr_t>(at)).bytes == 0, 712, "the memory is page-locked already");
   s.host_allocations[at] = bytes;
   s.registered.insert(at);
   return kSuccess;
 })
 ROOFGEN_CU(cuMemHostUnregister, kContext, (void* at), {
-  CHECK(s.registered.erase(at), 713, "the memory is not registered");
+  CHECK(s.registered.count(at), 713, "the memory is not registered");
+  if (Status status = s.stop_sharing(at); status != kSuccess) return status;
+  s.registered.erase(at);
   s.host_allocations.erase(at);
   return kSuccess;
 })
@@ -278,7 +287,9 @@ ROOFGEN_CU(cuMemHostGetDevicePointer_v2, kContext, (Address * out, void* at, uns
   const Pointer p = look_at(s, same);
   CHECK(out && flags == 0, kInvalidValue, "null, or flags");
   CHECK(p.bytes, kInvalidValue, "no allocation of cuMemHostAlloc");
-  CHECK(s.managed.count(p.base), kNotSupported, "host memory that was not allocated with DEVICEMAP");
+  s.share_page_locked(std::as_bytes(std::span(&same, 1)));
+  CHECK(s.managed.count(p.base) || s.shared_host.count(p.base), kNotSupported,
+        "registered memory that does not begin at a multiple of 128 bytes");
   *out = same;
   return kSuccess;
 })

@@ -115,7 +115,7 @@ std::string State::decode(Module& module) {
   const auto place = [&](const sim::PtxVar& v) -> Result<uint64_t> {
     Address at = 0;
     size_t bytes = 0;
-    if (variable(module, std::string(v.name), &at, &bytes) == kSuccess) return at;
+    if (variable(module, std::string(v.name), &at, &bytes, &v.init) == kSuccess) return at;
     return Error{Exit::kFailed, fmt::format("no memory for {}", v.name)};
   };
   for (const sim::PtxFunction& entry : module.ptx.functions) {
@@ -143,14 +143,16 @@ std::string State::decode(Module& module) {
   return "";
 }
 
-Status State::variable(Module& module, const std::string& name, Address* out, size_t* bytes) {
+Status State::variable(Module& module, const std::string& name, Address* out, size_t* bytes,
+                       const std::vector<uint8_t>* init) {
   for (const sim::PtxVar& v : module.ptx.globals) {
     if (v.name != name || v.is_extern) continue;
     *bytes = v.bytes();
     if (auto known = module.variables.find(name); known != module.variables.end())
       return *out = known->second, kSuccess;
     std::vector<std::byte> value(v.bytes());  // variables without initialiser are zero
-    std::memcpy(value.data(), v.init.data(), std::min<size_t>(v.init.size(), value.size()));
+    const std::vector<uint8_t>& given = init ? *init : v.init;
+    std::memcpy(value.data(), given.data(), std::min(given.size(), value.size()));
     if (v.managed) {
       if (Status status = allocate_managed(v.bytes(), out); status != kSuccess) return status;
       std::memcpy(reinterpret_cast<void*>(*out), value.data(), value.size());

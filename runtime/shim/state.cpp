@@ -218,6 +218,8 @@ void State::wipe() {
   for (const auto& [handle, module] : modules.all()) unload(*module);
   modules.clear();
   while (!allocations.empty()) release(allocations.begin()->first);
+  for (const auto& [at, bytes] : shared_host) memory_.release(at);
+  shared_host.clear();
   for (const auto& [handle, pool] : pools.all()) pool->used = 0;
   allocated = 0;
   sticky = kSuccess;
@@ -263,19 +265,49 @@ Status State::allocate_managed(size_t bytes, Address* out) {
 }
 
 void State::take_from_host() {
-  std::vector<std::byte> known(managed.empty() ? 0 : size_t{1} << 16);
-  for (const Address base : managed) {
-    const Address end = base + allocations.at(base);
-    for (Address at = base; at < end; at += known.size()) {
-      const size_t bytes = std::min<size_t>(known.size(), end - at);
+  std::vector<std::byte> known(managed.empty() && shared_host.empty() ? 0 : size_t{1} << 16);
+  const auto take = [&](Address base, size_t all) {
+    for (size_t done = 0; done < all; done += known.size()) {
+      const Address at = base + done;
+      const size_t bytes = std::min(known.size(), all - done);
       if (read(known.data(), at, bytes) == kSuccess && std::memcmp(known.data(), on_host(at), bytes) != 0)
         write(at, on_host(at), bytes);
     }
-  }
+  };
+  for (const Address base : managed) take(base, allocations.at(base));
+  for (const auto& [base, bytes] : shared_host) take(base, bytes);
 }
 
 void State::give_to_host() {
   for (const Address at : managed) read(on_host(at), at, allocations.at(at));
+  for (const auto& [at, bytes] : shared_host) read(on_host(at), at, bytes);
+}
+
+void State::share_page_locked(std::span<const std::byte> arguments) {
+  for (size_t at = 0; at + sizeof(Address) <= arguments.size() && !host_allocations.empty(); at += sizeof(Address)) {
+    Address pointer;
+    std::memcpy(&pointer, arguments.data() + at, sizeof pointer);
+    auto after = host_allocations.upper_bound(on_host(pointer));
+    if (after == host_allocations.begin()) continue;
+    const auto& [host, bytes] = *std::prev(after);
+    const auto base = reinterpret_cast<uintptr_t>(host);
+    // The simulator counts lines from the begin of an allocation, and has other uses for low addresses.
+    if (pointer - base >= bytes || base % sim::kLineBytes || base < sim::kGlobalBase || shared_host.count(base))
+      continue;
+    const auto list = memory_.buffers();
+    if (sim::DeviceMemory::find(*list, base) || !memory_.allocate(bytes, "page-locked memory", nullptr, base)) continue;
+    shared_host[base] = bytes;
+    write(base, host, bytes);
+  }
+}
+
+Status State::stop_sharing(const void* host) {
+  const auto at = shared_host.find(reinterpret_cast<uintptr_t>(host));
+  if (at == shared_host.end()) return kSuccess;
+  if (Status status = synchronise(); status != kSuccess) return status;
+  memory_.release(at->first);
+  shared_host.erase(at);
+  return kSuccess;
 }
 
 Status State::free(Address at) {

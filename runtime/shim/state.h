@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -233,8 +234,9 @@ class State {
   std::map<Address, Pool*> pooled;  ///< allocations from pools
   std::set<Address> leaving;        ///< allocations with a queued cuMemFreeAsync
   std::map<void*, size_t> host_allocations;
-  std::set<void*> registered;  ///< host memory of cuMemHostRegister
-  std::set<Address> managed;   ///< allocations that the host uses under the same address
+  std::set<void*> registered;             ///< host memory of cuMemHostRegister
+  std::set<Address> managed;              ///< allocations that the host uses under the same address
+  std::map<Address, size_t> shared_host;  ///< page-locked memory that kernels have got a pointer to
   size_t allocated = 0;
   Status sticky = kSuccess;  ///< error of a failed launch; every later call returns it
   bool initialised = false;
@@ -263,7 +265,9 @@ class State {
 
   Status load(const char* call, const void* image, std::string* why, Module** out);
   Status function(const char* call, Module& module, const std::string& name, Function** out);
-  Status variable(Module& module, const std::string& name, Address* out, size_t* bytes);
+  /// `init`: its initial bytes, where they hold addresses; null: as the PTX has them.
+  Status variable(Module& module, const std::string& name, Address* out, size_t* bytes,
+                  const std::vector<uint8_t>* init = nullptr);
   void unload(Module& module);
   Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.
@@ -276,6 +280,11 @@ class State {
   /// Managed memory: the host has pages at the simulated address. Both sides are made equal around the queued work.
   Status allocate_managed(size_t bytes, Address* out);
   Status free(Address at);
+  /// Kernels may use page-locked memory by its host address: the allocations that a launch's arguments point to are
+  /// made equal on both sides from now on, like managed memory.
+  void share_page_locked(std::span<const std::byte> arguments);
+  /// Before the host frees page-locked memory.
+  Status stop_sharing(const void* host);
   /// Frees an allocation without waiting.
   void release(Address at);
   /// Whether [at, at + bytes) is in one allocation.

@@ -129,6 +129,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
     }
   }
   for (const auto& p : k.params) op->args.push_back(op->params.data() + p.offset);
+  s.share_page_locked(op->params);
   *out = {WorkType::kKernel, {}, op, nullptr};
   out->op = [&s, op] {
     // The program may have unloaded the module.

@@ -95,7 +95,7 @@ void Checker::report_unwritten(const Site& site, uint32_t lane, uint64_t address
     unwritten_reads_.emplace(address / 4, UnwrittenRead{site.pc, site.warp});
 }
 
-void Checker::report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use) {
+void Checker::report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, bool stored, const Site& use) {
   report_unwritten(load, lane, address, [&] {
     const bool local = address >= kLocalBase && address < kLocalWindowEnd;
     const bool of_call =
@@ -103,6 +103,9 @@ void Checker::report_unwritten_value(const Site& load, uint32_t lane, uint64_t a
           return in.kind == Kind::kNop && in.sub == kNopReturn &&
                  address - kLocalBase >= static_cast<uint64_t>(in.imm) && address - kLocalBase < in.target;
         });
+    if (stored)
+      return fmt::format("read of {}, where an undefined value was stored; the value is used{}",
+                         describe(state_, address), at(use.pc));
     return fmt::format("read of {}, which {} wrote; the value is used{}", describe(state_, address),
                        of_call ? "no call or only one that has returned"
                        : local ? "the thread never"

@@ -95,7 +95,8 @@ class Checker {
   /// Elements of the last request that read bytes which nothing had written.
   uint32_t unwritten() const { return unwritten_; }
   /// A lane's value depends on such bytes, and decides something or leaves the registers.
-  void report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, const Site& use);
+  /// `stored`: an undefined value was stored there.
+  void report_unwritten_value(const Site& load, uint32_t lane, uint64_t address, bool stored, const Site& use);
   /// Which of the bytes were written: bit i is byte i.
   uint32_t written_shared(uint32_t offset, uint32_t bytes) const { return shadow_.written(offset, bytes); }
   /// Local memory of a function that has returned.

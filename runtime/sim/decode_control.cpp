@@ -137,13 +137,16 @@ void Decoder::shuffle(const PtxStmt& stmt, Modifiers& m) {
 }
 
 void Decoder::vote(const PtxStmt& stmt, Modifiers& m) {
+  // CUB writes `vote.ballot.sync.b32`, which ptxas takes too.
+  const bool ballot_first = m.peek() == "ballot" && m.take("ballot");
   if (!m.take("sync")) unknown_opcode();
-  VoteMode mode = m.take("all")   ? VoteMode::kAll
+  VoteMode mode = ballot_first    ? VoteMode::kBallot
+                  : m.take("all") ? VoteMode::kAll
                   : m.take("any") ? VoteMode::kAny
                   : m.take("uni") ? VoteMode::kUni
                                   : VoteMode::kBallot;
   bool ballot = mode == VoteMode::kBallot;
-  if ((ballot && !m.take("ballot")) || !m.take(ballot ? "b32" : "pred") || !m.done()) unknown_opcode();
+  if ((ballot && !ballot_first && !m.take("ballot")) || !m.take(ballot ? "b32" : "pred") || !m.done()) unknown_opcode();
   operands_are(stmt, 3, 3);
   Inst& in = emit(Kind::kVote, Class::kShuffle);
   in.sub = static_cast<uint8_t>(mode);

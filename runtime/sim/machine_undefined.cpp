@@ -38,20 +38,26 @@ void Machine::report_undefined(Warp& w, uint32_t place, uint32_t bad, uint64_t b
     const uint32_t l = first_lane(m), origin = w.details.empty() ? 0 : w.details[place].origin[l];
     if (!origin) {
       checker_.report(site(w), "uninitialised", l, [&] {
-        return fmt::format("register {} is read before it is written", kernel_.unassigned[place]);
+        const std::string& name = kernel_.unassigned[place];  // empty: the value has moved to another one
+        return fmt::format("{} is read before it is written", name.empty() ? "a register" : "register " + name);
       });
       continue;
     }
     const ValueOrigin& from = w.origins[(origin - 1) / kWarpSize];
     const uint32_t lane = (origin - 1) % kWarpSize;
     const Site load{kernel_.code[from.pc], from.pc, w.index};
+    const auto key_of = [&](const ValueOrigin& value) {
+      const uint64_t address = value.address[lane];
+      return address | (address >= kLocalBase && address < kLocalWindowEnd ? local_key(w, lane) : 0);
+    };
     if (load.inst.kind == Kind::kShuffle)
       checker_.report(load, "partial-warp", lane, [&] {
         return fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", lane,
                            from.address[lane]);
       });
     else
-      checker_.report_unwritten_value(load, lane, from.address[lane], site(w));
+      checker_.report_unwritten_value(load, lane, from.address[lane], partly_undefined_.count(key_of(from)) > 0,
+                                      site(w));
   }
 }
 
@@ -69,6 +75,7 @@ void Machine::follow(Warp& w, const Inst& in) {
     if (replaces && o.field == Operand::kList && o.entry < sums_of(in)) continue;
     const bool shuffled = in.kind == Kind::kShuffle && o.field == Operand::kA;
     const bool stored = in.kind == Kind::kStore && o.field == Operand::kList;
+    if (stored && w.undefined[o.place] & mask) w.follow = kFlagTracked;
     if (shuffled || (stored && w.follow)) continue;  // holes_in() looks at what is stored
     need(w, o.place, mask, low_bytes(stored ? in.size : 8));
   }
@@ -119,7 +126,8 @@ void Machine::follow_lanes(Warp& w, const Inst& in, uint32_t mask) {
 
 void Machine::set_undefined(Warp& w, uint32_t place, uint32_t lane, uint64_t bits, uint32_t origin) {
   w.undefined[place] |= 1u << lane;
-  if (origin) w.follow = kFlagTracked;  // instructions that may use an unassigned register are checked anyway
+  // Instructions that may use an unassigned register are checked anyway.
+  if (origin || kernel_.unassigned[place].empty()) w.follow = kFlagTracked;
   if (w.details.empty()) {
     if (!origin && bits == kAllBits) return;
     w.details.resize(w.undefined.size());
@@ -186,20 +194,24 @@ bool Machine::goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t 
 }
 
 /// The bytes of a store that stay unwritten, as one of their bits is undefined. Values that are only copied may be the
-/// padding of a struct, unless there is nothing else.
+/// padding of a struct, unless there is nothing else. The memory of the CTA takes registers that were never assigned:
+/// threads exchange what guarded loads did not fill, as CUB's do, and a use of such a value is the finding.
 uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t) {
   uint64_t undefined[4] = {};
   bool nothing_else = true;
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t place = kernel_.lists[in.list + i];
-    if (w.undefined[place] >> lane & 1) undefined[i] = w.details[place].bits[lane] & low_bytes(in.size);
+    if (w.undefined[place] >> lane & 1)
+      undefined[i] = (w.details.empty() ? ~uint64_t{0} : w.details[place].bits[lane]) & low_bytes(in.size);
     nothing_else &= undefined[i] == low_bytes(in.size);
   }
   uint32_t holes = 0;
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t place = kernel_.lists[in.list + i];
     if (!undefined[i]) continue;
-    if (nothing_else || !(in.sub >> i & 1 || goes_back(w, in, place, lane, t))) {
+    const bool never_assigned = w.details.empty() || w.details[place].origin[lane] == 0;
+    const bool may_stay = never_assigned && t.is_of_cta(lane);
+    if (!may_stay && (nothing_else || !(in.sub >> i & 1 || goes_back(w, in, place, lane, t)))) {
       need(w, place, 1u << lane);
       continue;
     }
