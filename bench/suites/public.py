@@ -13,6 +13,7 @@ import collections
 import json
 import math
 import re
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -222,8 +223,8 @@ def run(options, case, source, folder):
     if built.returncode:
         raise ValueError(next(at for at in (built.stderr + built.stdout).splitlines() if "error" in at))
     done = subprocess.run([options.roofgen, "run", "--jobs", "1", *case.flags, "--output", folder / "report.json", "--",
-                           folder / "program"], capture_output=True, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL, timeout=60)
+                           folder / "program"], cwd=folder, capture_output=True, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL, timeout=60)
     report = json.loads((folder / "report.json").read_text())
     own = [{"kind": "own-assert", "message": at} for at in done.stderr.splitlines() if "Assertion" in at][:1]
     if not report["kernels"]:
@@ -298,6 +299,7 @@ def main(suites):
     parser.add_argument("--only", default="")
     parser.add_argument("--findings", action="store_true")
     options = parser.parse_args()
+    options.roofgen = Path(shutil.which(options.roofgen) or parser.error("no program " + options.roofgen)).resolve()
     counts = collections.Counter()
     for case in suites[options.suite](options.folder):
         name = case.name or (f"{case.file.stem} {case.kernel}" if case.file.stem != "kernel" else

@@ -4,12 +4,12 @@
   samples.py COLLECTION FOLDER [--roofgen PROGRAM] [--only TEXT] [--skip FILE] [--seconds N]
 
 COLLECTION is cuda_samples or llm_c, FOLDER its unpacked repository; or plain, and each .cu file in FOLDER is a program
-(docs/check-suites.md, "Programs that are right"). Needs nvcc. Sizes and repetitions are reduced (EDITS, ARGUMENTS). A
-program's result is one of: clean, findings, orders (clean, but in one order of threads), refused (a call or a kernel
-that the simulated driver does not support), failed (the program's own exit code), waived (the program wants another
-device), no kernel, slow (more than N seconds), library (needs another one), not built. Prints each program, the counts,
-and the calls that are refused by their number of programs. --skip names an earlier output: its programs are left out,
-except the slow and the failed ones."""
+(bench/suites/right; docs/check-suites.md, "Programs that are right"). Needs nvcc. Sizes and repetitions are reduced
+(EDITS, ARGUMENTS). A program's result is one of: clean, findings, orders (clean, but in one order of threads), refused
+(a call or a kernel that the simulated driver does not support), failed (the program's own exit code), waived (the
+program wants another device), no kernel, slow (more than N seconds), library (needs another one), not built. Prints
+each program, the counts, and the calls that are refused by their number of programs. --skip names an earlier output:
+its programs are left out, except the slow and the failed ones."""
 import argparse
 import collections
 import json
@@ -62,8 +62,10 @@ EDITS = {  # (pattern, text) for all files of the sample
     "warpAggregatedAtomicsCG": [(r"10000000", "100000")]}
 for sample in ("bf16", "cuda", "dmma", "imma", "tf32"):
     EDITS[sample + "TensorCoreGemm"] = [(r"([MNK]_TILES) \d+", r"\1 16")]
-LLM = [(r"int B = \d+;", "int B = 2;"), (r"int T = \d+;", "int T = 64;"), (r"int V = \d+;", "int V = 1031;"),
-       (r"int L = \d+;", "int L = 1;"), (r"repeat_times = \d+", "repeat_times = 1"), (r"= 1048576", "= 65537"),
+LLM = [(r"(int|int64_t) B = \d+;", r"\1 B = 2;"), (r"(int|int64_t) T = \d+;", r"\1 T = 128;"),
+       (r"(int|int64_t) V = \d+;", r"\1 V = 1031;"), (r"int L = \d+;", "int L = 1;"),
+       (r"repeat_times = \d+", "repeat_times = 1"), (r"= 1048576", "= 65537"),
+       (r"block_sizes\[\] = \{[^}]*\}", "block_sizes[] = {32, 64, 128}"),  # B T rows are a multiple of each
        (r"    cublasCheck\(cublas(Lt)?(Create|SetMathMode)\(.*", "")]
 
 
@@ -152,22 +154,25 @@ def run(options, program, folder):
         findings += report["findings"]
         status = report["exit_status"]
         for call in report["failed_calls"]:
-            calls[call["call"], call["error"]] = call["message"]
-        unsupported = [at for at in report["failed_calls"] if "NOT_SUPPORTED" in at["error"] or
-                       "NotSupported" in at["error"] or "PTX" in at["error"] or "BINARY" in at["error"]]
+            if call["call"] not in ("cuGetExportTable", "cuGetProcAddress_v2"):
+                calls[call["call"], call["error"]] = call["message"]
+        unsupported = [at for at in report["failed_calls"] if at["call"] != "cuGetExportTable" and  # cuBLAS asks for it
+                       re.search("NOT_SUPPORTED|NotSupported|PTX|BINARY", at["error"])]
         if status or report["signal"]:
             notes.append(f"exit {status} signal {report['signal']}: " +
                          " | ".join((out.strip().splitlines() or [""])[-2:])[:300])
-        if "[cuBLAS ERROR]" in out or any(at["call"] == "cuGetExportTable" for at in unsupported):
+        if "[cuBLAS ERROR]" in out:
             here = "library"
         elif unsupported:
             here = "refused"
+        elif status and ("Invalid kernel number" in out or "only supported for fp32" in errors):
+            here = "no kernel"
         elif report["findings"]:
             here = "findings"
         elif status or report["signal"]:
             here = "waived" if status == 2 else "failed"
         else:
-            here = "no kernel" if not report["kernels"] else "orders" if report["deciding"] else report["verdict"]
+            here = "no kernel" if not report["kernels"] else "orders" if report["deciding"] else "clean"
         result = here if result == "clean" or here != "clean" and result != "refused" else result
     return result, findings, calls, notes
 
@@ -182,6 +187,7 @@ def main(collections_):
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+    options.roofgen = Path(shutil.which(options.roofgen) or parser.error("no program " + options.roofgen)).resolve()
     earlier = options.skip.read_text() if options.skip else ""
     done = set(re.findall(r"^(?!slow|failed)\w[^:\n]*: ([^:\n]+)", earlier, re.M))
     counts, refused = collections.Counter(), collections.defaultdict(set)
