@@ -3,7 +3,7 @@
 
   public.py SUITE FOLDER [--roofgen PROGRAM] [--schedules N] [--only TEXT] [--findings]
 
-SUITE is scor, scor_plain, gpuverify, gpurepair, faial or simulee; with nvcc and `roofgen run`: samples or cusan.
+SUITE is scor, scor_plain, gpuverify, gpurepair, faial or simulee; with nvcc and `roofgen run`: samples, cusan, esbmc.
 FOLDER is the unpacked repository (docs/check-suites.md). The suites' own lines give label, grid and block; `roofgen
 check --emit-args` gives the arguments: buffers become long, and 0, 1, 2, ... fills them. Prints each kernel that
 disagrees with its label, and the counts; --findings prints all kernels. A good kernel counts as flagged if there is any
@@ -13,6 +13,7 @@ import collections
 import json
 import math
 import re
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -30,7 +31,16 @@ PRELUDE = "using uint = unsigned;\n#include <cfloat>\n#define __axiom(...) struc
             "__function_wide_invariant", "__requires_fresh_array"))
 GROUPS = "#include <cooperative_groups.h>\n" \
     "namespace cooperative_groups { template <class G> __device__ void synchronize(G g) { g.sync(); } }\n"
-STUBS = {"mpi.h": "", "mpi-ext.h": ""}  # headers that CuSan includes without need
+# Headers that CuSan includes without need; of ESBMC-GPU, and those that CUDA 13 does not have.
+STUBS = {at: "" for at in ("mpi.h", "mpi-ext.h", "call_kernel.h", "cutil.h", "device_functions.h", "math_functions.h",
+                           "sm_atomic_functions.h", "host_defines.h")}
+# What ESBMC-GPU's programs expect.
+CUTIL = "".join(f"#include <{at}>\n" for at in ("cassert", "cstdio", "cstdlib", "cstring", "cuda.h"))
+CUTIL += "".join(f"#define {name}\n" for name in (
+    "cudaThreadSynchronize cudaDeviceSynchronize", "cudaThreadExit cudaDeviceReset", "CUDA_SAFE_CALL(at) at",
+    "CUT_SAFE_CALL(at) at", "CUT_SAFE_MALLOC(at) at", "CUT_BANK_CHECKER(at, i) at[i]", "CUT_DEVICE_INIT(...)",
+    "CUT_CHECK_ERROR(...)", "CUT_EXIT(...)", "cutCreateTimer(...) 0", "cutStartTimer(...) 0", "cutStopTimer(...) 0",
+    "cutDeleteTimer(...) 0", "cutGetTimerValue(...) 0.0f"))
 
 
 @dataclass
@@ -89,9 +99,11 @@ def gpuverify(folder):
         label, grid, block, defines = header(file.read_text(errors="replace"))
         if label in ("pass", "xfail:not_all_verified"):
             curand = "#include <curand_kernel.h>\n" if "curand" in str(file) else ""
-            yield Case(file, label != "pass", grid=grid, block=block, kinds=frozenset(ORDER | MEMORY), structs=True,
-                       prelude=curand + PRELUDE + defines, flags=("--cooperative",),
-                       edit=((r"__assert\(([^_].*)\);", r"assert(\1);"), (r"__assert\(.*\);", "")))
+            null = {"i": {"value": 0}} if "funcptr_to_ptr_add" in str(file) else {}  # with others there is no fault
+            yield Case(file, label != "pass", grid=grid, block=block, structs=True, flags=("--cooperative",), set=null,
+                       kinds=frozenset(ORDER | MEMORY | {"bad-branch"}), prelude=curand + PRELUDE + defines,
+                       edit=((r"__assert\(([^_].*)\);", r"assert(\1);"), (r"__assert\(.*\);", ""),
+                             (r"__requires\((\w+) == (\w+ByTwo).*\);", r"\1 = \2;")))
 
 
 def gpurepair(folder):
@@ -188,6 +200,20 @@ def cusan(folder):
                 yield Case(file, bad, prelude=define, program=True, name=file.stem + " sync" * bool(define))
 
 
+def esbmc(folder):
+    """ESBMC-GPU: programs whose kernels a function of ESBMC launches; their own asserts are faults as well. The labels
+    are those of test.desc."""
+    launch = r"(?:ESBMC_)?verify_kernel\w*\s*\(\s*([\w<>]+)\s*,([^,;]+),([^,;]+?)(?:,|(?=\)\s*;))"
+    for label in sorted((folder / "regression/cuda").rglob("test.desc")):
+        text = label.read_text(errors="replace")
+        for file in sorted(label.parent.glob("*.cu")):
+            yield Case(file, "VERIFICATION FAILED" in text, program=True, prelude=CUTIL, flags=("--keep-going",),
+                       name=str(label.parent.relative_to(folder / "regression/cuda")),
+                       kinds=frozenset(ORDER | MEMORY | {"uninitialised", "bad-branch", "own-assert"}),
+                       edit=((launch, r"\1<<<\2,\3>>>("), (r"__global__\s+void\s*\*", "__global__ void "),
+                             (r"__ESBMC_assert\((.*),.*\);", r"assert(\1);")))
+
+
 def run(options, case, source, folder):
     for name, text in STUBS.items():
         (folder / name).write_text(text)
@@ -197,7 +223,8 @@ def run(options, case, source, folder):
     if built.returncode:
         raise ValueError(next(at for at in (built.stderr + built.stdout).splitlines() if "error" in at))
     done = subprocess.run([options.roofgen, "run", "--jobs", "1", *case.flags, "--output", folder / "report.json", "--",
-                           folder / "program"], capture_output=True, text=True, timeout=60)
+                           folder / "program"], cwd=folder, capture_output=True, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL, timeout=60)
     report = json.loads((folder / "report.json").read_text())
     own = [{"kind": "own-assert", "message": at} for at in done.stderr.splitlines() if "Assertion" in at][:1]
     if not report["kernels"]:
@@ -272,6 +299,7 @@ def main(suites):
     parser.add_argument("--only", default="")
     parser.add_argument("--findings", action="store_true")
     options = parser.parse_args()
+    options.roofgen = Path(shutil.which(options.roofgen) or parser.error("no program " + options.roofgen)).resolve()
     counts = collections.Counter()
     for case in suites[options.suite](options.folder):
         name = case.name or (f"{case.file.stem} {case.kernel}" if case.file.stem != "kernel" else
@@ -295,4 +323,5 @@ def main(suites):
 
 
 if __name__ == "__main__":
-    main({at.__name__: at for at in (scor, scor_plain, gpuverify, gpurepair, faial, simulee, samples, cusan)})
+    main({at.__name__: at for at in (scor, scor_plain, gpuverify, gpurepair, faial, simulee, samples, cusan,
+                                  esbmc)})
