@@ -6,11 +6,12 @@
 #include <map>
 #include <regex>
 
-#include "bench/mutants/mutant.h"
+#include "bench/mutants/kernel_file.h"
 
 namespace roofgen::mutants {
 
 bool never_traps(const Mutant& m, const Edits& edits) {
+  if (m.file) return is_clean(m, edits);
   const auto evaluation = m.kernel->verify_whole_launch(m.kernel->code().with(edits));
   return evaluation && evaluation->verification.passed;
 }
@@ -31,8 +32,7 @@ bool needs_no_zeros(const Mutant& m, const PtxStmt& copy) {
 
 }  // namespace
 
-bool is_never_executed(const Mutant& m) {
-  const PtxStmt& s = *m.statement;
+bool is_never_executed(const Mutant& m, const PtxStmt& s) {
   return never_traps(m, {{&s, (s.guard.empty() ? "" : guard_text(s, false)) + "trap; " + to_text(s)}});
 }
 
@@ -168,7 +168,7 @@ std::vector<std::string_view> registers_of(const std::string& text) {
 /// Neither the instruction nor its replacement reads a register that depends on data.
 bool is_free_of_data(const Mutant& m) {
   for (const std::string_view name : registers_of(to_text(*m.statement) + m.after))
-    if (name != m.statement->operands[0].name && m.kernel->code().depends_on_data(name)) return false;
+    if (name != m.statement->operands[0].name && m.code().depends_on_data(name)) return false;
   return true;
 }
 
@@ -228,6 +228,12 @@ bool is_never_selected(const Mutant& m) {
 }
 
 }  // namespace
+
+static bool is_called_by(const Kernel& kernel, const PtxStmt& s, const std::string& text) {
+  const std::vector<Where> calls = kernel.callers(s);
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](const Where& call) { return std::regex_search(kernel.text_of(call), std::regex(text)); });
+}
 
 static const std::vector<Argument>& arguments() {
   static const std::vector<Argument> kArguments = {
@@ -331,6 +337,25 @@ static const std::vector<Argument>& arguments() {
        "the argument of e^x is never positive", false, "softmax"},
       {"float constant doubled", "attention/online_softmax.cuh", R"(== neg_inf\(\))",
        "every row sees a key, and a maximum of 0 gives the same shift", false, "^attention$"},
+      // Order.
+      {"order relaxed", "lib/barrier.cuh", "", "who expects bytes has written nothing for the others", false, "",
+       "^mbarrier.arrive.expect_tx"},
+      {"order relaxed", "lib/barrier.cuh", "", "the producer has written nothing for the others", false, "", "", false,
+       -1, R"(barrier_arrive\(q_landed\))"},
+      {"order relaxed", "lib/barrier.cuh", "", "the next tile's wait for its place of Q comes after this arrival",
+       false, "", "", false, -1, R"(\(kSeveral\) consumer.release_v)"},
+      {"order relaxed|phase not waited for|wait without repetition", "lib/barrier.cuh", "",
+       "nobody has used the first stage before", false, "", "", false, -1, R"(\(!kSeveral\) load_k)"},
+      {"half of acq_rel", "lib/arrival.cuh", "", "who stores a part reads nothing after its arrival", false, "", "",
+       false, -1, "kNeverLast"},
+      {"fence dropped", "lib/wgmma.cuh", "", "nothing has used O or P since the fence before the scores", false, "", "",
+       false, -1, R"(consumer.start_values\(o, p\))"},
+      {"barrier not waited for", "lib/barrier.cuh", "", "turns order when products start, no data", false, "", "",
+       false, -1, R"(turns.wait\(\))"},
+      {"another count of stages", "gemm/gemm.cu.jinja", R"(while \(k_left > )",
+       "one more step multiplies zeros that copies past the end have left", false, "", "-32;$"},
+      {"wait dropped|wait for one group less|warp barrier dropped", "lib/(tensor_copy|tensor_stage).cuh", "",
+       "each slab of the staging area is used once", false, "gated"},
       // Accuracy.
       {"vector elements exchanged", "lib/(math|convert).cuh", "", "the terms of a total in another order", true,
        "softmax|norm"},
@@ -359,12 +384,64 @@ std::vector<const Argument*> arguments_for(const Kernel& kernel, const std::stri
         std::regex_search(kernel.name(), std::regex(a.kernel)) &&
         std::regex_search(to_text(before), std::regex(a.before)) &&
         (a.tensor < 0 || (is_copy_to_shared(before) && kernel.code().parameters_in(before.operands[1].name) ==
-                                                           std::set<size_t>{static_cast<size_t>(a.tensor)})))
+                                                           std::set<size_t>{static_cast<size_t>(a.tensor)})) &&
+        (!*a.caller || is_called_by(kernel, before, a.caller)))
       out.push_back(&a);
   return out;
 }
 
+static std::string with_one_arrival_more(const PtxStmt& init) {
+  PtxStmt copy = init;
+  copy.operands[1] = {};
+  copy.operands[1].name = "%mutant_count";
+  return fmt::format("{{ .reg .b32 %mutant_count; add.s32 %mutant_count, {}, 1; {} }}", to_text(init.operands[1]),
+                     to_text(copy));
+}
+
+/// A scope of one CTA has all threads of the launch in it (PTX ISA, "Scope").
+static bool is_alone(const Mutant& m) { return m.file && m.file->request.grid.count() == 1; }
+
+/// Of a mutant of order. That values agree proves nothing here: they are those of one order.
+static std::string order_equivalence(const Mutant& m) {
+  const Code& code = m.code();
+  // A wait that sleeps until its phase has ended never executes the branch behind it.
+  const PtxStmt* wait = m.statement->name.starts_with("bra") ? wait_before(code, *m.statement) : nullptr;
+  const PtxStmt& s = wait ? *wait : *m.statement;
+  // The data of a file is part of its launch. Sizes alone decide how many tiles of scores are masked.
+  const bool of_data = !m.file && (code.is_under_data(s) || (!s.guard.empty() && code.depends_on_data(s.guard))) &&
+                       !is_called_by(*m.kernel, s, "next >= unmasked");
+  if (!of_data && is_never_executed(m, s)) return "the launch never executes it";
+  if (m.rule == "scope narrowed" && is_alone(m)) return "the launch has one CTA";
+  if (m.rule == "another count of stages" && is_free_of_data(m) && never_traps(m, SideBySide(m).edits()))
+    return "the same effect in every thread of the launch";
+  // The simulator lands copies and ends products at the last moment, so one run stands for all.
+  static const std::regex kGroups(R"(^(cp\.async\.(wait|commit)|wgmma\.(wait|commit)))");
+  const bool group = std::regex_search(std::string(s.name), kGroups);
+  if (group && never_traps(m, {{&s, m.after}}))
+    return "every copy has landed before its bytes are used, in every CTA of the launch";
+  // A wait for an mbarrier counts for all lanes of its warp (docs/check-limits.md), so a run proves nothing there.
+  if (m.rule == "warp barrier dropped" && code.ptx().find("mbarrier") == std::string::npos &&
+      never_traps(m, {{&s, m.after}}))
+    return "other barriers order the accesses of the lanes, in every CTA of the launch";
+  // Which warps meet at a barrier of the CTA is decided for all orders of the warps (docs/findings.md).
+  if (m.rule == "another barrier" && never_traps(m, {{&s, m.after}}))
+    return "the same warps meet under the other number";
+  // An arrival counts and releases for the waits of its phase alone. Without it these would never end.
+  const bool arrives = s.name.starts_with("mbarrier.arrive.") && s.name.find("expect_tx") == std::string_view::npos;
+  if (arrives && !of_data && never_traps(m, {{&s, ";"}})) return "the launch waits for no phase with this arrival";
+  // By hand, of tests/check/right and today: none has threads that each write a word and then read the other's, which
+  // is what fence.sc is for (PTX ISA, "Fence-SC"), and whoever expects bytes has written nothing for those who wait.
+  if (m.file && m.rule == "fence not sequential") return "no two threads each write a word and read the other's";
+  if (m.file && m.rule == "order relaxed" && s.name.starts_with("mbarrier.arrive.expect_tx"))
+    return "who expects bytes has written nothing for the others";
+  // With one arrival more than there are, no phase of the mbarrier ends.
+  if (s.name.starts_with("mbarrier.init") && never_traps(m, {{&s, with_one_arrival_more(s)}}))
+    return "the launch waits for no phase of this mbarrier";
+  return "";
+}
+
 std::string equivalence(const Mutant& m) {
+  if (m.group == Group::kOrder) return order_equivalence(m);
   const PtxStmt& s = *m.statement;
   const Code& code = m.kernel->code();
   const bool one_result =
@@ -374,7 +451,7 @@ std::string equivalence(const Mutant& m) {
   const bool guarded = !s.guard.empty();
   if (is_copy(m)) return "the register is a copy of the other";
   if (code.is_under_data(s) || (guarded && code.depends_on_data(s.guard))) return "";
-  if (is_never_executed(m)) return "the launch never executes it";
+  if (is_never_executed(m, s)) return "the launch never executes it";
   if (m.rule == "branch dropped" && never_traps(m, {{&s, guard_text(s, false) + "trap; " + to_text(s)}}))
     return "the launch never takes the branch";
   if (m.rule == "guard dropped" && never_traps(m, {{&s, guard_text(s, true) + "trap; " + to_text(s)}}))

@@ -79,13 +79,16 @@ std::string with_percent(std::string ptx) {
     for (std::sregex_iterator name(list.begin(), list.end(), kName); name != end; ++name) names.insert(name->str());
   }
   if (names.empty()) return ptx;
-  return std::regex_replace(ptx, std::regex(fmt::format(R"(([ ,{{])({})\b)", fmt::join(names, "|"))), "$1%$2");
+  return std::regex_replace(ptx, std::regex(fmt::format(R"(([ ,{{\[@!])({})\b)", fmt::join(names, "|"))), "$1%$2");
 }
 
-Code::Code(std::string ptx, const std::vector<size_t>& sizes) : ptx_(with_percent(std::move(ptx))) {
+Code::Code(std::string ptx, const std::vector<size_t>& sizes, const std::string& kernel)
+    : ptx_(with_percent(std::move(ptx))) {
   auto parsed = sim::parse_ptx(ptx_, "kernel.ptx");
   if (!parsed) throw std::runtime_error(to_string(parsed.error()));
   module_ = std::move(*parsed);
+  for (size_t i = 0; i < module_.functions.size(); ++i)
+    if (kernel.empty() || (module_.functions[i].name == kernel && module_.functions[i].defined)) function_ = i;
   for (const PtxStmt& s : body()) {
     if (s.kind != PtxStmt::Kind::kInstruction) continue;
     if (!s.guard.empty()) readers_[s.guard].push_back(&s);
@@ -124,6 +127,14 @@ sim::PtxType Code::type_of(std::string_view name) const {
       return s.type;
   }
   return {0, 0};
+}
+
+uint64_t Code::max_threads() const {
+  const sim::PtxFunction& f = function();
+  const auto& most = f.reqntid[0] ? f.reqntid : f.maxntid;
+  uint64_t out = most[0];
+  for (const int i : {1, 2}) out *= std::max(1u, most[i]);
+  return out;
 }
 
 const std::vector<const PtxStmt*>& Code::readers(std::string_view name) const {

@@ -32,13 +32,16 @@ bool has_result(const PtxStmt& statement);
 /// A kernel's parsed text: its statements, and the flow of values between registers.
 class Code {
  public:
-  /// Parses the PTX, which must be valid. `sizes`: the parameters that point to lengths, which are no data.
-  Code(std::string ptx, const std::vector<size_t>& sizes);
+  /// Parses the PTX, which must be valid. `sizes`: the parameters that point to lengths, which are no data. `kernel`:
+  /// the mangled name; empty: the last function.
+  Code(std::string ptx, const std::vector<size_t>& sizes, const std::string& kernel = "");
   Code(const Code&) = delete;
 
   const std::string& ptx() const { return ptx_; }
-  const std::vector<PtxStmt>& body() const { return module_.functions.back().body; }
-  const std::vector<sim::PtxVar>& params() const { return module_.functions.back().params; }
+  const std::vector<PtxStmt>& body() const { return function().body; }
+  const std::vector<sim::PtxVar>& params() const { return function().params; }
+  /// Threads of a CTA by the directives .maxntid or .reqntid; 0: not said.
+  uint64_t max_threads() const;
   /// The line of the source that the statement comes from (.loc); 0: unknown.
   uint32_t source_line(const PtxStmt& statement) const { return module_.locs[statement.loc].line; }
   /// The text with other statements in these places.
@@ -60,8 +63,10 @@ class Code {
   bool is_under_data(const PtxStmt& statement) const { return under_data_.count(&statement) != 0; }
 
  private:
+  const sim::PtxFunction& function() const { return module_.functions[function_]; }
   std::string ptx_;
   sim::PtxModule module_;
+  size_t function_ = 0;
   void trace_data(const std::vector<size_t>& sizes);
   bool mark_branches();
 

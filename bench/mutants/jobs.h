@@ -8,6 +8,7 @@ struct Job {
   const char* name;
   const char* words;
   const char* part = "";  ///< of attention, tested alone: "scale+mask"
+  int sms = 0;            ///< of the device; 0: all. Few SMs give each CTA of a persistent kernel several tiles
 };
 
 /// Every template, with the paths through it that a schedule or a problem selects. Sizes are small, because each mutant
@@ -74,6 +75,61 @@ inline constexpr Job kJobs[] = {
     {"softmax memory", "softmax --rows 15 --cols 4093 --variant fused --set residency=memory,row_threads=128,batch=2"},
     {"softmax split", "softmax --rows 3 --cols 70000 --variant split"},
     {"map", "map --rows 31 --cols 300 --expr 'x * sigmoid(alpha * x) + residual[m,n]' --alpha 1.5 --variant fused"},
+};
+
+/// More kernels for the rules of order alone: mbarriers, tensor copies, warpgroups, clusters, and CTAs that wait for
+/// each other.
+inline constexpr Job kOrderJobs[] = {
+    {"warpgroup gemm", "gemm --M 190 --N 200 --K 328 --variant warpgroup --set stages=2"},
+    {"warpgroup gemm cluster",
+     "gemm --M 126 --N 248 --K 328 --variant warpgroup --set BM=64,BN=64,cluster_n=2,groups=1,stages=2"},
+    {"warpgroup gemm split",
+     "gemm --M 70 --N 72 --K 1080 --variant warpgroup_split_k4 --set "
+     "BM=64,BN=64,groups=1,stages=2"},
+    {"warpgroup gemm operands",
+     "gemm --M 126 --N 248 --K 200 --epilogue 'acc + residual[m,n]' --variant warpgroup --set "
+     "BM=64,BN=128,groups=1,load=tma,persistent=true,stages=2,store=tma",
+     "", 3},
+    {"warpgroup gemm gated",
+     "gemm --M 126 --N 240 --K 200 --gated silu --variant warpgroup --set BM=64,BN=128,groups=1,stages=2,store=tma"},
+    {"warpgroup gemm stream",
+     "gemm --M 126 --N 256 --K 328 --variant warpgroup_stream_k --set BM=64,BN=64,groups=1,persistent=true,stages=2",
+     "", 3},
+    {"warpgroup gemm fp8",
+     "gemm --M 126 --N 124 --K 656 --dtype fp8 --scales block --variant warpgroup --set BM=64,BN=64,groups=1,stages=2"},
+    {"grouped gemm gather",
+     "grouped_gemm --N 72 --K 328 --tokens 60 --topk 2 --gather --scatter weighted --sizes 70,0,1,49 --variant "
+     "warpgroup --set BM=64,BN=64,groups=1,persistent=true,stages=4",
+     "", 2},
+    {"warpgroup attention",
+     "attention --L 190 --kv-len 485 --d 64 --batch 1 --heads 2 --causal --lse --variant warpgroup --set "
+     "BN=64,k_stages=2,v_stages=2"},
+    {"warpgroup attention walk",
+     "attention --L 190 --d 64 --batch 1 --heads 4 --kv-heads 2 --causal --lse --variant warpgroup --set "
+     "BN=64,groups=2,k_stages=2,pack_gqa=false,persistent=true,pingpong=true,v_stages=2",
+     "", 3},
+    {"warpgroup attention fp8",
+     "attention --L 190 --kv-len 485 --d 64 --batch 1 --heads 2 --dtype fp8 --causal --lse --kv-scales head --variant "
+     "warpgroup --set BN=64,k_stages=3"},
+    {"warpgroup attention merged",
+     "attention --L 20 --d 64 --batch 1 --heads 4 --kv-heads 2 --kv-len 930 --causal --lse --variant warpgroup_merged3 "
+     "--set BN=64,groups=1,k_stages=2,pack_gqa=true,pingpong=false,v_stages=2",
+     "", 3},
+    {"warpgroup attention even",
+     "attention --L 20 --d 64 --heads 4 --kv-heads 2 --causal --kv-lengths 1200,20,20,20,20,20 --lse --variant "
+     "warpgroup_even4 --set BN=64,groups=1,k_stages=2,pingpong=false,v_stages=2",
+     "", 3},
+    {"attention merged",
+     "attention --L 4 --d 64 --batch 2 --heads 4 --kv-heads 2 --kv-len 300 --lse --variant merged3"},
+    {"warpgroup attention paged",
+     "attention --L 3 --d 64 --heads 4 --kv-heads 2 --page 16 --causal --kv-lengths 421,500 --lse --variant warpgroup "
+     "--set BN=64,groups=1,k_stages=2,pack_gqa=true,pingpong=false,v_stages=2"},
+    {"warpgroup attention prologue",
+     "attention --L 25 --d 64 --batch 1 --heads 6 --kv-heads 2 --kv-len 485 --causal --lse --rotary half --variant "
+     "prologue_warpgroup --set BN=64,groups=1,k_stages=2,pack_gqa=true,pingpong=false,v_stages=2"},
+    {"layernorm cluster",
+     "layernorm --rows 3 --cols 4601 --residual --variant fused --set "
+     "batch=1,cluster=4,residency=registers,row_threads=64,rows_each=1"},
 };
 
 }  // namespace roofgen::mutants

@@ -57,6 +57,7 @@ class Search {
   const Op& op() const { return *op_; }
   const Problem& problem() const { return problem_; }
   const SearchPlan& plan() const { return plan_; }
+  const Device& device() const { return device_; }
 
   static Result<std::shared_ptr<const Search>> make(const Tools& tools, const Job& job) {
     cli::CommandLine line("roofgen", "", "");
@@ -71,6 +72,8 @@ class Search {
     ROOFGEN_TRY(const bool parsed, line.parse(static_cast<int>(argv.size()), argv.data()));
     if (!parsed) return Error{Exit::kFailed, "no command"};
     auto out = std::make_shared<Search>();
+    out->device_ = tools.device;
+    if (job.sms > 0) out->device_.cells.at("sms").value = job.sms;
     ROOFGEN_TRY(out->op_, find_op(flags.op));
     ROOFGEN_TRY(Problem partial, flags.problem());
     ROOFGEN_TRY(out->problem_, out->op_->complete(std::move(partial)));
@@ -87,7 +90,7 @@ class Search {
     options.variants = run.variants;
     ROOFGEN_TRY(options.pins, flags.pins());
     ROOFGEN_TRY(const auto simulator, make_sim_executor());
-    const TuneContext context{{tools.files, tools.device, *tools.compiler, *simulator}, *out->op_};
+    const TuneContext context{{tools.files, out->device_, *tools.compiler, *simulator}, *out->op_};
     ROOFGEN_TRY(out->plan_, plan_search({context, out->problem_, options}));
     return std::shared_ptr<const Search>(std::move(out));
   }
@@ -111,6 +114,7 @@ class Search {
   std::unique_ptr<AttentionParts> part_;
   const Op* op_ = nullptr;
   Problem problem_;
+  Device device_;
   SearchPlan plan_;
 };
 
@@ -124,16 +128,24 @@ Kernel::~Kernel() = default;
 
 Result<void> Kernel::generate_program() {
   ROOFGEN_TRY(StagePoints points, StagePoints::of(*candidate_.variant, stage(), search_->plan().scope));
-  points.move_to(candidate_.schedule);
+  if (const auto why = points.move_to(candidate_.schedule)) return Error{Exit::kFailed, name_ + ": " + *why};
   legal_ = points.point();
   ROOFGEN_TRY(program_, generate(tools_.files, stage(), legal_));
   return {};
 }
 
-Where Kernel::template_line(const PtxStmt& instruction) const {
-  const uint32_t line = code_->source_line(instruction);
+Where Kernel::template_line(uint32_t line) const {
   const std::vector<Where>& lines = program_.line_map.lines;
   return line >= 1 && line <= lines.size() ? lines[line - 1] : Where{};
+}
+
+Where Kernel::template_line(const PtxStmt& instruction) const { return template_line(code_->source_line(instruction)); }
+
+std::vector<Where> Kernel::callers(const PtxStmt& instruction) const {
+  std::vector<Where> out;
+  for (const Where& call : call_sites_->inlined(instruction.line).callers)
+    out.push_back(template_line(static_cast<uint32_t>(call.line)));
+  return out;
 }
 
 std::string Kernel::text_of(const Where& where) const {
@@ -154,7 +166,7 @@ Result<Kernel::Bench> Kernel::make_bench(bool whole) const {
   ROOFGEN_TRY(auto simulator, make_sim_executor());
   bench.executor = std::make_unique<LimitedExecutor>(std::move(simulator), whole);
   bench.verifier =
-      std::make_unique<Verifier>(search_->op(), search_->problem(), search_->plan().reduced_flops, tools_.device,
+      std::make_unique<Verifier>(search_->op(), search_->problem(), search_->plan().reduced_flops, search_->device(),
                                  *candidate_.variant, *bench.executor, std::make_shared<SharedInputs>(*bench.executor));
   for (const Kernel* kernel : before_) ROOFGEN_CHECK(bench.verifier->set_feeder(kernel->candidate_));
   return bench;
@@ -193,13 +205,14 @@ Result<void> Kernel::prepare(Binary binary) {
   candidate_.binary = std::move(binary);
   ROOFGEN_TRY(const Launch launch, make_launch(stage(), legal_));
   const Binary& b = candidate_.binary;
-  occupancy_ = occupancy(tools_.device, b.registers, b.static_smem_bytes + launch.smem_bytes,
+  occupancy_ = occupancy(search_->device(), b.registers, b.static_smem_bytes + launch.smem_bytes,
                          static_cast<int>(launch.block.count()));
   std::vector<size_t> sizes;
   for (size_t i = 0; i < launch.args.size(); ++i)
-    for (const char* name : {"cu_seqlens", "kv_lengths", "block_table"})
+    for (const char* name : {"cu_seqlens", "kv_lengths", "block_table", "offsets"})
       if (launch.args[i].name == name) sizes.push_back(i);
   code_ = std::make_unique<Code>(b.ptx, sizes);
+  call_sites_ = std::make_unique<sim::CallSites>(b.ptx, [](const std::string&) { return false; });
   ROOFGEN_TRY(slices_, make_bench(false));
   ROOFGEN_TRY(const Evaluation own, verify(code_->printed()));
   if (!own.verification.passed)
@@ -207,6 +220,16 @@ Result<void> Kernel::prepare(Binary binary) {
   slices_.executor->limit(5 * slices_.executor->most() + 20'000);
   return {};
 }
+
+namespace {
+
+std::vector<Job> jobs_of(Group group) {
+  std::vector<Job> out(std::begin(kJobs), std::end(kJobs));
+  if (group == Group::kOrder) out.insert(out.end(), std::begin(kOrderJobs), std::end(kOrderJobs));
+  return out;
+}
+
+}  // namespace
 
 Result<Tools> make_tools(int threads) {
   Tools tools;
@@ -218,10 +241,11 @@ Result<Tools> make_tools(int threads) {
   return tools;
 }
 
-Result<std::vector<std::unique_ptr<Kernel>>> make_kernels(const Tools& tools, const std::string& only, int threads) {
+Result<std::vector<std::unique_ptr<Kernel>>> make_kernels(const Tools& tools, Group group, const std::string& only,
+                                                          int threads) {
   std::vector<std::unique_ptr<Kernel>> out;
   std::vector<std::vector<Kernel*>> chains;
-  for (const Job& job : kJobs) {
+  for (const Job& job : jobs_of(group)) {
     auto search = Search::make(tools, job);
     if (!search) return Error{search.error().exit, fmt::format("{}: {}", job.words, to_string(search.error()))};
     const std::vector<StagePlan>& stages = (*search)->plan().stages;

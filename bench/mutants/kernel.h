@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/mutants/instruction.h"
+#include "bench/mutants/rules.h"
 #include "generator/jinja/jinja.h"
 #include "runtime/compiler.h"
+#include "runtime/sim/call_sites.h"
 #include "tuner/search/plan.h"
 #include "tuner/verify/verify.h"
 
@@ -42,6 +43,8 @@ class Kernel {
   const Code& code() const { return *code_; }
   /// The template line of an instruction.
   Where template_line(const PtxStmt& instruction) const;
+  /// The template lines of the calls that were inlined to an instruction, the innermost first.
+  std::vector<Where> callers(const PtxStmt& instruction) const;
   /// The text of a template line.
   std::string text_of(const Where& where) const;
   /// The kernel from other templates.
@@ -62,6 +65,7 @@ class Kernel {
     std::unique_ptr<LimitedExecutor> executor;
     std::unique_ptr<Verifier> verifier;
   };
+  Where template_line(uint32_t line) const;
   Result<Bench> make_bench(bool whole) const;
   Result<Evaluation> evaluate(const Bench& bench, const std::string& ptx) const;
 
@@ -74,13 +78,16 @@ class Kernel {
   Program program_;
   Occupancy occupancy_;
   std::unique_ptr<Code> code_;
+  std::unique_ptr<sim::CallSites> call_sites_;
   Bench slices_;
   mutable std::mutex mutex_;
   mutable std::optional<Bench> whole_;
 };
 
 Result<Tools> make_tools(int threads);
-/// Generates, compiles and verifies the kernels whose name or template contains `only`, with those that they need.
-Result<std::vector<std::unique_ptr<Kernel>>> make_kernels(const Tools& tools, const std::string& only, int threads);
+/// Generates, compiles and verifies the kernels whose name or template contains `only`, with those that they need. The
+/// rules of the group `group` are tested on them.
+Result<std::vector<std::unique_ptr<Kernel>>> make_kernels(const Tools& tools, Group group, const std::string& only,
+                                                          int threads);
 
 }  // namespace roofgen::mutants

@@ -9,20 +9,21 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/text_table.h"
-#include "bench/mutants/mutant.h"
+#include "bench/mutants/kernel_file.h"
 #include "cli/progress.h"
 
 namespace roofgen::mutants {
 namespace {
 
 struct Flags {
-  std::string only, rule;
+  std::string only, rule, group_name = "data";
   uint64_t sample = 100, seed = 1;
   int jobs = 0;
   bool list = false, json = false;
   double min_score = 0;
 
   int threads() const { return jobs > 0 ? jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+  Group group() const { return group_name == "order" ? Group::kOrder : Group::kData; }
   void declare(cli::FlagSet app, const char* counted) {
     app.add("--template", only, "only kernels with this in their name or their template's");
     app.add("--rule", rule, "only rules with this in their name");
@@ -76,15 +77,15 @@ std::string table(const char* head, const Tallies& tallies) {
 
 std::string line_of(const Mutant& m) {
   const std::string ptx = m.ptx_line ? fmt::format(" ptx {}", m.ptx_line) : "";
-  return fmt::format("{}: {}:{}{}: {}: {}  ->  {}", m.kernel->name(), m.where.file, m.where.line, ptx, m.rule, m.before,
+  return fmt::format("{}: {}:{}{}: {}: {}  ->  {}", m.name(), m.where.file, m.where.line, ptx, m.rule, m.before,
                      m.after);
 }
 
-const std::string& by_template(const Mutant& m) { return m.kernel->stage().template_name; }
+const std::string& by_template(const Mutant& m) { return m.source(); }
 
 void print(const std::vector<Mutant>& mutants) {
   fmt::print("{}\n", table("template", tally(mutants, by_template)));
-  fmt::print("{}\n", table("kernel", tally(mutants, [](const Mutant& m) { return m.kernel->name(); })));
+  fmt::print("{}\n", table("kernel", tally(mutants, [](const Mutant& m) { return m.name(); })));
   fmt::print("{}\n", table("rule", tally(mutants, [](const Mutant& m) { return m.rule; })));
   std::map<std::string, uint64_t> by;
   for (const Mutant& m : mutants)
@@ -103,8 +104,12 @@ Json json_of(const std::vector<Mutant>& mutants) {
     templates[name]["score"] = t.score();
     for (size_t i = 0; i < 6; ++i) templates[name][to_string(static_cast<Fate>(i))] = t.by_fate[i];
   }
-  for (const Mutant& m : mutants)
-    list.push_back({{"kernel", m.kernel->name()},
+  for (const Mutant& m : mutants) {
+    Json callers = Json::array();
+    if (m.kernel && m.statement)
+      for (const Where& call : m.kernel->callers(*m.statement))
+        callers.push_back(fmt::format("{}:{}", call.file, call.line));
+    list.push_back({{"kernel", m.name()},
                     {"template", by_template(m)},
                     {"rule", m.rule},
                     {"file", m.where.file},
@@ -114,7 +119,9 @@ Json json_of(const std::vector<Mutant>& mutants) {
                     {"after", m.after},
                     {"fate", to_string(m.fate)},
                     {"by", m.by},
+                    {"callers", callers},
                     {"message", m.message}});
+  }
   return {{"templates", templates}, {"mutants", list}};
 }
 
@@ -144,19 +151,31 @@ Result<Exit> finish(const Flags& flags, std::vector<Mutant> mutants,
       return Exit::kBelowScore;
     }
   const bool unordered = std::any_of(mutants.begin(), mutants.end(), [](const Mutant& m) {
-    // Of lines of a template, no program decides whether the order is needed.
-    return m.statement && m.orders && m.rule != "warp barrier dropped" && m.fate == Fate::kSurvived;
+    // Of lines of a template, and of the group of order, no program decides whether the order is needed.
+    return m.statement && m.group == Group::kData && m.orders && m.rule != "warp barrier dropped" &&
+           m.fate == Fate::kSurvived;
   });
   return flags.min_score > 0 && unordered ? Exit::kBelowScore : Exit::kOk;
 }
 
+Result<Exit> run_files(const Flags& flags, const std::vector<std::string>& folders, int schedules) {
+  ROOFGEN_TRY(const auto files, kernel_files(folders, flags.only, flags.threads()));
+  return finish(flags, file_mutants(files, flags.rule), [&](auto& mutants, Pool& pool, const auto& done) {
+    for (Mutant& m : mutants)
+      pool.push([&] {
+        decide_by_check(m, schedules);
+        done();
+      });
+  });
+}
+
 Result<Exit> run(const Flags& flags, bool of_templates) {
   ROOFGEN_TRY(const Tools tools, make_tools(flags.threads()));
-  ROOFGEN_TRY(const auto kernels, make_kernels(tools, flags.only, flags.threads()));
+  ROOFGEN_TRY(const auto kernels, make_kernels(tools, flags.group(), flags.only, flags.threads()));
   if (of_templates)
     return finish(flags, template_mutants(tools, kernels, flags.sample, flags.seed, flags.rule),
                   [&](auto& mutants, Pool& pool, const auto& done) { decide_all(tools, mutants, pool, done); });
-  return finish(flags, ptx_mutants(kernels, flags.sample, flags.seed, flags.rule),
+  return finish(flags, ptx_mutants(kernels, flags.group(), flags.sample, flags.seed, flags.rule),
                 [](auto& mutants, Pool& pool, const auto& done) {
                   for (Mutant& m : mutants)
                     pool.push([&] {
@@ -173,15 +192,28 @@ int run(int argc, char** argv) {
                         "roofgen_mutants");
   Flags flags, of_templates;
   of_templates.sample = 5;
-  flags.declare(line.add_command("ptx", "change one PTX instruction at a time"),
-                "kernel, besides all that drop a barrier, wait, fence or store");
+  const cli::FlagSet ptx = line.add_command("ptx", "change one PTX instruction at a time");
+  flags.declare(ptx, "kernel, besides all that drop a barrier, wait, fence or store");
+  ptx.add("--group", flags.group_name,
+          "data: values and addresses; order: semantics, scopes, fences, phases; all [data]")
+      .one_of({"data", "order"});
   const cli::FlagSet templates = line.add_command("templates", "change one line of a template at a time");
   of_templates.declare(templates, "kernel");
+  const cli::FlagSet files =
+      line.add_command("files", "change the order in kernels that `roofgen check` finds nothing in");
+  std::vector<std::string> folders;
+  Flags of_files;
+  int schedules = 1;
+  files.add("--schedules", schedules, "runs of each mutant, as of roofgen check [1]").range(1, 1000);
+  of_files.declare(files, "kernel; all are tested");
+  files.add("folder", folders, "folders of kernels with their launches, as tests/check/right").required();
   Result<Exit> exit = Exit::kOk;
   if (const auto parsed = line.parse(argc, argv); !parsed)
     exit = parsed.error();
   else if (*parsed)
-    exit = templates.chosen() ? run(of_templates, true) : run(flags, false);
+    exit = files.chosen()       ? run_files(of_files, folders, schedules)
+           : templates.chosen() ? run(of_templates, true)
+                                : run(flags, false);
   if (exit) return static_cast<int>(*exit);
   fmt::print(stderr, "roofgen_mutants: {}\n", to_string(exit.error()));
   return static_cast<int>(exit.error().exit);

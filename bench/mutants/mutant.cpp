@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
-#include "bench/mutants/rules.h"
+#include "bench/mutants/kernel_file.h"
 
 namespace roofgen::mutants {
 const char* to_string(Fate fate) {
@@ -48,21 +49,36 @@ void sample(std::map<std::string, std::vector<Mutant>> by_rule, uint64_t count, 
   }
 }
 
-std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, uint64_t count, uint64_t seed,
-                                const std::string& only) {
+const Code& Mutant::code() const { return kernel ? kernel->code() : *file->code; }
+const std::string& Mutant::name() const { return kernel ? kernel->name() : file->name; }
+const std::string& Mutant::source() const { return kernel ? kernel->stage().template_name : file->folder; }
+
+std::vector<Mutant> mutants_by(const Rule& rule, Group group, const Code& code,
+                               const std::function<Where(const PtxStmt&)>& where_of) {
+  std::vector<Mutant> out;
+  for (const PtxStmt& s : code.body())
+    for (const std::string& text : replacements(rule, code, s))
+      out.push_back(
+          {nullptr, rule.name, rule.orders, rule.precision, group, &s, to_text(s), text, where_of(s), s.line});
+  return out;
+}
+
+std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, Group group, uint64_t count,
+                                uint64_t seed, const std::string& only) {
   std::vector<Mutant> out;
   std::mt19937_64 random(seed);
   for (const auto& kernel : kernels) {
     if (!kernel->wanted) continue;
     std::map<std::string, std::vector<Mutant>> by_rule;
-    for (const Rule& rule : rules()) {
-      if (std::string(rule.name).find(only) == std::string::npos) continue;
-      for (const PtxStmt& s : kernel->code().body())
-        for (const std::string& text : replacements(rule, kernel->code(), s)) {
-          Mutant m{kernel.get(), rule.name, rule.orders, rule.precision, &s, to_text(s), text, kernel->template_line(s),
-                   s.line};
-          (rule.orders ? out : by_rule[rule.name]).push_back(std::move(m));
-        }
+    for (const Rule* rule : rules(group)) {
+      if (std::string(rule->name).find(only) == std::string::npos) continue;
+      const std::regex line(rule->line);
+      for (Mutant& m :
+           mutants_by(*rule, group, kernel->code(), [&](const PtxStmt& s) { return kernel->template_line(s); })) {
+        if (*rule->line && !std::regex_search(kernel->text_of(m.where), line)) continue;
+        m.kernel = kernel.get();
+        (rule->orders || group == Group::kOrder ? out : by_rule[rule->name]).push_back(std::move(m));
+      }
     }
     sample(std::move(by_rule), count, random, out, [](Mutant&) { return true; });
   }
@@ -98,7 +114,7 @@ void decide(Mutant& mutant) {
   if (mutant.fate != Fate::kSurvived) return;
   if (mutant.precision)
     mutant.fate = Fate::kTolerated;
-  else if (is_never_executed(mutant))
+  else if (mutant.rule != "wait without repetition" && is_never_executed(mutant, *mutant.statement))
     mutant.by = "no run executes it";
 }
 

@@ -22,12 +22,15 @@ enum class Fate {
 };
 const char* to_string(Fate fate);
 
+struct KernelFile;
+
 /// One change of one instruction, or of one template line.
 struct Mutant {
-  const Kernel* kernel = nullptr;
+  const Kernel* kernel = nullptr;  ///< null: of `file`
   std::string rule;
-  bool orders = false;                 ///< drops a barrier, wait, fence, commit or store
-  bool precision = false;              ///< only rounds an intermediate result
+  bool orders = false;     ///< drops a barrier, wait, fence, commit or store
+  bool precision = false;  ///< only rounds an intermediate result
+  Group group = Group::kData;
   const PtxStmt* statement = nullptr;  ///< of a PTX mutant
   std::string before, after;
   Where where;  ///< the template line
@@ -37,12 +40,21 @@ struct Mutant {
   std::string by = {};  ///< the finding's kind, the site of the comparison, or the argument for equivalence
   std::string message = {};
   Program program = {};  ///< of a mutant of a template
+  const KernelFile* file = nullptr;
+
+  const Code& code() const;
+  const std::string& name() const;    ///< of the kernel
+  const std::string& source() const;  ///< its template, or the folder of its file
 };
 
+/// The mutants of a kernel's instructions by a rule.
+std::vector<Mutant> mutants_by(const Rule& rule, Group group, const Code& code,
+                               const std::function<Where(const PtxStmt&)>& where_of);
+
 /// Mutants of the kernels' PTX: all that drop an order, and `sample` others of each kernel, spread evenly over the
-/// rules. `rule`: only rules whose name contains it.
-std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, uint64_t sample, uint64_t seed,
-                                const std::string& rule);
+/// rules. Of the group kOrder: all. `rule`: only rules whose name contains it.
+std::vector<Mutant> ptx_mutants(const std::vector<std::unique_ptr<Kernel>>& kernels, Group group, uint64_t sample,
+                                uint64_t seed, const std::string& rule);
 /// The same for the templates that the kernels are made of.
 std::vector<Mutant> template_mutants(const Tools& tools, const std::vector<std::unique_ptr<Kernel>>& kernels,
                                      uint64_t count, uint64_t seed, const std::string& rule);
@@ -63,6 +75,7 @@ struct Argument {
   const char* before = "";  ///< a part of the instruction
   bool never = false;       ///< only if the instruction's predicate is never true in the launch
   int tensor = -1;          ///< only copies from the tensor of this parameter; negative: all
+  const char* caller = "";  ///< a part of a line that calls this one
 };
 /// Those that fit; `never` is up to the caller.
 std::vector<const Argument*> arguments_for(const Kernel& kernel, const std::string& rule, const Where& where,
@@ -79,7 +92,7 @@ bool is_never_true(const Mutant& mutant);
 /// No thread of the launch uses the bits of registers that may differ.
 bool differs_in_unused_bits(const Mutant& mutant);
 /// No run of the verification, and no CTA of the launch, executes the instruction.
-bool is_never_executed(const Mutant& mutant);
+bool is_never_executed(const Mutant& mutant, const PtxStmt& instruction);
 
 /// The fate from an evaluation.
 void judge(Mutant& mutant, const Result<Evaluation>& evaluation);

@@ -7,26 +7,12 @@
 #include <map>
 #include <regex>
 
+#include "bench/mutants/replace.h"
+
 namespace roofgen::mutants {
 namespace {
 
 using Kind = PtxOperand::Kind;
-
-/// Adds the statement after `edit` changed a copy of it.
-template <class Edit>
-void add(Replacements& out, const PtxStmt& s, Edit edit) {
-  PtxStmt copy = s;
-  edit(copy);
-  out.push_back(to_text(copy));
-}
-
-std::string guard_of(const PtxStmt& s) {
-  return s.guard.empty() ? "" : fmt::format("@{}{} ", s.guard_negated ? "!" : "", s.guard);
-}
-
-std::string replaced(std::string_view text, const char* match, const char* by) {
-  return std::regex_replace(std::string(text), std::regex(match), by, std::regex_constants::format_first_only);
-}
 
 /// Bytes of one access: 8 of `ld.global.v2.f32`.
 uint64_t access_bytes(std::string_view opcode) {
@@ -198,9 +184,6 @@ void halve_copy(const Code&, const PtxStmt& s, Replacements& out) {
 void copy_everything(const Code&, const PtxStmt& s, Replacements& out) {
   if (s.operands.size() > 3) add(out, s, [](PtxStmt& c) { c.operands.resize(3); });
 }
-void wait_for_less(const Code&, const PtxStmt& s, Replacements& out) {
-  add(out, s, [](PtxStmt& c) { ++c.operands[0].bits; });
-}
 
 // ---- Lanes -------------------------------------------------------------------------------------
 
@@ -213,8 +196,6 @@ void other_lane(const Code&, const PtxStmt& s, Replacements& out) {
 }
 
 // ---- Dropped -----------------------------------------------------------------------------------
-
-void drop(const Code&, const PtxStmt&, Replacements& out) { out.push_back(";"); }
 
 /// The result is one of the sources of its type.
 template <size_t kSource>
@@ -236,7 +217,7 @@ void drop_product(const Code&, const PtxStmt& s, Replacements& out) {
   out.push_back(moves + ";");
 }
 
-const std::vector<Rule> kRules = {
+const std::vector<Rule> kDataRules = {
     {"constant off by one", R"(^(?!bar|shfl|cp\.|mbarrier|ld\.param|vote))", nullptr, shift_constants},
     {"float constant doubled", "", nullptr, scale_constants},
     {"address off by one", R"(^((ld|st|red|atom)\.(global|shared|local)|cp\.async\.c|ldmatrix))", nullptr, displace},
@@ -293,18 +274,22 @@ const std::vector<Rule> kRules = {
     {"operation dropped", R"(^(fma|mad)\b)", nullptr, pass<3>},
     {"operation dropped", R"(^mma)", nullptr, drop_product},
     {"copy dropped", R"(^cp\.async\.c[ag])", nullptr, drop},
-    {"wait for one group less", R"(^cp\.async\.wait_group)", nullptr, wait_for_less},
-    {"commit dropped", R"(^cp\.async\.(commit_group|bulk\.commit))", nullptr, drop, true},
-    {"wait dropped", R"(^(cp\.async\.(wait|bulk\.wait)|griddepcontrol\.wait))", nullptr, drop, true},
-    {"barrier dropped", R"(^(bar|barrier)(\.cta|\.cluster)?\.(sync|red|arrive|wait))", nullptr, drop, true},
-    {"warp barrier dropped", R"(^bar\.warp\.sync)", nullptr, drop, true},
-    {"fence dropped", R"(^(membar|fence))", nullptr, drop, true},
     {"store dropped", R"(^(st|red)\.)", nullptr, drop, true},
 };
 
 }  // namespace
 
-const std::vector<Rule>& rules() { return kRules; }
+void drop(const Code&, const PtxStmt&, Replacements& out) { out.push_back(";"); }
+
+std::vector<const Rule*> rules(Group group) {
+  std::vector<const Rule*> out;
+  if (group == Group::kData)
+    for (const Rule& rule : kDataRules) out.push_back(&rule);
+  for (const Rule& rule : dropping_rules()) out.push_back(&rule);
+  if (group == Group::kOrder)
+    for (const Rule& rule : order_rules()) out.push_back(&rule);
+  return out;
+}
 
 Replacements replacements(const Rule& rule, const Code& code, const PtxStmt& s) {
   // A kernel has thousands of instructions and some fifty opcodes.

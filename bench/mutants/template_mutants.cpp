@@ -118,8 +118,9 @@ std::vector<Mutant> template_mutants(const Tools& tools, const std::vector<std::
           for (std::sregex_iterator at(code.begin(), code.end(), from), end; at != end; ++at) {
             std::string text = lines[i];
             text.replace(static_cast<size_t>(at->position()), static_cast<size_t>(at->length()), rule.to);
-            Mutant m{kernel.get(), rule.name, rule.orders, false,
-                     nullptr,      lines[i],  text,        {file, static_cast<int>(i) + 1, 0}};
+            Mutant m{kernel.get(), rule.name,    rule.orders,
+                     false,        Group::kData, nullptr,
+                     lines[i],     text,         {file, static_cast<int>(i) + 1, 0}};
             by_rule[rule.name].push_back(std::move(m));
           }
         }
