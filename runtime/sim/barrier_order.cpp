@@ -112,6 +112,11 @@ std::optional<BarrierOrder::Alternative> BarrierOrder::pass(uint64_t barrier, ui
   return out;
 }
 
+bool BarrierOrder::has_surely_ended(uint64_t barrier, uint32_t actor) const {
+  const auto at = barriers_.find(barrier);
+  return at == barriers_.end() || !unknown(at->second.last, actor);
+}
+
 void BarrierOrder::go_on(uint64_t barrier, uint32_t actor) { join(clocks_[actor], barriers_[barrier].last_clock); }
 
 void BarrierOrder::signal(uint64_t place, uint32_t actor) {

@@ -51,6 +51,8 @@ class BarrierOrder {
   std::optional<Alternative> complete(uint64_t barrier);
   /// A wait sees the phase that ended last.
   std::optional<Alternative> pass(uint64_t barrier, uint32_t actor, uint32_t pc);
+  /// Whether the phase that ended last has ended before the actor's next event in every order.
+  bool has_surely_ended(uint64_t barrier, uint32_t actor) const;
   /// The actor goes on after the phase that ended last, as one that was held at a barrier by its number.
   void go_on(uint64_t barrier, uint32_t actor);
   /// A strong access hands over what its warp knows, or takes over what was handed over there.

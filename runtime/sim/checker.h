@@ -66,6 +66,10 @@ class Checker {
     if (!pairs_) return;
     if (const auto a = pairs_->pass(key_of(e.barrier), actor(e.site.warp), e.site.pc)) tell(*a, name_of(e.barrier));
   }
+  /// Whether a wait cannot come before the end of the phase that it waits for.
+  bool wait_is_certain(uint32_t barrier, uint32_t warp) const {
+    return pairs_ && pairs_->has_surely_ended(key_of(barrier), actor(warp));
+  }
   void on(const RegistersSet& e);
 
   /// Something that a lane did wrong: a Fault, or, where the CTA goes on, a note, one for each kind and instruction.

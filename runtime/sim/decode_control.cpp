@@ -278,6 +278,8 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     Inst& in = kernel_.code.back();
     in.sub = stmt.name.starts_with("fence.proxy.async") ? kNopProxyFence : kNopFence;
     in.imm = stmt.name.starts_with("fence.mbarrier_init") ? kFencesMbarriers : 0;
+    if (stmt.name == "fence.proxy.async.global") in.space = static_cast<uint8_t>(Space::kGlobal);
+    if (stmt.name.starts_with("fence.proxy.async.shared")) in.space = static_cast<uint8_t>(Space::kShared);
     in.scope = fence->scope;
     in.flags |= fence->flags;
   } else if (base == "brkpt" && m.done()) {

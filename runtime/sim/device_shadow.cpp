@@ -93,8 +93,9 @@ DeviceShadow::Outcome DeviceShadow::touch(uint32_t warp, uint64_t address, uint3
   if (!writes) {
     l.read.add(bits);
   } else {
+    // A plain write of the same stamp stays one: who is ordered after it is ordered after the strong one too.
+    strong ? l.strong.add(bits.without(l.wrote.without(l.strong))) : l.strong.remove(bits);
     l.wrote.add(bits);
-    strong ? l.strong.add(bits) : l.strong.remove(bits);
   }
   return {};
 }

@@ -279,7 +279,10 @@ void CtaOrder::strong_shared(const SharedAccess& e, uint32_t i, uint32_t owner) 
 }
 
 void CtaOrder::fence(const Fence& e) {
-  if (e.proxy && grid_) grid_->proxy_fenced_ = true;
+  if (e.proxy) {
+    if (grid_ && static_cast<Space>(e.site.inst.space) != Space::kShared) grid_->proxy_fenced_ = true;
+    return;
+  }
   if (!follows() || e.site.inst.scope == MemoryScope::kCta) return;
   active_ = true;
   const uint32_t warp = e.site.warp, farthest = e.site.inst.scope >= MemoryScope::kGpu ? kAll : kCluster;

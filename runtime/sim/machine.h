@@ -101,6 +101,7 @@ struct ProductUse {
   uint32_t written_by = 0, read_by = 0;
   uint32_t pc = 0, shape = 0;  ///< of the product
   uint32_t changed = 0;        ///< 1 + the warp's fences when something else wrote it
+  uint32_t looked_at = 0;      ///< the same when something else read it, but for copies
 };
 
 /// Sums of the products that a warp began one after the other, all with the same registers: instead of their

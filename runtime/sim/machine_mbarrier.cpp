@@ -144,7 +144,8 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
           settle();
         }
         const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
-        if (p.odd != named) {
+        // In another order the wait may come before the phase ends, and end without success.
+        if (p.odd != named && (!may_fail || checker_.wait_is_certain(at, w.index))) {
           there |= 1u << l;
           emit(PhasePass{site(w), at, (in.flags & kFlagAcquire) != 0});
         }

@@ -88,7 +88,10 @@ void Machine::watch(Warp& w, const Inst& in, uint32_t mask) {
   for (const Operand& o : operands_of(in)) {
     if (o.is_pred || o.is_def || !kernel_.watched[o.reg]) continue;
     ProductUse& use = w.uses[kernel_.watched[o.reg]];
-    if (copies) source = use;
+    if (copies)
+      source = use;
+    else
+      use.looked_at = w.fences + 1;
     if (copies || use.written_by <= w.batches_done) continue;
     checker_.report(site(w), "async-pending", first_lane(mask), [&] {
       return fmt::format(
@@ -135,6 +138,12 @@ void Machine::use_registers(Warp& w, const Site& at) {
                            checker_.at(use.pc), flies ? "compute" : "read");
       });
     }
+    // Reads order as writes do (PTX ISA, wgmma.fence). Copies that a compiler adds are none of the machine code.
+    if (use.looked_at == w.fences + 1 && sum)
+      checker_.report(at, "race", 0, [&] {
+        return fmt::format("warp {} has read register {}, a sum of this wgmma, with no wgmma.fence after the read",
+                           w.index, kernel_.watched_names[number]);
+      });
     if (use.changed == w.fences + 1 && (keeps || !sum))
       checker_.report(at, "race", 0, [&] {
         return fmt::format("warp {} has written register {} of this wgmma with no wgmma.fence after it", w.index,
@@ -142,7 +151,7 @@ void Machine::use_registers(Warp& w, const Site& at) {
       });
     use.pc = at.pc;
     use.shape = shape;
-    use.changed = 0;
+    use.changed = use.looked_at = 0;
     (sum ? use.written_by : use.read_by) = batch;
   }
   w.sums = {in_order ? n : 0, in.target, shape, at.pc, batch};

@@ -28,6 +28,7 @@ void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
   std::memset(fenced_, 0, sizeof fenced_);
   std::memset(floor_, 0, sizeof floor_);
   std::memset(proxied_, 0, sizeof proxied_);
+  std::memset(device_proxied_, 0, sizeof device_proxied_);
   if (warps == 1) floor_[0] = kMaxStamp;
   settled_ = 0;
 }
@@ -247,8 +248,13 @@ void SharedShadow::fence(uint32_t warp) {
   advance();
 }
 
-void SharedShadow::proxy_fence(uint32_t warp) {
-  for (uint32_t v = 0; v < readers_; ++v) proxied_[v] = std::max(proxied_[v], v == warp ? now_ : seen_[warp][v]);
+void SharedShadow::proxy_fence(uint32_t warp, Space space) {
+  for (uint32_t v = 0; v < readers_; ++v) {
+    const uint32_t known = v == warp ? now_ : seen_[warp][v];
+    if (space != Space::kGlobal) proxied_[v] = std::max(proxied_[v], known);
+    if (space != Space::kShared) device_proxied_[v] = std::max(device_proxied_[v], known);
+  }
+  advance();
 }
 
 std::span<const SharedShadow::Record> SharedShadow::records_of(uint32_t chunk) const {
@@ -528,11 +534,17 @@ SharedShadow::Outcome SharedShadow::write(uint32_t warp, uint32_t offset, uint32
     write(warp, offset, bytes, strong);
     return {Verdict::kWriteAfterRead, engine};
   }
-  const Outcome o = each_record(c, offset, bytes, [&](Record& r) { return write_record(r, warp, both_strong); });
+  // A strong write after a plain one of the same warp and stamp leaves the plain one: who is ordered after it is
+  // ordered after the strong one too.
+  bool own_plain = strong && (c.strong & mask) == 0;
+  const Outcome o = each_record(c, offset, bytes, [&](Record& r) {
+    own_plain &= r.writer == (warp << 27 | now_);
+    return write_record(r, warp, both_strong);
+  });
   if (!o.ok() && !records_races_) return o;
   c.valid |= mask;
   c.by_copy = false;
-  c.strong = static_cast<uint16_t>(strong ? c.strong | mask : c.strong & ~mask);
+  c.strong = static_cast<uint16_t>(strong && !own_plain ? c.strong | mask : c.strong & ~mask);
   if (bytes == 16 && c.record.read_stamp >= kBytes) {  // one whole write makes the chunk uniform again
     if (c.record.read_stamp == kBytes) free_parts_.push_back(c.record.writer);
     c.record = {warp << 27 | now_, 0, 0};

@@ -23,6 +23,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/sim/inst.h"
+
 namespace roofgen::sim {
 
 inline constexpr uint32_t kMaxWarps = 32;
@@ -171,7 +173,8 @@ class SharedShadow {
   /// A fence: a later signal_fenced offers the accesses that the warp made or has seen before the fence.
   void fence(uint32_t warp);
   /// fence.proxy.async: what the warp has done and seen is visible to bulk copies.
-  void proxy_fence(uint32_t warp);
+  /// `space`: the memory whose accesses it orders; kGeneric: all.
+  void proxy_fence(uint32_t warp, Space space);
   /// The last writer of a chunk, if no such fence covers its write; none of one that a bulk copy has filled.
   std::optional<uint32_t> writer_without_proxy_fence(uint32_t offset) const {
     const Chunk& c = chunks_[offset >> 4];
@@ -180,9 +183,10 @@ class SharedShadow {
       return std::nullopt;
     return unfenced_writer(offset);
   }
-  bool proxied(uint32_t warp, uint32_t stamp) const { return stamp <= proxied_[warp]; }
+  // Of device memory.
+  bool proxied(uint32_t warp, uint32_t stamp) const { return stamp <= device_proxied_[warp]; }
   bool any_proxy_fence() const {
-    return std::any_of(proxied_, proxied_ + warps_, [](uint32_t stamp) { return stamp > 0; });
+    return std::any_of(device_proxied_, device_proxied_ + warps_, [](uint32_t stamp) { return stamp > 0; });
   }
   /// A bulk copy has filled a chunk.
   void set_by_copy(uint32_t offset) { chunks_[offset >> 4].by_copy = true; }
@@ -348,7 +352,7 @@ class SharedShadow {
   uint32_t settled_ = 0;       ///< min of floor_
   uint32_t offered_[17][kMaxWarps];
   uint32_t fenced_[kMaxWarps][kMaxWarps];  ///< what seen_ was at the last fence, and the warp's own stamp
-  uint32_t proxied_[kMaxWarps];
+  uint32_t proxied_[kMaxWarps], device_proxied_[kMaxWarps];
   struct Phases {
     uint32_t current[kMaxWarps] = {}, completed[kMaxWarps] = {};
     std::vector<uint32_t> others_current, others_completed;
