@@ -261,7 +261,13 @@ Result<Report> profile_launch(const Device& device, Subject subject, const Optio
   const bool unsure =
       out.time.sm.broken_waits > 0 || std::any_of(out.time.doubts.begin(), out.time.doubts.end(),
                                                   [](const sass::Doubt& d) { return !d.share.has_value(); });
-  out.confidence = !out.unknown_opcodes.empty() ? "low" : unsure ? "medium" : "high";
+  const auto images = std::count_if(code.instructions.begin(), code.instructions.end(),
+                                    [](const sass::Instruction& i) { return i.opcode->pipe == sass::Pipe::kTex; });
+  if (images)
+    out.doubts.push_back(
+        fmt::format("{} instruction{} on textures or surfaces: their traffic and latency are not modelled", images,
+                    images == 1 ? "" : "s"));
+  out.confidence = !out.unknown_opcodes.empty() || images ? "low" : unsure ? "medium" : "high";
   return out;
 }
 

@@ -80,5 +80,26 @@ TEST(ProfileKernels, HaveTheSameReportTwice) {
   }
 }
 
+/// The report says that it lacks them.
+TEST(ProfileKernels, TexturesAreNotModelled) {
+  if (const std::string missing = missing_program(); !missing.empty()) GTEST_SKIP() << missing;
+  Kernel k;
+  k.name = k.file = "texture.cu";
+  k.text =
+      "// grid: 4  block: 64\n__global__ void k(cudaTextureObject_t x, float* y) {\n"
+      "  y[threadIdx.x] = tex1Dfetch<float>(x, threadIdx.x);\n}\n";
+  k.says = {{"grid", "4"},
+            {"block", "64"},
+            {"device", "h200-sxm"},
+            {"args", R"([{"type": "f32", "size": 64, "fill": 1, "texture": {}}, {"type": "f32", "size": 64}])"}};
+  const Result<Request> request = profile_request_of(k);
+  ASSERT_TRUE(request) << to_string(request.error());
+  const Result<Report> report = run(*request);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->confidence, "low");
+  ASSERT_FALSE(report->doubts.empty());
+  EXPECT_EQ(report->doubts.back(), "1 instruction on textures or surfaces: their traffic and latency are not modelled");
+}
+
 }  // namespace
 }  // namespace roofgen::profile::profile_kernels_test
