@@ -1,4 +1,4 @@
-// The tiles of keys that a CTA of attention/fused.cu.jinja visits: all that its rows may see, or all of its split.
+// The tiles of keys that a CTA of an attention kernel by mma visits: all that its rows may see, or all of its split.
 
 /// Begins before the first.
 struct KeyTiles {
@@ -7,7 +7,14 @@ struct KeyTiles {
   __device__ __forceinline__ KeyTiles(const Tile& tile, int) : tile(tile), number(tile.first - tile.stride) {}
   __device__ __forceinline__ bool more() const { return number < tile.steps; }
   __device__ __forceinline__ int at() const { return number; }
-  __device__ __forceinline__ void advance() { number += tile.stride; }
+  __device__ __forceinline__ bool advance() {
+    number += tile.stride;
+    return more();
+  }
+  /// Whether all its keys are visible to all rows; whether row i may see a key of the 8 from `key` on, except for
+  /// kCausal.
+  __device__ __forceinline__ bool whole() const { return number < tile.unmasked; }
+  __device__ __forceinline__ bool sees(int, int) const { return true; }
   /// Calls step(tile, whether it needs a mask) for all.
   template <class Step>
   __device__ __forceinline__ void each(const Step& step) {

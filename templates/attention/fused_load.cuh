@@ -1,9 +1,12 @@
 // What the threads of attention/fused.cu.jinja copy to shared memory: Q, and tiles of K and V into the ring of stages.
 
-/// The byte offset of the stage behind `stage`.
-__device__ __forceinline__ unsigned next_stage(unsigned stage) {
-  return stage == (kStages - 1) * kStageBytes ? 0 : stage + kStageBytes;
-}
+/// The tensors that a launch reads.
+struct Inputs {
+  Tensor<const Half> q;
+  Tensor<const Element> k, v;
+  Tensor<const Half> k_new{}, v_new{};  // kAppend: of the keys that are not in K and V yet
+  const float* rotary_table = nullptr;
+};
 
 /// Runs ahead of the products by up to kStages - 1 tiles.
 struct Loader {

@@ -1,4 +1,4 @@
-// The products of a warp of attention/fused.cu.jinja, with a lane's view of its rows. P V is in online_softmax.cuh.
+// The product S = Q K^T of a warp of attention/fused.cu.jinja. P V is in online_softmax.cuh.
 
 /// The operands in shared memory, where this warp reads them.
 struct Operands {
@@ -9,8 +9,8 @@ struct Operands {
 
   __device__ __forceinline__ Operands(unsigned sm_q, unsigned sm_tiles, const Place& at)
       : q(sm_q + at.warp_row * SmemTile::kPitch, at.lane),
-        k(sm_tiles + at.key_warp * WN * SmemTile::kPitch, at.lane),
-        v(sm_tiles + at.key_warp * WN * SmemTile::kPitch + kMultipliedBytes, at.lane) {
+        k(sm_tiles + at.warp_col * SmemTile::kPitch, at.lane),
+        v(sm_tiles + at.warp_col * SmemTile::kPitch + kMultipliedBytes, at.lane) {
     if constexpr (kQInRegisters)
       static_for<MT>([&](auto tile) {
         static_for<D / 16>([&](auto step) {
@@ -53,31 +53,3 @@ __device__ __forceinline__ void multiply_scores(State& state, const Operands& fr
     });
   });
 }
-
-/// No keys so far.
-__device__ __forceinline__ void clear(State& state) {
-#pragma unroll
-  for (int i = 0; i < MT; ++i)
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      state.max[i][h] = neg_inf();
-      state.sum[i][h] = 0.0f;
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) state.o[i][n][2 * h] = state.o[i][n][2 * h + 1] = 0.0f;
-    }
-}
-
-/// The keys that a lane's rows may see, and their part of the score expression and the mask.
-struct LaneRows {
-  int limit[MT][2];  // the last key
-  ModifiedRows modified;
-  __device__ __forceinline__ LaneRows(const Tile& tile, const Place& at) : modified(tile, at) {
-#pragma unroll
-    for (int i = 0; i < MT; ++i)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        limit[i][h] = tile.kv_len - 1;
-        if constexpr (kCausal) limit[i][h] = min(limit[i][h], tile.rows.query(at.row(i, h)) + tile.lead);
-      }
-  }
-};

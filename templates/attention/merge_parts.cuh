@@ -5,10 +5,10 @@ constexpr int kPartPitch = D + 8;  // floats of a row of O between warps: eight 
 
 /// In shared memory, where Q, K and V were: O of each warp, undivided, and the maximum and the sum of each row.
 struct Parts {
-  float* o;       // [kKeyWarps][BM][kPartPitch]
-  float2* stats;  // [kKeyWarps][BM]: maximum, sum
+  float* o;       // [kWarpsN][BM][kPartPitch]
+  float2* stats;  // [kWarpsN][BM]: maximum, sum
   __device__ __forceinline__ explicit Parts(unsigned char* shared)
-      : o(reinterpret_cast<float*>(shared)), stats(reinterpret_cast<float2*>(o + kKeyWarps * BM * kPartPitch)) {}
+      : o(reinterpret_cast<float*>(shared)), stats(reinterpret_cast<float2*>(o + kWarpsN * BM * kPartPitch)) {}
 };
 
 /// Leaves this warp's part. The copies into this memory are over.
@@ -19,7 +19,7 @@ __device__ __forceinline__ void leave_part(const Parts& parts, const Tile& tile,
   for (int i = 0; i < MT; ++i)
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int row = at.key_warp * BM + at.row(i, h);
+      const int row = at.part * BM + at.row(i, h);
       const float sum = quad_sum(state.sum[i][h]);
       if (at.lane % 4 == 0) parts.stats[row] = make_float2(scaled_max(state.max[i][h], tile.scale_log2()), sum);
 #pragma unroll
@@ -38,10 +38,10 @@ __device__ __forceinline__ void merge_parts(const Parts& parts, const Launch& la
     const int query = tile.rows.query(i), head = tile.rows.head(i);
     float top = parts.stats[i].x;
 #pragma unroll
-    for (int w = 1; w < kKeyWarps; ++w) top = fmaxf(top, parts.stats[w * BM + i].x);
+    for (int w = 1; w < kWarpsN; ++w) top = fmaxf(top, parts.stats[w * BM + i].x);
     float sum = 0.0f, out[8] = {};
 #pragma unroll
-    for (int w = 0; w < kKeyWarps; ++w) {
+    for (int w = 0; w < kWarpsN; ++w) {
       const float2 part = parts.stats[w * BM + i];
       const float factor = part.x == neg_inf() ? 0.0f : ex2(part.x - top);  // no visible key: no part
       sum += factor * part.y;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void merge_parts(const Parts& parts, const Launch& la
     }
     const bool empty = sum == 0.0f;  // no key allowed: O = 0, LSE = -inf
     float inverse = empty ? 0.0f : rcp_approx(sum);
-    if constexpr (kScaled) inverse *= tile.v_scale;
+    if constexpr (kScalesV) inverse *= tile.v_scale;
     const float log_sum = empty ? neg_inf() : top + log2_approx(sum);
 #pragma unroll
     for (int c = 0; c < 8; ++c) out[c] *= inverse;

@@ -1,35 +1,33 @@
-// What a CTA of attention/fused.cu.jinja has to do: rows of one sequence, and the tiles of keys that they see. The
-// kernel defines its constants and Rows.
+// What a CTA of an attention kernel by mma has to do: rows of one sequence, and the tiles of keys that they see. The
+// kernel defines its constants and Rows (tile_rows.cuh).
 
-/// A thread, and the rows and keys of its warp in a tile.
+/// A thread, and the rows and columns of its warp in a tile.
 struct Place {
   int thread, lane, warp;
-  int key_warp, warp_row;
+  int part, warp_row, warp_col;  // part: of the columns of its rows
   __device__ __forceinline__ explicit Place(int thread)
       : thread(thread),
         lane(thread % 32),
         warp(thread / 32),
-        key_warp(warp % kKeyWarps),
-        warp_row(warp / kKeyWarps * kWarpRows) {}
+        part(warp % kWarpsN),
+        warp_row(warp / kWarpsN * kWarpRows),
+        warp_col(part * WN) {}
   /// Row h of this lane in m-tile i, in the CTA's tile.
   __device__ __forceinline__ int row(int i, int h) const { return warp_row + 16 * i + 8 * h + lane / 4; }
   /// The key of this lane's first score of tile j.
-  __device__ __forceinline__ int key(int j) const { return j * BN + key_warp * WN + lane % 4 * 2; }
+  __device__ __forceinline__ int key(int j) const { return j * BN + warp_col + lane % 4 * 2; }
 };
+
+/// The byte offset of the stage behind `stage`.
+__device__ __forceinline__ unsigned next_stage(unsigned stage) {
+  return stage == (kStages - 1) * kStageBytes ? 0 : stage + kStageBytes;
+}
 
 /// A tensor [batch, row, head, d], or one of pages [page, row, head, d]. Strides are in elements.
 template <class T>
 struct Tensor {
   T* first;
   long long batch_stride, row_stride, head_stride, page_stride = 0;
-};
-
-/// The tensors that a launch reads.
-struct Inputs {
-  Tensor<const Half> q;
-  Tensor<const Element> k, v;
-  Tensor<const Half> k_new{}, v_new{};  // kAppend: of the keys that are not in K and V yet
-  const float* rotary_table = nullptr;
 };
 
 /// The rows of a CTA, and the keys that they see.
@@ -41,10 +39,12 @@ struct Tile : Sequence {
   int first_new;        // the position of query 0; kAppend: the first key that is not in the cache
   int steps, unmasked;  // tiles of keys that some row may see; of these, the first ones need no comparison
   int first, stride;    // of the tiles that the CTA visits
-  float scale, k_scale = 1.0f, v_scale = 1.0f;  // as in Launch, times k_scale; kScaled: of the elements of K and V
+  float scale;          // as in Launch, times k_scale
+  float k_scale = 1.0f, v_scale = 1.0f;  // kScalesK, kScalesV: of the elements
   Modifiers modifiers;
 
-  __device__ __forceinline__ Tile(const Launch& launch, const OnePlace& place)
+  template <class Where>
+  __device__ __forceinline__ Tile(const Launch& launch, const Where& place)
       : Sequence(launch, place.batch, kSplit ? gridDim.z / launch.splits : gridDim.z,
                  kPacked ? gridDim.y * launch.group : gridDim.y),
         split(place.part),
@@ -55,19 +55,19 @@ struct Tile : Sequence {
         first_new(kv_len - q_len),
         steps(ceil_div(kv_len, BN)),
         unmasked(kEvenKv ? steps : kv_len / BN),
-        first(split),
+        first(kSplit ? split : place.first),
         stride(kSplit ? launch.splits : 1),
         scale(launch.scale) {
     if constexpr (kCausal) {
       steps = min(steps, max(0, ceil_div(rows.end_row() + lead, BN)));
       unmasked = min(unmasked, max(0, rows.row0 + lead + 1) / BN);
     }
-    if constexpr (kScaled) {
-      const int of_scale = kScalePerHead ? kv_head : 0;
+    const int of_scale = kScalePerHead ? kv_head : 0;
+    if constexpr (kScalesK) {
       k_scale = launch.k_scale[of_scale];
-      v_scale = launch.v_scale[of_scale];
       scale *= k_scale;
     }
+    if constexpr (kScalesV) v_scale = launch.v_scale[of_scale];
     modifiers = Modifiers(launch, *this);
   }
   /// Sequences are packed without gaps; one shorter than the longest has no such rows.
