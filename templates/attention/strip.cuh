@@ -76,7 +76,7 @@ __device__ __forceinline__ void multiply(float (&c)[MT][NT][4], const QBlocks& q
 struct StripStore {
   const Tile& tile;
   const Place& at;
-  char* s;  // this warp's columns of row 0
+  char* s;  // this warp's columns of row 0; without a mask those of the next tile, whose place is carried along
   int pitch, head_rows;
   unsigned stage;
   float factor[MT][2];
@@ -84,16 +84,18 @@ struct StripStore {
                                         unsigned stages)
       : tile(tile), at(at), pitch(pitch), head_rows(head_rows), stage(stages + at.warp * kWarpRows * OutTile::kPitch) {
     const long long row = (static_cast<long long>(tile.batch) * tile.heads + tile.head) * head_rows + tile.rows.row0;
-    this->s = reinterpret_cast<char*>(s + row * pitch + at.warp_col);
+    Half* const place = tile.rows.first_place(s + row * pitch, at.warp_row, pitch) + at.warp_col;
+    this->s = reinterpret_cast<char*>(kHasMask ? place : place + tile.first * BN);
 #pragma unroll
     for (int i = 0; i < MT; ++i) factor[i][0] = factor[i][1] = kScored ? 1.0f : tile.scale;
   }
-  __device__ __forceinline__ void operator()(const float (&c)[MT][NT][4], int j) const {
+  __device__ __forceinline__ void operator()(const float (&c)[MT][NT][4], int j) {
     __syncwarp();  // the previous tile has been read from the staging area
     stage_tile<Half, OutTile>(c, factor, stage, at.lane);
     __syncwarp();
     const int chunks = (pitch - j * BN - at.warp_col) / 8;
-    tile.rows.store_scores<OutTile, kWarpRows, kEvenKv>(stage, at.warp_row, s + 2 * j * BN, pitch, head_rows, chunks,
-                                                        at.lane);
+    char* const to = kHasMask ? s + 2 * j * BN : s;
+    tile.rows.store_scores<OutTile, kWarpRows, kEvenKv>(stage, at.warp_row, to, pitch, head_rows, chunks, at.lane);
+    if constexpr (!kHasMask) s += 2 * BN;
   }
 };

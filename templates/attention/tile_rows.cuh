@@ -37,11 +37,14 @@ struct PlainRows {
                                       Layout::kChunks, lane);
   }
   /// `chunks` pieces of kRows rows to S, whose rows have `pitch` elements, `head_rows` of a head. kWhole: all pieces.
+  /// `s`: the place that first_place() gives for row 0 of this tile and `first`.
+  static __device__ __forceinline__ Half* first_place(Half* row, int first, int pitch) {
+    return row + static_cast<long long>(first) * pitch;
+  }
   template <class Layout, int kRows, bool kWhole>
   __device__ __forceinline__ void store_scores(unsigned stage, int first, char* s, int pitch, int, int chunks,
                                                int lane) const {
-    store_tile<Layout, kRows, kEvenQ && kWhole>(stage, s + 2LL * first * pitch, 2LL * pitch, q_len - row0 - first,
-                                                chunks, lane);
+    store_tile<Layout, kRows, kEvenQ && kWhole>(stage, s, 2LL * pitch, q_len - row0 - first, chunks, lane);
   }
 };
 
@@ -79,6 +82,7 @@ struct PackedRows {
       return used(first + i) ? o + 2 * offset(first + i, row_stride, head_stride) : nullptr;
     });
   }
+  static __device__ __forceinline__ Half* first_place(Half* row, int, int) { return row; }
   template <class Layout, int kRows, bool kWhole>
   __device__ __forceinline__ void store_scores(unsigned stage, int first, char* s, int pitch, int head_rows, int chunks,
                                                int lane) const {
