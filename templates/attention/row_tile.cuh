@@ -1,9 +1,8 @@
 // What a CTA of an attention kernel by mma has to do: rows of one sequence, and the tiles of keys that they see. The
 // kernel defines its constants and Rows (tile_rows.cuh).
 
-/// A thread, and the rows and columns of its warp in a tile. The lane is that of an unsigned number, whose bits the
-/// compiler knows. Rows are sums of a number whose bits it does not know: of bits that it knows it makes alternatives
-/// instead, which no address takes as an offset.
+/// A thread, and the rows and columns of its warp in a tile. The lane is taken from an unsigned number, so that the
+/// compiler knows that it is not negative.
 struct Place {
   int thread, lane, warp;
   int part, warp_row, warp_col;  // part: of the columns of its rows
@@ -15,7 +14,7 @@ struct Place {
         part(warp % kWarpsN),
         warp_row(warp / kWarpsN * kWarpRows),
         warp_col(part * WN),
-        first_row(warp_row + thread % 32 / 4) {}
+        first_row(warp_row + lane / 4) {}
   /// Row h of this lane in m-tile i, in the CTA's tile.
   __device__ __forceinline__ int row(int i, int h) const { return first_row + 16 * i + 8 * h; }
   /// The key of this lane's first score of tile j.

@@ -14,7 +14,7 @@ struct StripPlace {
 /// Rows of a CTA, and its strip of the keys that they see.
 struct Strip : Tile {
   __device__ __forceinline__ explicit Strip(const Launch& launch) : Tile(launch, StripPlace(launch)) {
-    steps = min(steps, first + kStrip);
+    steps = first + min(steps - first, kStrip);
   }
   /// No such rows, or no keys that they see.
   __device__ __forceinline__ bool empty() const {
