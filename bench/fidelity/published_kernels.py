@@ -17,7 +17,7 @@ COPY_SOURCE = Path(__file__).resolve().parent / "copy.cu"
 STAGE = "search_spaces/stages/attention_forward.json"
 LIMIT, RELAXED = '"accumulators + fragments <= 184"', '"accumulators + fragments <= 224"'
 # Our attention starts with the last rows, which take longest with a causal mask; FlashAttention-2 with the first.
-LAST_FIRST, FIRST_FIRST = "(gridDim.x - 1 - blockIdx.x) * BM", "blockIdx.x * BM"
+LAST_FIRST, FIRST_FIRST = "int row = gridDim.x / kSection - 1 - blockIdx.x / kSection", "int row = blockIdx.x"
 # NVRTC has no <algorithm>; learn-cuda's device code uses two functions of it.
 STD = """namespace std {
 template <class T>

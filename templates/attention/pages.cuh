@@ -6,7 +6,14 @@ struct PagedRows {
   const char* pool;  // row 0 of page 0
   const int* table;
   long long page_bytes, row_bytes;
-
+  template <class Launch, class Tile, class T, class New>
+  static __device__ __forceinline__ PagedRows of(const Launch& launch, const Tile& tile, const T& from, const New&) {
+    constexpr long long kBytes = sizeof(*from.first);
+    return {reinterpret_cast<const char*>(from.first + tile.kv_head * from.head_stride),
+            launch.block_table + static_cast<long long>(tile.batch) * launch.pages_per_sequence,
+            kBytes * from.page_stride, kBytes * from.row_stride};
+  }
+  __device__ __forceinline__ void advance(int) const {}
   __device__ __forceinline__ const char* operator()(int key) const {
     const unsigned k = key;
     return pool + __ldg(table + k / kPage) * page_bytes + k % kPage * row_bytes;

@@ -3,8 +3,8 @@
 // the products that are small beside it. A short partial sum is therefore added to a sum in fp32 by the CUDA cores.
 
 /// sum += part.
-template <int N>
-__device__ __forceinline__ void promote(float (&sum)[N][4], const float (&part)[N][4]) {
+template <class T, int N>
+__device__ __forceinline__ void promote(T (&sum)[N][4], const T (&part)[N][4]) {
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll

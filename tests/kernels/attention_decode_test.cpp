@@ -259,8 +259,8 @@ TEST(SlowAttentionMerged, HasEqualBitsInEveryOrderOfCtasAndAtEveryLaunch) {
 /// Otherwise the test above could not fail.
 TEST(SlowAttentionMerged, WouldHaveOtherBitsIfTheLastCtaBeganWithItsOwnPart) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  const std::vector<Edit> edits{{"attention/merge_splits.cuh.jinja", "for (int s = 0; s < splits; ++s) {",
-                                 "for (int n = 0; n < splits; ++n) {\n      const int s = (split + n) % splits;"}};
+  const std::vector<Edit> edits{{"attention/merge_splits.cuh", "for (int s = 0; s < splits; ++s) {",
+                                 "for (int n = 0; n < splits; ++n) {\n      const int s = (tile.split + n) % splits;"}};
   const auto first = bytes_of(0, 1, edits);
   bool differs = false;
   for (const uint64_t order : {1, 2, 3, 4}) differs |= bytes_of(order, 1, edits) != first;

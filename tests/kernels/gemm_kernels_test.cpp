@@ -205,7 +205,7 @@ TEST(GemmOnAda, Fp8IsPromoted) {
     EXPECT_EQ(what_is_wrong(*runs), "");
     EXPECT_EQ(runs->front().binary.spill_bytes, 0);
     if (!g.scales.empty()) continue;
-    request.edits = {{"gemm/gemm.cu.jinja", "mma_32_bytes<Element>(part[i][n],", "mma_32_bytes<Element>(c[i][n],"},
+    request.edits = {{"gemm/gemm.cu.jinja", "mma_32_bytes<Element>(sums[i][n],", "mma_32_bytes<Element>(c[i][n],"},
                      {"gemm/gemm.cu.jinja", "promote(c[i], part[i]);", ";"}};
     expect_caught(run(request), Fate::kComparison, 1.9);
   }

@@ -1,26 +1,14 @@
 // O, its parts and LSE, from the registers of a warpgroup of attention/warpgroup.cu.jinja.
-{% if form == "merged" %}
 
-/// Behind the parts of all splits: the last CTA of a tile merges them.
-__device__ __forceinline__ void merge_splits(const Launch& launch, const Tile& own, unsigned char* shared) {
-  // All threads that multiply.
-  const int thread = threadIdx.x - 128, warp = thread / 32, lane = thread % 32;
-  const int batch = own.batch, row0 = own.row0, end_row = own.end_row, splits = launch.splits;
-  [[maybe_unused]] const int head = own.head, head0 = own.head;
-  const TileRows tile_rows = own.rows();
-  const float *const partial_o = launch.partial_o, *const partial_lse = launch.partial_lse;
-  float* const lse = launch.lse;
-  unsigned* const arrivals = launch.arrivals;
-  const long long o_batch_stride = launch.o_batch_stride, o_row_stride = launch.o_row_stride;
-  const long long o_head_stride = launch.o_head_stride;
-  Half* const o = launch.o + own.first_token * o_row_stride;
-  constexpr int kThreads = 128 * kGroups, kWarps = 4 * kGroups;
-  float2* const stats = reinterpret_cast<float2*>(shared + 16);  // [BM]
-{% set barrier = "sync_consumers()" %}
-{% set row_index = "own.row_index(head, 0)" %}
-{% include "attention/merge_splits.cuh.jinja" %}
-}
-{% endif %}
+/// The rows of a tile one by one.
+struct EachRow {
+  const Tile& tile;
+  TileRows rows;
+  __device__ __forceinline__ explicit EachRow(const Tile& tile) : tile(tile), rows(tile.rows()) {}
+  __device__ __forceinline__ bool used(int i) const { return kGroup > 1 ? rows.used(i) : tile.row0 + i < tile.end_row; }
+  __device__ __forceinline__ int query(int i) const { return tile.row0 + (kGroup > 1 ? rows.row(i) : i); }
+  __device__ __forceinline__ int head(int i) const { return tile.head + (kGroup > 1 ? rows.head(i) : 0); }
+};
 
 /// A row's part: its columns in fp32.
 __device__ __forceinline__ void store_part(float* to, const float (&o)[D / 8][4], int h, float inverse, int lane) {
