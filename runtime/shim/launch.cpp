@@ -151,7 +151,14 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
     if (auto known = module.variables.find(name); known != module.variables.end())
       return *out = known->second, kSuccess;
     std::vector<std::byte> value(v.bytes());  // variables without initialiser are zero
-    const std::vector<uint8_t>& given = init ? *init : v.init;
+    std::vector<uint8_t> given = init ? *init : v.init;
+    for (const sim::PtxVar::Pointer& p : v.pointers) {
+      Address to = 0;
+      size_t size = 0;
+      if (init || variable(module, std::string(p.to), &to, &size) != kSuccess) continue;  // of a kernel: known
+      to += p.displacement;
+      std::memcpy(&given[p.at], &to, sizeof to);
+    }
     std::memcpy(value.data(), given.data(), std::min(given.size(), value.size()));
     if (v.managed) {
       if (Status status = allocate_managed(v.bytes(), out); status != kSuccess) return status;

@@ -35,7 +35,9 @@ TEST_F(Calls, ABoxIsCopiedBetweenPitches) {
   c.height = 3;  // past both ends
   c.to.y = 2;
   EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 1);
-  c.to.type = 3;  // an array
+  c.to.type = 3;  // an array, which is none
+  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 400);
+  c.to.type = 5;
   EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 801);
 }
 

@@ -157,7 +157,7 @@ TEST_F(Calls, AddressesAreUnified) {
   EXPECT_EQ(cu("cuMemcpy", x, y, size_t{64}), 1);
 }
 
-/// Managed and mapped memory: the host and kernels use one address.
+/// Managed, mapped and page-locked memory: the host and kernels use one address.
 TEST_F(Calls, IsSharedWithTheHost) {
   Address y = 0;
   void *mapped = nullptr, *pinned = nullptr;
@@ -169,11 +169,14 @@ TEST_F(Calls, IsSharedWithTheHost) {
   Address same = 0;
   EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, static_cast<void*>(static_cast<char*>(mapped) + 8), 0u), 0);
   EXPECT_EQ(same, reinterpret_cast<uintptr_t>(mapped) + 8);
-  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, pinned, 0u), 801);
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &same, pinned, 0u), 0);
+  EXPECT_EQ(same, reinterpret_cast<uintptr_t>(pinned));
+  std::memset(pinned, 0, 64);
   int is_managed = 0;
   EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void*>(&is_managed), 8, y), 0);
   EXPECT_EQ(is_managed, 1);
-  for (const Address at : {y, Address{reinterpret_cast<uintptr_t>(mapped)}}) {
+  for (const Address at :
+       {y, Address{reinterpret_cast<uintptr_t>(mapped)}, Address{reinterpret_cast<uintptr_t>(pinned)}}) {
     EXPECT_EQ(words(at)[15], 0u);
     for (unsigned round : {1u, 2u}) {
       std::fill_n(words(at), 16, round);
@@ -198,13 +201,19 @@ TEST_F(Calls, IsSharedWithTheHost) {
   EXPECT_EQ(read(y, 2), (std::vector<unsigned>{6, 5}));
   // A variable of a module.
   std::string ptx = kStepPtx;
-  ptx.insert(ptx.find(".visible"), ".visible .global .attribute(.managed) .align 4 .u32 shared[2] = {7, 8};\n");
+  ptx.insert(ptx.find(".visible"),
+             ".visible .global .attribute(.managed) .align 4 .u32 shared[2] = {7, 8};\n"
+             ".visible .global .align 8 .u64 place = generic(shared)+4;\n");
   Handle module = nullptr;
   size_t bytes = 0;
   ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(ptx.c_str())), 0);
   ASSERT_EQ(cu("cuModuleGetGlobal_v2", &same, &bytes, module, "shared"), 0);
   EXPECT_EQ(bytes, 8u);
   EXPECT_EQ(words(same)[1], 8u);
+  Address place = 0;
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &place, &bytes, module, "place"), 0);
+  EXPECT_EQ(read(place, 2),
+            (std::vector<unsigned>{static_cast<unsigned>(same + 4), static_cast<unsigned>((same + 4) >> 32)}));
   words(same)[0] = 70;
   EXPECT_EQ(read(same, 2), (std::vector<unsigned>{70, 8}));
   EXPECT_EQ(cu("cuModuleUnload", module), 0);

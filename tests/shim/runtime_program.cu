@@ -171,9 +171,13 @@ void memory() {
   check(ok(cudaPointerGetAttributes(&a, managed)) && a.type == cudaMemoryTypeManaged, "its attributes");
   check(ok(cudaHostAlloc(&mapped, 4, cudaHostAllocMapped)) && ok(cudaHostGetDevicePointer(&other, mapped, 0)),
         "mapped memory");
-  check(
-      ok(cudaMallocHost(&pinned, 64)) && ok(cudaFreeHost(pinned)) && ok(cudaFreeHost(mapped)) && ok(cudaFree(managed)),
-      "all is freed");
+  check(ok(cudaMallocHost(&pinned, 64 * sizeof(int))), "page-locked memory");
+  for (int i = 0; i < 64; ++i) pinned[i] = 2;
+  sum<<<1, 64, 64 * sizeof(int)>>>(pinned, total.at);
+  check(total.get()[0] == 128, "a kernel reads it, too");
+  numbers<<<1, 64>>>(pinned);
+  check(ok(cudaDeviceSynchronize()) && pinned[63] == 63, "and writes it");
+  check(ok(cudaFreeHost(pinned)) && ok(cudaFreeHost(mapped)) && ok(cudaFree(managed)), "all is freed");
   size_t pitch = 0;
   char* rows = nullptr;
   std::vector<char> in(30, 'a'), out(30);
