@@ -226,6 +226,7 @@ class Interpreter::State::Execution {
       case Action::kImad: return i.has(kHi | kWide) ? multiply_wide() : multiply();
       case Action::kIadd3: return add3();
       case Action::kImnmx:
+      case Action::kVimnmx3:
       case Action::kViaddmnmx: return least_or_most();
       case Action::kLea: return shift_and_add();
       default: return false;
@@ -299,16 +300,19 @@ class Interpreter::State::Execution {
   }
 
   bool least_or_most() {
-    const bool adds = action == Action::kViaddmnmx;
+    const bool adds = action == Action::kViaddmnmx, three = action == Action::kVimnmx3;
     const Lanes &a = get(0), &b = get(1), &c = get(2);
     const Flag least = flag(0);
     each([&](unsigned l) {
-      const uint32_t x = adds ? a.v[l] + b.v[l] : a.v[l], y = adds ? c.v[l] : b.v[l];
-      const bool less = i.has(kU32) ? x < y : static_cast<int32_t>(x) < static_cast<int32_t>(y);
-      d.v[l] = less == least.in(l) ? x : y;
+      const auto chosen = [&](uint32_t x, uint32_t y) {
+        const bool less = i.has(kU32) ? x < y : static_cast<int32_t>(x) < static_cast<int32_t>(y);
+        return less == least.in(l) ? x : y;
+      };
+      d.v[l] = adds ? chosen(a.v[l] + b.v[l], c.v[l]) : chosen(a.v[l], b.v[l]);
+      if (three) d.v[l] = chosen(d.v[l], c.v[l]);
       if (i.has(kRelu) && static_cast<int32_t>(d.v[l]) < 0) d.v[l] = 0;
     });
-    d.known = a.known & b.known & (adds ? c.known : ~0u) & least.known;
+    d.known = a.known & b.known & (adds || three ? c.known : ~0u) & least.known;
     put(d);
     return true;
   }

@@ -58,6 +58,7 @@ enum class Action : uint8_t {
   kViadd,
   kViaddmnmx,
   kImnmx,
+  kVimnmx3,
   kIabs,
   kIsetp,
   kLea,

@@ -222,6 +222,26 @@ TEST(Lanes, MatchAndReduce) {
   EXPECT_THAT(i.doubts(), IsEmpty());
 }
 
+TEST(Lanes, TheLeastAndTheMostOfThree) {
+  // Of lane number, 7 and 9 the most is 9 for the lanes up to 9, and the least is at most 7 for all.
+  const Code code = code_of({{"", "S2R", "R0,SR_TID.X"},
+                             {"", "MOV", "R1,0x7"},
+                             {"", "MOV", "R2,0x9"},
+                             {"", "VIMNMX3", "R3,R0,R1,R2,!PT"},
+                             {"", "VIMNMX3.U32", "R4,R0,R1,R2,PT"},
+                             {"", "ISETP.NE.AND", "P0,PT,R3,0x9,PT"},
+                             {"", "ISETP.GT.AND", "P1,PT,R4,0x7,PT"},
+                             {"@P1", "BRA", "0xa0"},
+                             {"@P0", "EXIT", ""},
+                             {"", "EXIT", ""},
+                             {"", "EXIT", ""}});
+  Interpreter i(code, launch_of(1, 32));
+  const CtaStream cta = run(i);
+  EXPECT_THAT(executions(cta, 9), ElementsAre(1));  // by lanes 0 to 9
+  EXPECT_THAT(executions(cta, 10), ElementsAre(0));
+  EXPECT_THAT(i.doubts(), IsEmpty());
+}
+
 // ---- Shared memory -------------------------------------------------------------------------------
 
 TEST(SharedMemory, MatricesAreServedOneAfterTheOther) {
