@@ -33,12 +33,15 @@ ARGUMENTS = {
     "FDTD3d": ["--dimx=32", "--dimy=32", "--dimz=32", "--timesteps=2"]}
 EDITS = {  # (pattern, text) for all files of the sample
     "BlackScholes": [(r"OPT_N +=.*;", "OPT_N = 40000;"), (r"NUM_ITERATIONS +=.*;", "NUM_ITERATIONS = 1;")],
+    "HSOpticalFlow": [(r"nSolverIters = 500", "nSolverIters = 2"), (r"nWarpIters = 3", "nWarpIters = 1")],
     "MonteCarloMultiGPU": [(r"int PATH_N = 262144", "int PATH_N = 16384"), (r"OPT_N *= *[^;]*;", "OPT_N = 32;")],
+    "NV12toBGRandResize": [(r"TEST_LOOP 20", "TEST_LOOP 1"), (r"batch += 24", "batch = 1")],
     "SobolQRNG": [(r"n_vectors += +\d+", "n_vectors = 1000")],
     "StreamPriorities": [(r"(TOTAL_SIZE) .*", r"\1 (1 << 20)"), (r"(EACH_SIZE) .*", r"\1 (1 << 19)")],
     "alignedTypes": [(r"MEM_SIZE += 50000000", "MEM_SIZE = 500000"), (r"NUM_ITERATIONS += \d+", "NUM_ITERATIONS = 1")],
     "binomialOptions": [(r"MAX_OPTIONS 1024", "MAX_OPTIONS 4"), (r"NUM_STEPS 2048", "NUM_STEPS 512")],
     "convolutionSeparable": [(r"iterations = 16", "iterations = 1"), (r"3072", "384")],
+    "convolutionTexture": [(r"iterations = 10", "iterations = 1"), (r"3072", "384")],
     "cudaCompressibleMemory": [(r"10485760", "10240")],
     "eigenvalues": [(r"iters_timing = 100", "iters_timing = 1"), (r"mat_size += 2048", "mat_size = 128")],
     "fastWalshTransform": [(r"log2Data += \d+", "log2Data = 14"), (r"log2Kernel += \d+", "log2Kernel = 7")],
@@ -55,6 +58,7 @@ EDITS = {  # (pattern, text) for all files of the sample
     "reductionMultiBlockCG": [(r"testIterations = 100", "testIterations = 1")],
     "scalarProd": [(r"VECTOR_N = 256", "VECTOR_N = 64")],
     "scan": [(r"13 \* 1048576 / 2", "1048576 / 4"), (r"iCycles += 100", "iCycles = 1")],
+    "simplePitchLinearTexture": [(r"NUM_REPS 100", "NUM_REPS 1"), (r"2048", "256")],
     "simpleStreams": [(r"nreps += 10", "nreps = 1"), (r"16 \* 1024 \* 1024", "256 * 1024")],
     "sortingNetworks": [(r"N += 1048576", "N = 16384")],
     "threadFenceReduction": [(r"testIterations = 100", "testIterations = 1")],

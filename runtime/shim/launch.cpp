@@ -155,7 +155,13 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
     for (const sim::PtxVar::Pointer& p : v.pointers) {
       Address to = 0;
       size_t size = 0;
-      if (init || variable(module, std::string(p.to), &to, &size) != kSuccess) continue;  // of a kernel: known
+      if (init) continue;  // of a kernel: known
+      if (const auto f = std::find_if(module.ptx.functions.begin(), module.ptx.functions.end(),
+                                      [&](const sim::PtxFunction& one) { return one.defined && one.name == p.to; });
+          f != module.ptx.functions.end())
+        to = sim::address_of_function(static_cast<size_t>(f - module.ptx.functions.begin()));
+      else if (variable(module, std::string(p.to), &to, &size) != kSuccess)
+        continue;
       to += p.displacement;
       std::memcpy(&given[p.at], &to, sizeof to);
     }

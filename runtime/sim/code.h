@@ -38,6 +38,8 @@ inline constexpr uint32_t kMaxClusterCtas = 16;
 inline constexpr uint64_t kClusterWindowEnd = kClusterBase + kMaxClusterCtas * kClusterCtaBytes;
 /// Addresses of functions, in no window.
 inline constexpr uint64_t kFunctionBase = uint64_t{1} << 32;
+/// Of the function of this number in its module.
+constexpr uint64_t address_of_function(size_t index) { return kFunctionBase + 16 * uint64_t{index}; }
 inline constexpr uint64_t kGlobalBase = uint64_t{1} << 40;
 
 /// Read-only registers with a value per launch, CTA, warp or lane.

@@ -51,7 +51,7 @@ std::vector<const PtxFunction*> Decoder::functions_with_address() const {
 
 /// In no window and no buffer, so an access there is out of bounds.
 uint64_t Decoder::address_of(const PtxFunction& f) const {
-  return kFunctionBase + 16 * static_cast<uint64_t>(&f - module_.functions.data());
+  return address_of_function(static_cast<size_t>(&f - module_.functions.data()));
 }
 
 /// The kernel and all functions that may be called from it.

@@ -318,6 +318,8 @@ class Machine {
     return t.address[lane] | (t.local >> lane & 1 ? local_key(w, lane) : 0);
   }
   void forget_local(const Warp& w, uint32_t mask, uint32_t begin, uint32_t end);
+  static uint64_t key_of_origin(const Warp& w, uint64_t address, uint32_t lane);
+  bool was_never_assigned(const Warp& w, uint32_t place, uint32_t lane) const;
   bool goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t lane, const Targets& t) const;
   uint32_t holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets& t);
   void shuffle_undefined(Warp& w, const Inst& in, uint32_t mask, const uint32_t* from, uint32_t absent);

@@ -139,11 +139,12 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
         break;
       case MbarrierOp::kTest:
       case MbarrierOp::kTry: {
-        if (const uint32_t landed = bulk_copies_.empty() || may_fail ? 0 : land_bulk(at)) {
+        const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
+        // A phase that has ended brings no copies that it did not expect.
+        if (const uint32_t landed = bulk_copies_.empty() || may_fail || p.odd != named ? 0 : land_bulk(at)) {
           expect(-int64_t{landed});
           settle();
         }
-        const bool named = in.type == kMbarrierParity ? row(w, in.c)[l] & 1 : Phase::of(wide_row(w, in.c)[l]).odd;
         // In another order the wait may come before the phase ends, and end without success.
         if (p.odd != named && (!may_fail || checker_.wait_is_certain(at, w.index))) {
           there |= 1u << l;

@@ -46,18 +46,14 @@ void Machine::report_undefined(Warp& w, uint32_t place, uint32_t bad, uint64_t b
     const ValueOrigin& from = w.origins[(origin - 1) / kWarpSize];
     const uint32_t lane = (origin - 1) % kWarpSize;
     const Site load{kernel_.code[from.pc], from.pc, w.index};
-    const auto key_of = [&](const ValueOrigin& value) {
-      const uint64_t address = value.address[lane];
-      return address | (address >= kLocalBase && address < kLocalWindowEnd ? local_key(w, lane) : 0);
-    };
+    const bool stored = partly_undefined_.count(key_of_origin(w, from.address[lane], lane)) > 0;
     if (load.inst.kind == Kind::kShuffle)
       checker_.report(load, "partial-warp", lane, [&] {
         return fmt::format("lane {} reads the register of lane {}, which does not take part in the shuffle", lane,
                            from.address[lane]);
       });
     else
-      checker_.report_unwritten_value(load, lane, from.address[lane], partly_undefined_.count(key_of(from)) > 0,
-                                      site(w));
+      checker_.report_unwritten_value(load, lane, from.address[lane], stored, site(w));
   }
 }
 
@@ -193,6 +189,20 @@ bool Machine::goes_back(const Warp& w, const Inst& in, uint32_t place, uint32_t 
          kernel_.code[from.pc].kind == Kind::kLoad;
 }
 
+uint64_t Machine::key_of_origin(const Warp& w, uint64_t address, uint32_t lane) {
+  return address | (address >= kLocalBase && address < kLocalWindowEnd ? local_key(w, lane) : 0);
+}
+
+/// Whether the undefined bits of a register are those of one that was never assigned, here or before it was stored to
+/// the memory of the CTA.
+bool Machine::was_never_assigned(const Warp& w, uint32_t place, uint32_t lane) const {
+  const uint32_t origin = w.details.empty() ? 0 : w.details[place].origin[lane];
+  if (!origin) return true;
+  const uint32_t from_lane = (origin - 1) % kWarpSize;
+  return partly_undefined_.count(key_of_origin(w, w.origins[(origin - 1) / kWarpSize].address[from_lane], from_lane)) >
+         0;
+}
+
 /// The bytes of a store that stay unwritten, as one of their bits is undefined. Values that are only copied may be the
 /// padding of a struct, unless there is nothing else. The memory of the CTA takes registers that were never assigned:
 /// threads exchange what guarded loads did not fill, as CUB's do, and a use of such a value is the finding.
@@ -209,8 +219,7 @@ uint32_t Machine::holes_in(Warp& w, const Inst& in, uint32_t lane, const Targets
   for (uint32_t i = 0; i < in.count; ++i) {
     const uint32_t place = kernel_.lists[in.list + i];
     if (!undefined[i]) continue;
-    const bool never_assigned = w.details.empty() || w.details[place].origin[lane] == 0;
-    const bool may_stay = never_assigned && t.is_of_cta(lane);
+    const bool may_stay = t.is_of_cta(lane) && was_never_assigned(w, place, lane);
     if (!may_stay && (nothing_else || !(in.sub >> i & 1 || goes_back(w, in, place, lane, t)))) {
       need(w, place, 1u << lane);
       continue;
