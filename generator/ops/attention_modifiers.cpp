@@ -291,29 +291,28 @@ bool Modifiers::hides(int64_t key) const {
 }
 
 /// Finds a table that hides a key wherever it has -inf, whatever the score and the other tables are, like `s + t[k]`.
-/// No mask and no short sequence may leave a row with hidden keys only: what such a row gives is not defined.
+/// No mask and no short sequence may leave a row with hidden keys only: the result of such a row is undefined.
 void Modifiers::find_hiding_table(int64_t shortest) {
   constexpr int64_t kMostFirst = 128, kLeast = 600;
   if (!score_ || causal_ || !mask_text_.empty() || !lengths_.empty()) return;
-  if (shortest >= kMostFirst / 2 && (shortest < 384 || shortest >= kLeast))
-    for (const TensorArg& table : score_->tensors()) {
-      if (is_integer(table.dtype) || table.dtype == DType::kFp8 || !contains(table.indices, "k")) continue;
-      bool hides = true;
-      for (const double others : {-1.0, 0.0, 1.0}) {
-        const std::vector<Estimate> scores{{-300, 0}, {-1, 0}, {0, 0}, {1, 0}, {300, 0}};
-        const int64_t row[] = {0, 0, 1};
-        const auto values = score_->evaluate(
-            scores, row, 0, [&](const TensorArg& t, std::span<const int64_t>, int64_t, std::span<double> out) {
-              std::fill(out.begin(), out.end(),
-                        t.name == table.name ? -std::numeric_limits<double>::infinity() : others);
-            });
-        for (const Estimate& e : values[0]) hides &= e.value == -std::numeric_limits<double>::infinity();
-      }
-      if (!hides) continue;
-      hiding_ = table.name;
-      first_hidden_ = std::min(kMostFirst, shortest / 2);
-      return;
+  if (shortest < kMostFirst / 2 || (shortest >= 384 && shortest < kLeast)) return;
+  for (const TensorArg& table : score_->tensors()) {
+    if (is_integer(table.dtype) || table.dtype == DType::kFp8 || !contains(table.indices, "k")) continue;
+    bool hides = true;
+    for (const double others : {-1.0, 0.0, 1.0}) {
+      const std::vector<Estimate> scores{{-300, 0}, {-1, 0}, {0, 0}, {1, 0}, {300, 0}};
+      const int64_t row[] = {0, 0, 1};
+      const auto values = score_->evaluate(
+          scores, row, 0, [&](const TensorArg& t, std::span<const int64_t>, int64_t, std::span<double> out) {
+            std::fill(out.begin(), out.end(), t.name == table.name ? -std::numeric_limits<double>::infinity() : others);
+          });
+      for (const Estimate& e : values[0]) hides &= e.value == -std::numeric_limits<double>::infinity();
     }
+    if (!hides) continue;
+    hiding_ = table.name;
+    first_hidden_ = std::min(kMostFirst, shortest / 2);
+    return;
+  }
 }
 
 pointwise::TensorReader Modifiers::reader(InputPattern pattern) const {

@@ -150,34 +150,40 @@ Status State::variable(Module& module, const std::string& name, Address* out, si
     *bytes = v.bytes();
     if (auto known = module.variables.find(name); known != module.variables.end())
       return *out = known->second, kSuccess;
-    std::vector<std::byte> value(v.bytes());  // variables without initialiser are zero
-    std::vector<uint8_t> given = init ? *init : v.init;
-    for (const sim::PtxVar::Pointer& p : v.pointers) {
-      Address to = 0;
-      size_t size = 0;
-      if (init) continue;  // of a kernel: known
-      if (const auto f = std::find_if(module.ptx.functions.begin(), module.ptx.functions.end(),
-                                      [&](const sim::PtxFunction& one) { return one.defined && one.name == p.to; });
-          f != module.ptx.functions.end())
-        to = sim::address_of_function(static_cast<size_t>(f - module.ptx.functions.begin()));
-      else if (variable(module, std::string(p.to), &to, &size) != kSuccess)
-        continue;
-      to += p.displacement;
-      std::memcpy(&given[p.at], &to, sizeof to);
-    }
-    std::memcpy(value.data(), given.data(), std::min(given.size(), value.size()));
     if (v.managed) {
       if (Status status = allocate_managed(v.bytes(), out); status != kSuccess) return status;
-      std::memcpy(reinterpret_cast<void*>(*out), value.data(), value.size());
-    } else {
-      auto made = memory_.allocate(v.bytes(), name, nullptr);
-      if (!made || !memory_.write(*made, value)) return kOutOfMemory;
+    } else if (auto made = memory_.allocate(v.bytes(), name, nullptr)) {
       *out = *made;
+    } else {
+      return kOutOfMemory;
     }
-    module.variables[name] = *out;
+    module.variables[name] = *out;  // before the initial value: two variables can hold each other's address
+    std::vector<uint8_t> value = init ? *init : initial_value(module, v);
+    value.resize(v.bytes());  // a variable without initialiser is zero
+    if (v.managed)
+      std::memcpy(reinterpret_cast<void*>(*out), value.data(), value.size());
+    else if (!memory_.write(*out, std::as_bytes(std::span(value))))
+      return kOutOfMemory;
     return kSuccess;
   }
   return kNotFound;
+}
+
+std::vector<uint8_t> State::initial_value(Module& module, const sim::PtxVar& v) {
+  std::vector<uint8_t> value = v.init;
+  const auto& functions = module.ptx.functions;
+  for (const sim::PtxVar::Pointer& p : v.pointers) {
+    Address to = 0;
+    size_t size = 0;
+    const auto f = std::ranges::find_if(functions, [&](const auto& one) { return one.defined && one.name == p.to; });
+    if (f != functions.end())
+      to = sim::address_of_function(static_cast<size_t>(f - functions.begin()));
+    else if (variable(module, std::string(p.to), &to, &size) != kSuccess)
+      continue;
+    to += p.displacement;
+    std::memcpy(&value[p.at], &to, sizeof to);
+  }
+  return value;
 }
 
 Status State::function(const char* call, Module& module, const std::string& name, Function** out) {

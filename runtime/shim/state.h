@@ -268,6 +268,8 @@ class State {
   /// `init`: its initial bytes, where they hold addresses; null: as the PTX has them.
   Status variable(Module& module, const std::string& name, Address* out, size_t* bytes,
                   const std::vector<uint8_t>* init = nullptr);
+  /// The initial bytes of `v`, with the addresses of the functions and variables that they name.
+  std::vector<uint8_t> initial_value(Module& module, const sim::PtxVar& v);
   void unload(Module& module);
   Function* function_of(Handle handle) const;  ///< null if the function does not exist
   /// ptxas's report; empty if there is no ptxas or it refuses the PTX.

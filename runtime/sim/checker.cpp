@@ -30,7 +30,7 @@ constexpr size_t kMostUnwrittenReads = size_t{1} << 16;
 
 uint32_t low_bits(uint32_t n) { return (1u << n) - 1; }
 
-/// Of a read that may return what the memory held before the launch.
+/// Of a read that may return the bytes from before the launch.
 const char* name_of_non_coherent(const Inst& in) {
   return in.kind == Kind::kTexture ? "texture read of" : "ld.global.nc of";
 }

@@ -216,7 +216,7 @@ void Checker::on(const BarrierRelease& e) {
 void Checker::on(const Fence& e) {
   order_.fence(e);
   const Inst& in = e.site.inst;
-  // It orders the accesses of one proxy after those of another, and hands nothing on.
+  // It orders the accesses of one proxy after those of another, and passes no access on to another thread.
   if (e.proxy) return shadow_.proxy_fence(e.site.warp, static_cast<Space>(in.space));
   const bool releases = in.scope != MemoryScope::kCta && in.flags & kFlagRelease && in.imm != kFencesMbarriers;
   if (releases) in_cluster_[e.site.warp].released = shadow_.now();

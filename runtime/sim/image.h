@@ -58,7 +58,7 @@ struct Tap {
   float weight;
   bool inside;  ///< false: the border's colour instead
 };
-/// The taps of a fetch at floating-point coordinates; those without weight are left out.
+/// The taps of a fetch at floating-point coordinates; taps without weight are left out.
 uint32_t taps_at(const Image& image, const float* coordinates, Tap out[kMostTaps]);
 /// The texel of a fetch at integer coordinates, which are not scaled and not filtered.
 Tap tap_at(const Image& image, const int32_t* coordinates);

@@ -67,7 +67,7 @@ enum class Kind : uint8_t {
   kAssert,        ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
-/// What an instruction does with an image (image.h), and what else it needs in Inst::type.
+/// The operation of an instruction on an image (image.h), and its further fields in Inst::type.
 enum class ImageOp : uint8_t {
   kFetch,         ///< at floating-point coordinates
   kFetchInteger,  ///< at integer coordinates
@@ -212,7 +212,7 @@ struct Inst {
 /// is one.
 constexpr bool passes_on(const Inst& in) { return in.kind == Kind::kLane || in.kind == Kind::kShuffle; }
 
-/// Reads what the memory held before the launch, whatever the launch writes.
+/// Reads the bytes from before the launch, whatever the launch writes.
 constexpr bool reads_non_coherently(const Inst& in) {
   return (in.kind == Kind::kLoad && in.flags & kFlagReadOnly) ||
          (in.kind == Kind::kTexture && static_cast<ImageOp>(in.sub) != ImageOp::kSurface);

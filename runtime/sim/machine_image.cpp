@@ -25,7 +25,7 @@ uint32_t border(const Image& image, uint32_t channel) {
 
 }  // namespace
 
-/// The image of an object; its shape is that of the instruction, unless that asks for a size.
+/// The image of an object; its shape is the instruction's, unless the instruction asks for a size.
 Image Machine::image_at(const Inst& in, uint64_t object, uint32_t lane) {
   const auto op = static_cast<ImageOp>(in.sub);
   const char* const kind = op == ImageOp::kSurface ? "surface" : "texture";
@@ -64,7 +64,7 @@ void Machine::each_image(const Warp& w, const Inst& in, uint32_t mask, F&& f) {
   }
 }
 
-/// Reads elements of the lanes' texels; where a lane's are is in `address`. A finding leaves zeros.
+/// Reads each lane's texel elements from the lane's entry in `address`. A finding leaves zeros.
 void Machine::read_texels(const Warp& w, uint32_t lanes, const uint64_t* address, uint32_t bytes, uint8_t part,
                           std::byte (*out)[kMostImageBytes]) {
   uint32_t slot[kWarpSize], offset[kWarpSize], inputs = 0;

@@ -203,7 +203,9 @@ TEST_F(Calls, IsSharedWithTheHost) {
   std::string ptx = kStepPtx;
   ptx.insert(ptx.find(".visible"),
              ".visible .global .attribute(.managed) .align 4 .u32 shared[2] = {7, 8};\n"
-             ".visible .global .align 8 .u64 place = generic(shared)+4;\n");
+             ".visible .global .align 8 .u64 place = generic(shared)+4;\n"
+             ".visible .global .align 8 .u64 even = generic(odd);\n"
+             ".visible .global .align 8 .u64 odd = generic(even);\n");
   Handle module = nullptr;
   size_t bytes = 0;
   ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void*>(ptx.c_str())), 0);
@@ -214,6 +216,11 @@ TEST_F(Calls, IsSharedWithTheHost) {
   ASSERT_EQ(cu("cuModuleGetGlobal_v2", &place, &bytes, module, "place"), 0);
   EXPECT_EQ(read(place, 2),
             (std::vector<unsigned>{static_cast<unsigned>(same + 4), static_cast<unsigned>((same + 4) >> 32)}));
+  Address even = 0, odd = 0;
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &even, &bytes, module, "even"), 0);
+  ASSERT_EQ(cu("cuModuleGetGlobal_v2", &odd, &bytes, module, "odd"), 0);
+  EXPECT_EQ(read(even, 1)[0], static_cast<unsigned>(odd)) << "two variables hold each other's address";
+  EXPECT_EQ(read(odd, 1)[0], static_cast<unsigned>(even));
   words(same)[0] = 70;
   EXPECT_EQ(read(same, 2), (std::vector<unsigned>{70, 8}));
   EXPECT_EQ(cu("cuModuleUnload", module), 0);
