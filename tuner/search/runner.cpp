@@ -104,7 +104,7 @@ std::unique_ptr<Verifier> Runner::verifier(const Variant& variant, Executor& exe
                                            std::shared_ptr<SharedInputs> inputs) const {
   const TuneContext& c = run_.context;
   return std::make_unique<Verifier>(c.op, run_.problem, plan_.reduced_flops, c.device, variant, executor,
-                                    std::move(inputs));
+                                    std::move(inputs), sites());
 }
 
 void Runner::release_gpu() {
@@ -239,26 +239,47 @@ StoreKey Runner::key_of(const std::vector<const Task*>& chain, Place where) cons
   return key;
 }
 
-Verification Runner::verify_chain(const std::vector<const Task*>& chain,
-                                  const std::optional<Verification>& instead_of_simulator) {
+std::vector<Verification> Runner::verify_chain(const std::vector<const Task*>& chain, std::vector<Verification> counted,
+                                               bool stands) {
   const bool on_gpu = run_.place() == Place::kGpu && !gpu_lost_;
-  const StoreKey key = key_of(chain, on_gpu ? Place::kGpu : run_.place());
+  StoreKey key = key_of(chain, on_gpu ? Place::kGpu : run_.place());
+  key.slice += " in a row, ";
+  const auto key_of_kernel = [&](size_t i) {
+    StoreKey out = key;
+    out.slice += std::to_string(i);
+    return out;
+  };
   const std::unique_ptr<EvaluationClaim> claim = wait_for_claim(key);
-  if (const auto known = recall(key)) return known->verification;
-  if (!on_gpu && instead_of_simulator) return *instead_of_simulator;
+  std::vector<Verification> out;
+  for (size_t i = 0; i < chain.size(); ++i)
+    if (auto known = recall(key_of_kernel(i))) out.push_back(std::move(known->verification));
+  if (out.size() == chain.size()) return out;
+  if (!on_gpu && stands) {
+    for (Verification& v : counted)
+      if (sites() == Sites::kCounted)
+        v.not_run.push_back(fmt::format("other inputs not run: {}", run_.interrupted() ? "interrupted" : "the time was over"));
+    return counted;
+  }
   const std::lock_guard lock(gpu_mutex_);
+  const bool once = sites() == Sites::kCounted && chain.size() == 1;
   auto verifier = (on_gpu ? gpu_ : simulator_).of(*chain[0]->candidate.variant);
-  auto verified = verifier ? (*verifier)->verify_chain(candidates_of(chain)) : Result<Verification>(verifier.error());
-  Evaluation e;
+  auto verified = verifier
+                      ? (*verifier)->verify_chain(candidates_of(chain), once ? &counted.front() : nullptr)
+                      : Result<std::vector<Verification>>(verifier.error());
   if (verified) {
-    e.verification = std::move(*verified);
-    remember(run_.context.store, key, e);
+    out = std::move(*verified);
+    for (size_t i = 0; out.back().passed && i < out.size(); ++i) {
+      Evaluation e;
+      e.verification = out[i];
+      remember(run_.context.store, key_of_kernel(i), e);
+    }
   } else {
-    e.verification.failure = verified.error().message;
+    out.assign(1, {});
+    out[0].failure = verified.error().message;
     if (on_gpu && run_.context.gpu->fault() == Fault::kLost) lose_gpu(verified.error());
   }
   if (on_gpu) gpu_.clear();
-  return e.verification;
+  return out;
 }
 
 Verifier::Grid Runner::verify_grid(const std::vector<const Task*>& chain) {

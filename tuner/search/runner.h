@@ -60,10 +60,11 @@ class Runner {
   Result<Evaluation> evaluate(const Task& task);
   /// The same in the simulator alone.
   Result<Evaluation> simulate(const Task& task);
-  /// Runs all stages of a variant one after another, on the GPU where candidates run there alone.
-  /// `instead_of_simulator` stands where the store does not know the chain and the simulator would have to run it.
-  Verification verify_chain(const std::vector<const Task*>& chain,
-                            const std::optional<Verification>& instead_of_simulator);
+  /// Runs all stages of a variant one after another with all inputs, on the GPU where candidates run there alone. The
+  /// verifications of the kernels, up to the first that failed. `counted`: of evaluate(). They stand where the store
+  /// does not know the chain and `stands` says so.
+  std::vector<Verification> verify_chain(const std::vector<const Task*>& chain, std::vector<Verification> counted,
+                                         bool stands);
   /// Verifies all stages of a variant on the whole grid, in the simulator.
   Verifier::Grid verify_grid(const std::vector<const Task*>& chain);
 
@@ -85,6 +86,8 @@ class Runner {
   StoreKey key_of(const std::vector<const Task*>& chain, Place where) const;
   /// Waits until no other process runs it.
   std::unique_ptr<EvaluationClaim> wait_for_claim(const StoreKey& key) const;
+  /// In the simulator, where a run takes long, a candidate runs with normal inputs, and only winners with all others.
+  Sites sites() const { return run_.place() == Place::kSimulator ? Sites::kCounted : Sites::kAll; }
   std::unique_ptr<Verifier> verifier(const Variant& variant, Executor& executor,
                                      std::shared_ptr<SharedInputs> inputs) const;
   Result<Evaluation> run_in_simulator(const Task& task);

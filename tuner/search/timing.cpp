@@ -30,37 +30,33 @@ StageTimes verified_of(const std::deque<Task>& tasks) {
   return out;
 }
 
-/// Each winner was verified against the reference of the whole problem with the default stages before it.
-Verification verified_alone(const VariantTimes& variant) {
-  const std::vector<StageTimes>& stages = variant.stages;
-  if (stages.size() == 1) return stages[0].best().evaluation.verification;
-  Verification each;
-  each.passed = true;
-  for (const StageTimes& s : stages) {
-    const Verification& v = s.best().evaluation.verification;
-    each.ctas_run += v.ctas_run;
-    each.ctas_total += v.ctas_total;
-    each.launch_ctas_run += v.launch_ctas_run;
-    each.launch_ctas_total += v.launch_ctas_total;
-    each.launch_in_tiles |= v.launch_in_tiles;
-    each.inputs = v.inputs;
-    each.not_run = v.not_run;
-    each.add_checks(v);
-  }
-  return each;
+std::vector<Verification> verifications_of(const VariantTimes& variant) {
+  std::vector<Verification> out;
+  for (const StageTimes& s : variant.stages) out.push_back(s.best().evaluation.verification);
+  return out;
 }
 
-/// The winners in a row: verified together, unless one is alone. `simulated`: the simulator ran something in this call.
-/// Their own verifications stand where only device data changed since they were stored, or the search was interrupted.
-Verification verify_winners(const SearchRun& run, const VariantTimes& variant, bool simulated, Runner& runner,
-                            Tally& tally) {
-  const Verification each = verified_alone(variant);
-  if (variant.stages.size() == 1) return each;
-  const bool stands = !simulated || run.trials_over();
-  Verification all = runner.verify_chain(variant.winners(), stands ? std::optional(each) : std::nullopt);
-  if (!all.passed)
-    tally.rejections.push_back({Schedule{variant.variant, "", {}}, "verify", "the winners together: " + all.failure});
-  return all;
+/// Verifies the winners in a row, with all inputs. `simulated`: the simulator ran something in this call. Their own
+/// verifications stand where only device data changed since a GPU ran them, or the search was interrupted. The stage
+/// whose winner is wrong and rejected, if any.
+std::optional<size_t> verify_winners(const SearchRun& run, VariantTimes& variant, bool simulated, Runner& runner,
+                                     Tally& tally) {
+  const bool all_inputs_ran = run.place() != Place::kSimulator;
+  std::optional<size_t> wrong;
+  if (variant.stages.size() > 1 || !all_inputs_ran) {
+    const bool stands = run.trials_over() || (all_inputs_ran && !simulated);
+    const std::vector<Verification> each =
+        runner.verify_chain(variant.winners(), verifications_of(variant), stands);
+    for (size_t i = 0; i < each.size(); ++i) {
+      TimedTask& winner = variant.stages[i].best();
+      winner.evaluation.verification = each[i];
+      if (each[i].passed) continue;
+      tally.rejections.push_back({winner.task->candidate.schedule, "verify", each[i].failure});
+      wrong = i;
+    }
+  }
+  variant.verification = sum_of(verifications_of(variant));
+  return wrong;
 }
 
 /// Verifies the winners on the whole grid. The stage whose winner is wrong there and rejected, if any.
@@ -199,12 +195,22 @@ double modelled_seconds(const SearchRun& run, const SearchPlan& plan, const Vari
   return sum;
 }
 
-/// Verifies the winners of each variant in a row, and the fastest variant on the whole grid. Winners that fail there
-/// make room for the next fastest, and their variant may then lose to another. The report says of the other variants
-/// that their whole grids did not run.
+/// Verifies the winners of each variant in a row, and the fastest variant on the whole grid. Winners that fail make
+/// room for the next fastest, and their variant may then lose to another. The report says of the other variants that
+/// their whole grids did not run.
 void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner, Timings& out) {
+  const auto drop_winner = [&](VariantTimes& v, size_t wrong) {
+    StageTimes& stage = v.stages[wrong];
+    stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
+    stage.winner = fastest_by_model(run, plan, stage);
+    v.complete = stage.winner.has_value();
+  };
   const auto in_a_row = [&](VariantTimes& v) {
-    if (v.complete) v.verification = verify_winners(run, v, !trials.tally.simulated_now.empty(), runner, out.tally);
+    while (v.complete) {
+      const auto wrong = verify_winners(run, v, !trials.tally.simulated_now.empty(), runner, out.tally);
+      if (!wrong) return;
+      drop_winner(v, *wrong);
+    }
   };
   for (VariantTimes& v : out.variants) in_a_row(v);
   for (;;) {
@@ -221,10 +227,7 @@ void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials&
           v.verification.not_run.push_back("whole grid not run: " + fastest->variant + " is faster");
       return;
     }
-    StageTimes& stage = fastest->stages[*wrong];
-    stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
-    stage.winner = fastest_by_model(run, plan, stage);
-    fastest->complete = stage.winner.has_value();
+    drop_winner(*fastest, *wrong);
     in_a_row(*fastest);
   }
 }
@@ -261,8 +264,7 @@ class GpuTiming {
   Result<void> verify(VariantTimes& times) {
     for (;;) {
       const bool simulated = !trials_.tally.simulated_now.empty() || !out_.tally.simulated_now.empty();
-      times.verification = verify_winners(run_, times, simulated, runner_, out_.tally);
-      if (!times.verification.passed) return {};
+      if (verify_winners(run_, times, simulated, runner_, out_.tally)) return {};
       const auto wrong = verify_grid(run_, runner_, times, out_.tally);
       if (!wrong) return {};
       StageTimes& stage = times.stages[*wrong];
@@ -643,8 +645,7 @@ std::vector<const Task*> VariantTimes::winners() const {
 }
 
 bool verify_together(const SearchRun& run, Runner& runner, VariantTimes& winners, Tally& tally) {
-  winners.verification = verify_winners(run, winners, true, runner, tally);
-  return winners.verification.passed && !verify_grid(run, runner, winners, tally);
+  return !verify_winners(run, winners, true, runner, tally) && !verify_grid(run, runner, winners, tally);
 }
 
 Result<Timings> time_on_gpu(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner) {
@@ -665,7 +666,7 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
       s.winner = fastest_by_model(run, plan, s);
       v.complete &= s.winner.has_value();
     }
-    if (v.complete && run.options.best_only) v.verification = verified_alone(v);
+    if (v.complete && run.options.best_only) v.verification = sum_of(verifications_of(v));
   }
   if (!run.options.best_only) verify_by_model(run, plan, trials, runner, out);
   return out;

@@ -29,6 +29,7 @@ struct StageTimes {
   std::vector<Finalist> finalists;  ///< GPU only: the best, timed again in pairs
   std::optional<size_t> winner;
   const TimedTask& best() const { return tasks[*winner]; }
+  TimedTask& best() { return tasks[*winner]; }
 };
 
 /// Kernels that a model finds this many times as slow as the fastest have no time of a better model, and variants few

@@ -66,19 +66,40 @@ constexpr uint64_t kOffsetOfBuffers = 16;
 
 }  // namespace
 
+Verification sum_of(const std::vector<Verification>& kernels) {
+  Verification out;
+  out.passed = true;
+  for (const Verification& v : kernels) {
+    out.passed &= v.passed;
+    out.ctas_run += v.ctas_run;
+    out.ctas_total += v.ctas_total;
+    out.launch_ctas_run += v.launch_ctas_run;
+    out.launch_ctas_total += v.launch_ctas_total;
+    out.launch_in_tiles |= v.launch_in_tiles;
+    out.inputs = v.inputs;
+    out.not_run = v.not_run;
+    out.add_checks(v);
+    if (!out.failure.empty()) continue;
+    out.failure = v.failure;
+    out.findings = v.findings;
+  }
+  return out;
+}
+
 std::string VerifyPlan::key() const {
   return fmt::format("full={} slice={}x{} fed={} tiles={} patterns={}", full, slice_rows, slice_cols, fed_rows,
-                     tile_slices, patterns);
+                     tile_slices, inputs);
 }
 
 Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
-                   Executor& executor, std::shared_ptr<SharedInputs> inputs)
+                   Executor& executor, std::shared_ptr<SharedInputs> inputs, Sites sites)
     : op_(op),
       problem_(std::move(problem)),
       device_(device),
       variant_(variant),
       executor_(executor),
-      inputs_(std::move(inputs)) {
+      inputs_(std::move(inputs)),
+      evaluated_at_(sites) {
   const Problem reduced = op_.reduced(op_.with_other_scalars(problem_));
   const Op::Slice slice = op_.slice(problem_);
   const Extent extent = op_.extent(problem_);
@@ -125,6 +146,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     site.skip = kOffsetOfBuffers;
     head = its.heads - 1;
   }
+  plan_.inputs = sites == Sites::kAll ? plan_.patterns : to_string(InputPattern::kNormal);
   // The first tile of each sampled head in the middle batch; of the last head, the last tile of the last batch.
   std::vector<Site::Anchor> anchors;
   for (const int64_t h : op_.sampled_heads(problem_)) anchors.push_back({(extent.batch - 1) / 2, h, 0, 0});
@@ -433,7 +455,7 @@ const Verifier::Before& Verifier::before(const Site& site, size_t stage_index) c
 bool Verifier::can_feed(size_t stage_index) const {
   if (stage_index == 0) return true;
   const std::lock_guard lock(mutex_);
-  return feeders_.count({stage_index - 1, sites_.back().get()}) != 0;
+  return feeders_.count({stage_index - 1, sites_of(evaluated_at_).front()}) != 0;
 }
 
 namespace {
@@ -463,12 +485,13 @@ std::vector<SiteCounts> site_counts(const std::vector<LineRuns>& lines) {
 
 Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupancy& occupancy) {
   Evaluation out;
-  out.verification.inputs = plan_.patterns;
+  out.verification.inputs = plan_.inputs;
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
   const uint64_t wave = static_cast<uint64_t>(occupancy.ctas_per_sm) * static_cast<uint64_t>(device_.integer("sms"));
   // The whole run last: the slices find most faults.
-  for (auto it = sites_.rbegin(); it != sites_.rend(); ++it) {
+  const std::vector<const Site*> sites = sites_of(evaluated_at_);
+  for (auto it = sites.rbegin(); it != sites.rend(); ++it) {
     const Site& site = **it;
     std::vector<std::vector<LineAccess>> trace;
     const bool tiled = !candidate.stage().panels.empty();
@@ -479,15 +502,7 @@ Result<Evaluation> Verifier::evaluate(const Candidate& candidate, const Occupanc
       for (const auto& [name, ptr] : run.written) free_buffer(ptr);
     });
     Verification& v = out.verification;
-    if (!site.real) {
-      v.ctas_total = run.launch.grid.count();
-      if (site.whole) v.ctas_run = run.result.counts ? run.result.counts->ctas : run.ctas;
-    }
-    if (site.real) {
-      v.launch_ctas_run = run.ctas;
-      v.launch_ctas_total = run.launch.grid.count();
-      v.launch_in_tiles = run.in_tiles;
-    }
+    note_ctas(site, run, v);
     if (run.result.time_ns && site.real) out.measured_ns = run.result.time_ns;
     if (!run.result.findings.empty()) {
       v.findings = run.result.findings;
@@ -651,18 +666,36 @@ Result<bool> Verifier::may_overflow_l2(const Site& site, const Candidate& candid
   return bytes > kL2Usable * device_.at("l2_bytes");
 }
 
+void Verifier::note_ctas(const Site& site, const StageRun& run, Verification& into) {
+  if (site.real) {
+    into.launch_ctas_run = run.ctas;
+    into.launch_ctas_total = run.launch.grid.count();
+    into.launch_in_tiles = run.in_tiles;
+  } else {
+    into.ctas_total = run.launch.grid.count();
+    if (site.whole) into.ctas_run = run.result.counts ? run.result.counts->ctas : run.ctas;
+  }
+}
+
+std::vector<const Verifier::Site*> Verifier::sites_of(Sites which) const {
+  std::vector<const Site*> out;
+  for (const auto& site : sites_)
+    if (which == Sites::kAll || site->counted) out.push_back(site.get());
+  return out;
+}
+
 /// Calls body(index, site) for each site, in the simulator for several at a time. The first error in their order.
 template <class Body>
-Result<void> Verifier::at_all_sites(const Body& body) const {
+Result<void> Verifier::at_sites(const std::vector<const Site*>& sites, const Body& body) const {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = executor_.runs_parts() ? std::min(cores, static_cast<int>(sites_.size())) : 1;
-  return for_each_index(threads, sites_.size(), [&](size_t i) { return body(i, *sites_[i]); });
+  const int threads = executor_.runs_parts() ? std::min(cores, static_cast<int>(sites.size())) : 1;
+  return for_each_index(threads, sites.size(), [&](size_t i) { return body(i, *sites[i]); });
 }
 
 Result<void> Verifier::set_feeder(const Candidate& candidate) {
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
   const Defer unload([&] { executor_.unload(module); });
-  return at_all_sites([&](size_t, const Site& site) -> Result<void> {
+  return at_sites(sites_of(evaluated_at_), [&](size_t, const Site& site) -> Result<void> {
     Before kept = before(site, candidate.stage_index);
     ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, kept, nullptr, Run::kFeed));
     for (const auto& [name, ptr] : run.written) kept.feed[name] = ptr;
@@ -677,59 +710,64 @@ Result<void> Verifier::set_feeder(const Candidate& candidate) {
   });
 }
 
-/// The kernels of all stages at one site.
-Result<Verification> Verifier::verify_chain_at(const Site& site, const std::vector<Candidate>& chain) {
-  Verification out;
+/// The kernels of all stages at one site, up to the first that failed.
+Result<std::vector<Verification>> Verifier::verify_chain_at(const Site& site, const std::vector<Candidate>& chain) {
+  std::vector<Verification> out;
+  const Run how = chain.size() == 1 ? Run::kCandidate : Run::kFeed;
   Before all;
   const Defer release([&] {
     for (const auto& [name, ptr] : all.feed) free_buffer(ptr);
   });
   for (const Candidate& candidate : chain) {
+    Verification& v = out.emplace_back();
     ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));
     const Defer unload([&] { executor_.unload(module); });
-    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, all, nullptr, Run::kFeed));
+    ROOFGEN_TRY(StageRun run, run_stage(site, candidate, module, all, nullptr, how));
     for (const auto& [name, ptr] : run.written) all.feed[name] = ptr;
     all.launches = std::move(run.launches);
-    if (!site.real) out.ctas_total += site.whole || !plan_.full ? run.launch.grid.count() : 0;
-    if (site.whole) out.ctas_run += run.ctas;
-    if (site.real) {
-      out.launch_ctas_run += run.ctas;
-      out.launch_ctas_total += run.launch.grid.count();
-      out.launch_in_tiles |= run.in_tiles;
-    }
+    note_ctas(site, run, v);
     if (!run.result.findings.empty()) {
-      out.findings = run.result.findings;
-      out.failure = fmt::format("{} problem: {}: {}", site.name, out.findings[0].kind, out.findings[0].message);
-      return out;
+      v.findings = run.result.findings;
+      v.failure = fmt::format("{} problem: {}: {}", site.name, v.findings[0].kind, v.findings[0].message);
+      break;
     }
-    ROOFGEN_CHECK(compare(site, candidate, run.slices, all.feed, out));
-    ROOFGEN_CHECK(check_zeroed(site, run.written, out));
-    if (!out.failure.empty()) return out;
+    ROOFGEN_CHECK(compare(site, candidate, run.slices, all.feed, v));
+    ROOFGEN_CHECK(check_zeroed(site, run.written, v));
+    if (!v.failure.empty()) break;
   }
   return out;
 }
 
-Result<Verification> Verifier::verify_chain(const std::vector<Candidate>& chain) {
-  std::vector<Verification> found(sites_.size());
-  ROOFGEN_CHECK(at_all_sites([&](size_t i, const Site& site) -> Result<void> {
+Result<std::vector<Verification>> Verifier::verify_chain(const std::vector<Candidate>& chain,
+                                                         const Verification* counted) {
+  std::vector<const Site*> sites = sites_of(Sites::kAll);
+  if (counted && chain.size() == 1) std::erase_if(sites, [](const Site* site) { return site->counted; });
+  std::vector<std::vector<Verification>> found(sites.size());
+  ROOFGEN_CHECK(at_sites(sites, [&](size_t i, const Site& site) -> Result<void> {
     ROOFGEN_TRY(found[i], verify_chain_at(site, chain));
     return {};
   }));
-  Verification out;
-  out.inputs = plan_.patterns;
-  for (Verification& v : found) {
-    out.add_checks(v);
-    out.ctas_total += v.ctas_total;
-    out.ctas_run += v.ctas_run;
-    out.launch_ctas_run += v.launch_ctas_run;
-    out.launch_ctas_total += v.launch_ctas_total;
-    out.launch_in_tiles |= v.launch_in_tiles;
-    out.findings = std::move(v.findings);
-    out.failure = std::move(v.failure);
-    if (!out.failure.empty()) return out;
+  if (counted && chain.size() == 1) found.insert(found.begin(), std::vector<Verification>{*counted});
+  std::vector<Verification> out;
+  for (size_t kernel = 0; kernel < chain.size(); ++kernel) {
+    Verification& v = out.emplace_back();
+    v.inputs = plan_.patterns;
+    for (std::vector<Verification>& at_site : found) {
+      Verification& one = at_site.at(kernel);
+      v.add_checks(one);
+      // Where no reduced problem runs whole, the first pattern's.
+      if (v.ctas_total == 0) v.ctas_total = one.ctas_total, v.ctas_run = one.ctas_run;
+      if (one.launch_ctas_total > 0) {
+        v.launch_ctas_run = one.launch_ctas_run, v.launch_ctas_total = one.launch_ctas_total;
+        v.launch_in_tiles = one.launch_in_tiles;
+      }
+      v.findings = std::move(one.findings);
+      v.failure = std::move(one.failure);
+      if (!v.failure.empty()) return out;
+    }
+    v.passed = true;
+    if (!plan_.not_full.empty()) v.not_run.push_back(plan_.not_full);
   }
-  out.passed = true;
-  if (!plan_.not_full.empty()) out.not_run.push_back(plan_.not_full);
   return out;
 }
 

@@ -1,6 +1,6 @@
-// Verification of one candidate (one kernel of a variant), and its counts. A candidate runs at several *sites*: the
+// Verification of one candidate (one kernel of a variant), and its counts. A kernel is verified at several *sites*: the
 // reduced problem (every CTA, at the real lengths), the reduced problem with inputs of exactly representable results,
-// and slices of the real launch. Its inputs from earlier stages come from *feeders*: verified binaries whose outputs
+// and slices of the real launch. A search runs each candidate at the first of them, and the winners at all. Its inputs from earlier stages come from *feeders*: verified binaries whose outputs
 // stay in memory.
 #pragma once
 
@@ -55,6 +55,9 @@ struct Evaluation {
   std::string fault;  ///< stage of rejection after a fault or time-out on the GPU; such a result is never stored
 };
 
+/// The verifications of a variant's kernels as one.
+Verification sum_of(const std::vector<Verification>& kernels);
+
 /// The extent of the checks. The key of a store row contains key().
 struct VerifyPlan {
   bool full = true;          ///< all of the reduced problem (false: too much work, slices only)
@@ -63,6 +66,7 @@ struct VerifyPlan {
   bool tile_slices = false;  ///< slices are single tiles (variants of one stage)
   int64_t slice_rows = 0, slice_cols = 0, fed_rows = 0;
   std::string patterns = "normal";
+  std::string inputs;  ///< the patterns that evaluate() runs
   std::string key() const;
 };
 
@@ -71,27 +75,34 @@ inline constexpr double kFullLimitFlops = 3e11;
 /// On a GPU, above this many only slices of the reduced problem are compared (about 0.1 s a candidate).
 inline constexpr double kFullComparisonFlops = 1e9;
 
+/// Where evaluate() runs a candidate: at the site whose counts it takes, with normal inputs, or at every site.
+enum class Sites { kCounted, kAll };
+
 /// Verifies the candidates of one variant of one problem on one executor.
 class Verifier {
  public:
   /// `reduced_flops`: required MMA FLOPs of the reduced problem. `inputs`: of this problem on this executor.
   Verifier(const Op& op, Problem problem, double reduced_flops, const Device& device, const Variant& variant,
-           Executor& executor, std::shared_ptr<SharedInputs> inputs);
+           Executor& executor, std::shared_ptr<SharedInputs> inputs, Sites sites = Sites::kAll);
   ~Verifier();
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
   const VerifyPlan& plan() const { return plan_; }
 
-  /// Runs at every site and compares. `occupancy` sets the wave of the L2 model. A wrong kernel gives an Evaluation
-  /// that did not pass; an Error means that the kernel could not be run. Thread-safe for distinct candidates.
+  /// Runs at the sites of the constructor and compares. `occupancy` sets the wave of the L2 model. A wrong kernel gives
+  /// an Evaluation that did not pass; an Error means that the kernel could not be run. Thread-safe for distinct
+  /// candidates.
   Result<Evaluation> evaluate(const Candidate& candidate, const Occupancy& occupancy);
   /// Whether the stage before has a feeder. True for the first stage.
   bool can_feed(size_t stage_index) const;
-  /// Makes a verified candidate the feeder of its stage: runs it at every site and keeps its outputs. Not concurrent
-  /// with evaluate() of later stages.
+  /// Makes a verified candidate the feeder of its stage: runs it at the sites of evaluate() and keeps its outputs. Not
+  /// concurrent with evaluate() of later stages.
   Result<void> set_feeder(const Candidate& candidate);
-  /// Runs the kernels of all stages in a row at every site, and compares the output of each.
-  Result<Verification> verify_chain(const std::vector<Candidate>& chain);
+  /// Runs the kernels of all stages in a row at every site, and compares the output of each. The verifications of the
+  /// kernels, up to the first that failed. `counted`: of evaluate() with Sites::kCounted; the kernel of a chain of one
+  /// does not run there again.
+  Result<std::vector<Verification>> verify_chain(const std::vector<Candidate>& chain,
+                                                 const Verification* counted = nullptr);
   /// Runs every CTA of the real grid, with the shortest sum for which the kernels' sources hold, and compares every
   /// output of the last kernel. For winners. An Error means that the grid could not be run. `go_on` shows the progress;
   /// false: the grid stops. Where an op generates the values between kernels, each kernel runs alone.
@@ -141,9 +152,11 @@ class Verifier {
   Result<bool> has_all_ctas(const Site& site, const std::vector<Candidate>& chain) const;
   Result<std::unique_ptr<Site>> thin_site(const Problem& whole, const std::vector<Candidate>& chain) const;
   static std::vector<Region> sample_of(const Extent& extent, uint64_t bytes, int64_t step);
+  std::vector<const Site*> sites_of(Sites which) const;
   template <class Body>
-  Result<void> at_all_sites(const Body& body) const;
-  Result<Verification> verify_chain_at(const Site& site, const std::vector<Candidate>& chain);
+  Result<void> at_sites(const std::vector<const Site*>& sites, const Body& body) const;
+  Result<std::vector<Verification>> verify_chain_at(const Site& site, const std::vector<Candidate>& chain);
+  static void note_ctas(const Site& site, const StageRun& run, Verification& into);
   Result<void> compare_all(const Site& site, const Candidate& candidate, const std::vector<Region>& regions,
                            const Feed& buffers, Verification& into) const;
   Result<double> tiled_miss_ratio(const Candidate& candidate, uint64_t wave, double unique_bytes) const;
@@ -170,6 +183,7 @@ class Verifier {
   Executor& executor_;
   std::shared_ptr<SharedInputs> inputs_;
   VerifyPlan plan_;
+  Sites evaluated_at_;
   std::vector<std::unique_ptr<Site>> sites_;                  ///< the real launch is the last
   std::map<std::pair<size_t, const Site*>, Before> feeders_;  ///< of all feeders up to a stage
   std::vector<DevicePtr> feeder_buffers_;

@@ -306,12 +306,8 @@ class Search {
     if (const auto stored = recall(context_.store, key)) return stored->verification;
     Evaluation e;
     Verification& v = e.verification;
-    if (chain.size() > 1) {
-      ROOFGEN_TRY(v, verifier.verify_chain(chain));
-    } else {
-      const TuneReport& alone = result_of(partition.parts[0])->report;
-      v = alone.find(alone.best_variant)->verification;
-    }
+    ROOFGEN_TRY(const std::vector<Verification> kernels, verifier.verify_chain(chain));
+    v = sum_of(kernels);
     if (!v.passed) return v;
     v.not_run.clear();
     if (!verifier.plan().not_full.empty()) v.not_run.push_back(verifier.plan().not_full);
