@@ -23,6 +23,8 @@ constexpr size_t kShortRound = 4;
 /// were no faster in a row; after the best schedules of neighbours, at least kShortRound. On measured spaces twelve
 /// candidates reach 98 % of the optimum (docs/search.md, "The end").
 constexpr size_t kPatience = 4, kLeastPatience = 6;
+/// A variant that is as close to its floor has no more candidates: they could save a sixth of the model's error.
+constexpr double kNoMore = 0.02;
 /// Candidates of each kernel of a variant that is far slower than another.
 constexpr size_t kOfTheHopeless = 5;
 
@@ -92,9 +94,10 @@ class TrialRun {
   }
   /// Verified candidates that a stage still lacks.
   size_t missing_of(size_t stage) const {
-    if (has_settled(stage)) return 0;
+    const Variant& variant = *plan_.stages[stage].variant;
+    if (has_settled(stage) || is_at_the_floor(variant)) return 0;
     size_t share = plan_.stages[stage].share;
-    if (is_hopeless(*plan_.stages[stage].variant)) share = std::min(share, kOfTheHopeless);
+    if (is_hopeless(variant)) share = std::min(share, kOfTheHopeless);
     return share - std::min(share, verified(stage));
   }
   size_t patience(size_t stage) const {
@@ -103,12 +106,22 @@ class TrialRun {
   bool has_settled(size_t stage) const {
     return run_.settles() && !plan_.strategy->exhaustive && progress_[stage].slower_since >= patience(stage);
   }
-  /// Each of the variant's kernels has a time, and their best ones take far longer than another variant.
+  /// By the times that the strategies were told; infinite until each of its kernels has one.
+  double seconds_of(const std::string& variant) const {
+    double sum = 0;
+    for (const size_t s : plan_.stages_of(variant)) sum += progress_[s].fastest;
+    return sum;
+  }
+  /// Its best kernels take far longer than another variant.
   bool is_hopeless(const Variant& variant) const {
     if (!(run_.options.best_only || run_.settles()) || plan_.strategy->exhaustive) return false;
-    double sum = 0;
-    for (const size_t s : plan_.stages_of(variant.name)) sum += progress_[s].fastest;
-    return std::isfinite(sum) && sum > kHopelessRatio * fastest_variant();
+    const double seconds = seconds_of(variant.name);
+    return std::isfinite(seconds) && seconds > kHopelessRatio * fastest_variant();
+  }
+  /// No candidate could be faster by more than kNoMore.
+  bool is_at_the_floor(const Variant& variant) const {
+    return run_.settles() && !plan_.strategy->exhaustive &&
+           seconds_of(variant.name) <= (1 + kNoMore) * plan_.score.floor.seconds;
   }
   size_t missing() const {
     size_t out = 0;
@@ -153,10 +166,7 @@ class TrialRun {
   double fastest_variant() const {
     double out = HUGE_VAL;
     for (const VariantReport& v : plan_.reports) {
-      const std::vector<size_t> stages = plan_.stages_of(v.name);
-      double sum = 0;
-      for (const size_t s : stages) sum += progress_[s].fastest;
-      if (!stages.empty()) out = std::min(out, sum);
+      if (!plan_.stages_of(v.name).empty()) out = std::min(out, seconds_of(v.name));
     }
     return out;
   }
