@@ -457,16 +457,21 @@ class Gemm final : public Op {
     if (grouped_ && gemm::fill_index(problem, buffer, offset, out)) return;
     if (grouped_ && buffer == kWeights)
       return TensorContents{pattern_of_weights(pattern), buffer, DType::kFp32}.fill(offset, out);
-    if (buffer == "A" || buffer == "B") {
-      const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
-      return gemm::OperandContents(Shape(problem).side_by_side(), pattern, operand).fill(offset, out);
-    }
+    if (buffer == "A" || buffer == "B") return filler(problem, pattern, buffer)(offset, out);
     if (buffer == "a_scale" || buffer == "b_scale")
       return gemm::fill_scales(pattern, buffer == "a_scale" ? gemm::Operand::kA : gemm::Operand::kB, offset, out);
     DType dtype = tensor_dtype(problem);
     for (const TensorArg& arg : problem.args)
       if (arg.name == buffer) dtype = arg.dtype;
     TensorContents{pattern, buffer, dtype}.fill(offset, out);
+  }
+
+  std::function<void(uint64_t, std::span<std::byte>)> filler(const Problem& problem, InputPattern pattern,
+                                                             const std::string& buffer) const override {
+    if (buffer != "A" && buffer != "B") return Op::filler(problem, pattern, buffer);
+    const gemm::Operand operand = buffer == "A" ? gemm::Operand::kA : gemm::Operand::kB;
+    return [contents = gemm::OperandContents(Shape(problem).side_by_side(), pattern, operand)](
+               uint64_t offset, std::span<std::byte> out) { contents.fill(offset, out); };
   }
 
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,

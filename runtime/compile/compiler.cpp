@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "base/costs.h"
@@ -92,6 +93,7 @@ class NvrtcCompiler : public Compiler {
 
   void compile_all(const std::vector<const Program*>& programs,
                    const std::function<bool(CompileOutcome)>& done) override {
+    const std::lock_guard lock(mutex_);
     // Programs with equal digests are compiled once; each result uses the program's own line map.
     struct Job {
       std::string digest;
@@ -229,6 +231,7 @@ class NvrtcCompiler : public Compiler {
   CompileOptions options_;
   NvrtcInfo info_;
   std::string library_id_;
+  std::mutex mutex_;  ///< one compile_all() at a time
   HeaderSet headers_;
   mutable std::map<uint64_t, std::string> text_digests_;  ///< by a quick hash
   CompileCache cache_;

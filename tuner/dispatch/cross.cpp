@@ -145,7 +145,7 @@ void CrossRun::time_by_model(const std::vector<Chain>& chains, std::vector<Outco
   const bool by_code = time_model() == TimeModel::kEvent;
   if (by_code) {
     failure = time_code(run_, plan_, wanted, TimeModel::kEvent);
-    run_.context.timer->forget();
+    forget_code(run_, wanted);
   }
   auto next = timed.begin();
   for (size_t c = 0; c < chains.size(); ++c) {

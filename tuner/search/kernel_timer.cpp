@@ -69,9 +69,13 @@ std::unique_ptr<EvaluationClaim> KernelTimer::claim(const KernelLaunch& kernel, 
 
 void KernelTimer::read(const std::vector<const Binary*>& binaries) {
   if (!unavailable_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  read_unlocked(binaries);
+}
+
+void KernelTimer::read_unlocked(const std::vector<const Binary*>& binaries) {
   std::vector<sass::CodeRequest> requests;
   std::vector<const Binary*> asked;
-  const std::lock_guard lock(mutex_);
   for (const Binary* b : binaries) {
     if (codes_.count(b->digest) || std::ranges::count(asked, b->digest, &Binary::digest)) continue;
     requests.push_back({b->cubin, b->entry, b->arch});
@@ -83,14 +87,14 @@ void KernelTimer::read(const std::vector<const Binary*>& binaries) {
     codes_[asked[i]->digest] = std::make_shared<const Result<sass::Code>>(std::move(codes[i]));
 }
 
-void KernelTimer::forget() {
+void KernelTimer::forget(const std::vector<const Binary*>& binaries) {
   const std::lock_guard lock(mutex_);
-  codes_.clear();
+  for (const Binary* b : binaries) codes_.erase(b->digest);
 }
 
 KernelTimer::Code KernelTimer::code_of(const Binary& binary) {
-  read({&binary});
   const std::lock_guard lock(mutex_);
+  read_unlocked({&binary});
   return codes_.at(binary.digest);
 }
 

@@ -47,14 +47,15 @@ class KernelTimer {
   std::unique_ptr<EvaluationClaim> claim(const KernelLaunch& kernel, TimeModel model);
   /// Disassembles kernels, all in one process. Later calls of time() are then fast.
   void read(const std::vector<const Binary*>& binaries);
-  /// Forgets the machine code that it has read.
-  void forget();
+  /// Forgets the machine code of these.
+  void forget(const std::vector<const Binary*>& binaries);
   /// Errors: of this kernel, which has unknown instructions, does not end, or needs what the models lack.
   Result<CodeTime> time(const KernelLaunch& kernel, TimeModel model);
 
  private:
   using Code = std::shared_ptr<const Result<sass::Code>>;
   StoreKey key_of(const KernelLaunch& kernel, TimeModel model) const;
+  void read_unlocked(const std::vector<const Binary*>& binaries);
   Code code_of(const Binary& binary);
   static Result<sass::TakenShare> shares_of(const KernelLaunch& kernel, const sass::Code& code);
 

@@ -264,7 +264,7 @@ std::vector<Verification> Runner::verify_chain(const std::vector<const Task*>& c
   const bool once = sites() == Sites::kCounted && chain.size() == 1;
   auto verifier = (on_gpu ? gpu_ : simulator_).of(*chain[0]->candidate.variant);
   auto verified = verifier
-                      ? (*verifier)->verify_chain(candidates_of(chain), once ? &counted.front() : nullptr)
+                      ? (*verifier)->verify_chain(candidates_of(chain), Sites::kAll, once ? &counted.front() : nullptr)
                       : Result<std::vector<Verification>>(verifier.error());
   if (verified) {
     out = std::move(*verified);

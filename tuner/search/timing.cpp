@@ -117,7 +117,11 @@ class CodeTimes {
         wanted.insert(wanted.end(), timed.begin(), timed.end());
       }
     time(wanted, TimeModel::kEvent);
-    run_.context.timer->forget();
+    wanted.clear();
+    for (VariantTimes& v : out_.variants)
+      for (StageTimes& s : v.stages)
+        for (TimedTask& t : s.tasks) wanted.push_back(&t);
+    forget_code(run_, wanted);
   }
 
  private:
@@ -356,7 +360,7 @@ class GpuTiming {
     std::vector<TimedTask*> tasks;
     for (TimedTask& t : stage.tasks) tasks.push_back(&t);
     const bool complete = time_code(run_, plan_, tasks, TimeModel::kInterval).empty();
-    run_.context.timer->forget();
+    forget_code(run_, tasks);
     LearntPrior out;
     std::map<std::pair<std::string, ParamValue>, uint32_t> numbers;
     for (TimedTask& t : stage.tasks) {
@@ -635,6 +639,12 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
   });
   const auto failed = std::find_if(failures.begin(), failures.end(), [](const std::string& f) { return !f.empty(); });
   return failed == failures.end() ? "" : *failed;
+}
+
+void forget_code(const SearchRun& run, const std::vector<TimedTask*>& tasks) {
+  std::vector<const Binary*> binaries;
+  for (const TimedTask* t : tasks) binaries.push_back(&t->task->candidate.binary);
+  run.context.timer->forget(binaries);
 }
 
 std::vector<const Task*> VariantTimes::winners() const {

@@ -22,6 +22,8 @@ struct TimedTask {
 /// Times candidates by their machine code. Returns why one of them has no time; empty: all have one.
 std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
                       TimeModel model);
+/// The machine code of these is not needed any more.
+void forget_code(const SearchRun& run, const std::vector<TimedTask*>& tasks);
 
 struct StageTimes {
   std::vector<TimedTask> tasks;     ///< the verified ones, in the order tried

@@ -680,7 +680,7 @@ void Verifier::note_ctas(const Site& site, const StageRun& run, Verification& in
 std::vector<const Verifier::Site*> Verifier::sites_of(Sites which) const {
   std::vector<const Site*> out;
   for (const auto& site : sites_)
-    if (which == Sites::kAll || site->counted) out.push_back(site.get());
+    if (site->counted || which == Sites::kAll || (which == Sites::kReduced && !site->real)) out.push_back(site.get());
   return out;
 }
 
@@ -738,9 +738,9 @@ Result<std::vector<Verification>> Verifier::verify_chain_at(const Site& site, co
   return out;
 }
 
-Result<std::vector<Verification>> Verifier::verify_chain(const std::vector<Candidate>& chain,
+Result<std::vector<Verification>> Verifier::verify_chain(const std::vector<Candidate>& chain, Sites at,
                                                          const Verification* counted) {
-  std::vector<const Site*> sites = sites_of(Sites::kAll);
+  std::vector<const Site*> sites = sites_of(at);
   if (counted && chain.size() == 1) std::erase_if(sites, [](const Site* site) { return site->counted; });
   std::vector<std::vector<Verification>> found(sites.size());
   ROOFGEN_CHECK(at_sites(sites, [&](size_t i, const Site& site) -> Result<void> {

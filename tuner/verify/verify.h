@@ -75,8 +75,9 @@ inline constexpr double kFullLimitFlops = 3e11;
 /// On a GPU, above this many only slices of the reduced problem are compared (about 0.1 s a candidate).
 inline constexpr double kFullComparisonFlops = 1e9;
 
-/// Where evaluate() runs a candidate: at the site whose counts it takes, with normal inputs, or at every site.
-enum class Sites { kCounted, kAll };
+/// Where kernels run: at the site whose counts are taken, with normal inputs; at all but the real launch, where the
+/// reduced problem can run; at every site.
+enum class Sites { kCounted, kReduced, kAll };
 
 /// Verifies the candidates of one variant of one problem on one executor.
 class Verifier {
@@ -98,10 +99,10 @@ class Verifier {
   /// Makes a verified candidate the feeder of its stage: runs it at the sites of evaluate() and keeps its outputs. Not
   /// concurrent with evaluate() of later stages.
   Result<void> set_feeder(const Candidate& candidate);
-  /// Runs the kernels of all stages in a row at every site, and compares the output of each. The verifications of the
-  /// kernels, up to the first that failed. `counted`: of evaluate() with Sites::kCounted; the kernel of a chain of one
-  /// does not run there again.
-  Result<std::vector<Verification>> verify_chain(const std::vector<Candidate>& chain,
+  /// Runs the kernels of all stages in a row, and compares the output of each. The verifications of the kernels, up to
+  /// the first that failed. `counted`: of evaluate() with Sites::kCounted; the kernel of a chain of one does not run
+  /// there again.
+  Result<std::vector<Verification>> verify_chain(const std::vector<Candidate>& chain, Sites at,
                                                  const Verification* counted = nullptr);
   /// Runs every CTA of the real grid, with the shortest sum for which the kernels' sources hold, and compares every
   /// output of the last kernel. For winners. An Error means that the grid could not be run. `go_on` shows the progress;

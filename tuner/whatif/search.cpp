@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <tuple>
 
+#include "base/pool.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/strategy/strategy.h"
 #include "tuner/verify/verify.h"
@@ -72,13 +74,22 @@ class Search {
     return out;
   }
 
+  /// Without a GPU two at a time: rounds of a search end with one core idle. Leaders come first, as the others need
+  /// their results.
   Result<void> tune_parts(const std::vector<Partition>& all) {
     const std::vector<Part> parts = distinct_parts(all);
-    for (const Part& part : parts) {
-      place_ = fmt::format("part {} of {}: ", tuned_.size() + 1, parts.size());
-      if (stopped() || (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s)) break;
-      ROOFGEN_CHECK(tune_part(part));
-    }
+    const auto followers = std::ranges::find_if(parts, [&](Part p) { return !(subject_.leader(p) == p); });
+    const size_t leaders = static_cast<size_t>(followers - parts.begin());
+    std::vector<std::optional<TunedPart>> tuned(parts.size());
+    for (const auto& [begin, end] : {std::pair(size_t{0}, leaders), std::pair(leaders, parts.size())})
+      ROOFGEN_CHECK(for_each_index(context_.gpu ? 1 : 2, end - begin, [&, begin = begin](size_t i) -> Result<void> {
+        if (stopped() || (options_.time_limit_s > 0 && seconds_since_start() > options_.time_limit_s)) return {};
+        const std::string place = fmt::format("part {} of {}: ", begin + i + 1, parts.size());
+        ROOFGEN_TRY(tuned[begin + i], tune_part(parts[begin + i], place));
+        return {};
+      }));
+    for (std::optional<TunedPart>& t : tuned)
+      if (t) tuned_.push_back(std::move(*t));
     report_.parts = tuned_.size();
     return tuned_.size() == parts.size() ? tune_variants(all) : Result<void>();
   }
@@ -89,9 +100,8 @@ class Search {
     for (const Partition& p : all)
       if (p.variant) options.variants.push_back(p.variant->name);
     if (options.variants.empty() || stopped()) return {};
-    place_ = "variants: ";
     options.evals = subject_.evals({0, subject_.steps().size()}, options_.evals);
-    ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*subject_.whole(), problem_, options, variants_failed_));
+    ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*subject_.whole(), problem_, options.in("variants: "), variants_failed_));
     if (!result) return {};
     variants_ = std::move(result->report);
     for (const VariantReport& v : variants_->variants) report_.parts += v.kernels.size();
@@ -109,8 +119,8 @@ class Search {
     return v && !v->available ? v->rejected_because : nothing_verified(p.variant->name, *variants_, p.variant->name);
   }
 
-  Result<void> tune_part(Part part) {
-    TuneOptions options = options_;
+  Result<TunedPart> tune_part(Part part, const std::string& place) {
+    TuneOptions options = options_.in(place);
     options.evals = subject_.evals(part, options_.evals);
     // Only the fastest kernel of a part matters, and the partitions that a verdict names are run whole (verify()).
     options.best_only = options.settles = true;
@@ -123,8 +133,7 @@ class Search {
       tuned.failed.clear();
       ROOFGEN_CHECK(tune_part(options, tuned));
     }
-    tuned_.push_back(std::move(tuned));
-    return {};
+    return tuned;
   }
 
   /// Lets the search of a part begin with the best schedules of its leader, and leave out the leader's slow kernels.
@@ -165,11 +174,13 @@ class Search {
       return {};
     }
     tuned.kernel = best->kernels.at(0);
+    const std::lock_guard lock(mutex_);
     results_.emplace_back(tuned.part, std::move(*result));
     return {};
   }
 
   const TuneResult* result_of(Part part) const {
+    const std::lock_guard lock(mutex_);
     const auto found = std::find_if(results_.begin(), results_.end(), [&](const auto& r) { return r.first == part; });
     return found == results_.end() ? nullptr : &found->second;
   }
@@ -182,7 +193,6 @@ class Search {
   /// partitions. Usage errors end the search.
   Result<std::optional<TuneResult>> run_tune(const Op& op, const Problem& problem, TuneOptions options,
                                              std::string& failed) {
-    options = options.in(place_);
     options.cold = true;  // the parts are problems, too: a result must not depend on the order in which they were tuned
     if (options_.time_limit_s > 0) options.time_limit_s = std::max(0.1, options_.time_limit_s - seconds_since_start());
     auto result = tune({context_, op}, problem, options);
@@ -192,6 +202,7 @@ class Search {
       return std::optional<TuneResult>();
     }
     const TuneReport& r = result->report;
+    const std::lock_guard lock(mutex_);
     report_.considered += r.considered;
     report_.compiled += r.compiled;
     report_.compiled_now += r.compiled_now;
@@ -292,7 +303,6 @@ class Search {
     std::vector<Candidate> chain;
     std::string binaries, launches;
     for (size_t i = 0; i < partition.parts.size(); ++i) {
-      const std::lock_guard compiles_alone(compiler_in_use_);
       ROOFGEN_TRY(chain.emplace_back(), in_partition(variant, i, winner_of(partition.parts[i]), scope, launches));
       binaries += (i ? "+" : "") + chain.back().binary.digest;
     }
@@ -306,7 +316,7 @@ class Search {
     if (const auto stored = recall(context_.store, key)) return stored->verification;
     Evaluation e;
     Verification& v = e.verification;
-    ROOFGEN_TRY(const std::vector<Verification> kernels, verifier.verify_chain(chain));
+    ROOFGEN_TRY(const std::vector<Verification> kernels, verifier.verify_chain(chain, on_whole_grid ? Sites::kAll : Sites::kReduced));
     v = sum_of(kernels);
     if (!v.passed) return v;
     v.not_run.clear();
@@ -332,12 +342,11 @@ class Search {
   const TuneOptions& options_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   WhatIfReport report_;
-  std::string place_;  ///< in the names of phases: "part 2 of 5: "
   std::vector<TunedPart> tuned_;
-  std::vector<std::pair<Part, TuneResult>> results_;
+  std::deque<std::pair<Part, TuneResult>> results_;
   std::optional<TuneReport> variants_;
   std::string variants_failed_;
-  std::mutex compiler_in_use_;
+  mutable std::mutex mutex_;  ///< of results_, and of report_ while parts are tuned
 };
 
 }  // namespace
