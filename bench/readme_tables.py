@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md, docs/peers.md and docs/ceilings.md, between <!-- results:begin NAME --> and
+"""Writes measured results into README.md, docs/peers.md, docs/model.md and docs/ceilings.md, between <!-- results:begin NAME --> and
 <!-- results:end NAME -->.
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
@@ -12,12 +12,13 @@ import difflib
 import json
 import os
 import re
+import statistics
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT / "bench/targets.json"
-PAGES = [ROOT / "README.md", ROOT / "docs/ceilings.md", ROOT / "docs/peers.md"]
+PAGES = [ROOT / name for name in ("README.md", "docs/ceilings.md", "docs/peers.md", "docs/model.md")]
 VISIT = "bench/visit/package.py DIR && DIR/visit.py 560"
 
 
@@ -218,6 +219,28 @@ def peers(results, rows):
     return table(head, lines)
 
 
+def predicted(results, rows):
+    """The error of the model's times, by GPU, kind of kernel and use."""
+    groups = {}
+    for row in newest(rows, lambda row: (row["gpu"]["name"], row["case"])):
+        problem = row["problem"]
+        decodes = problem["op"] == "attention" and problem["dims"]["L"] == 1
+        kind = f"{'decode' if decodes else problem['op']} {problem['dtype']}"
+        for entry in row["entries"]:
+            if entry["ours"] and entry["state"] == "timed" and entry["timings"].get("cold"):
+                time = microseconds(entry["timings"]["cold"])["median_us"]
+                groups.setdefault((row["gpu"]["name"], kind, row["use"]), []).append(
+                    (entry["predicted_us"] / time - 1, row["case"]))
+    lines = []
+    for (gpu, kind, use), errors in sorted(groups.items()):
+        worst, case = max(errors, key=lambda each: abs(each[0]))
+        lines.append([gpu, kind, use, len(errors), f"{100 * statistics.median(error for error, _ in errors):+.1f} %",
+                      f"{100 * statistics.median(abs(error) for error, _ in errors):.1f} %",
+                      f"{100 * worst:+.1f} % {case}"])
+    head = ["GPU", "kernels", "use", "times", "median error", "median absolute error", "largest error"]
+    return table(head, lines)
+
+
 def ceilings(results, rows):
     """The measured roofs of each GPU beside its datasheet."""
     rows = []
@@ -239,6 +262,7 @@ BLOCKS = {
     "measured": (measured, f"No kernel has been measured on a GPU yet. `{VISIT}` on a machine with one measures the"
                            " list in bench/targets.json (docs/visit.md).\n"),
     "peers": (peers, f"Not measured yet: `{VISIT}` fills this table (docs/visit.md).\n"),
+    "predicted": (predicted, f"Not measured yet: `{VISIT}` fills this table (docs/visit.md).\n"),
     "ceilings": (ceilings, "No GPU's ceilings have been measured yet; the same command does (docs/visit.md).\n"),
 }
 

@@ -100,7 +100,9 @@ std::string most_frequent_rejection(const TuneReport& report) {
   const Rejected* most = nullptr;
   for (const Rejected& r : report.rejections) {
     if (r.stage == "constraint" || r.stage == "launch" || r.stage == "feeder") continue;
-    if (++count[r.stage]; !most || count[r.stage] > count[most->stage]) most = &r;
+    const size_t times = ++count[r.stage];
+    // A wrong result says more than a spill.
+    if (!most || times + (r.stage == "verify") > count[most->stage]) most = &r;
   }
   if (!most) return report.ended.empty() ? "" : ": " + report.ended;
   return fmt::format(": {}: {}", most->stage, most->reason.substr(0, most->reason.find('\n')));

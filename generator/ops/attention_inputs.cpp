@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "generator/ops/counter_random.h"
@@ -113,6 +114,20 @@ double Inputs::offset_factor(int64_t kind) {
   return kFactors[static_cast<size_t>(kind % 16)];
 }
 
+double Inputs::exact_growth(int64_t batch, int64_t kind) const {
+  if (block_from_end(batch, kind) % 4 != 2 || kind % 8 != 6) return 0;
+  const float wanted = kExactGrowth[kind / 8 % 2], per_score = static_cast<float>(shape_.scale * std::numbers::log2e);
+  float product = wanted / per_score;
+  if (product * per_score < wanted) product = std::nextafter(product, 2 * product);
+  return product;
+}
+
+// So few equal scores that their roundings, which have one sign, are within the tolerance of independent ones.
+bool Inputs::grows_exactly(int64_t key) const {
+  const int64_t left = shape_.kv_len - 1 - key, few = std::max<int64_t>(1, shape_.kv_len / 32);
+  return left < 4 * few && left % few == 0;
+}
+
 double lowest_score(const Numbers& shape) {
   if (shape.has_score() || shape.prologue || shape.scale < 1.0 / 32) return 0;
   return shape.dtype == DType::kFp16 ? -56000 * shape.scale : -80000;
@@ -181,7 +196,16 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
     const double factor = shape_.scale * growing_query_, lowest = lowest_score(shape_);
     const bool is_lowest = tensor == Tensor::kQ && kind % 16 == kLowestKind && lowest < 0;
     const double sign = is_lowest ? lowest / kOffset : offset_factor(kind);
-    if (is_lowest) std::fill_n(out, shape_.d, uint16_t{0});
+    const double exact = tensor == Tensor::kQ ? exact_growth(batch, kind) : 0;
+    if (is_lowest || exact > 0) std::fill_n(out, shape_.d, uint16_t{0});
+    const double on = std::exp2(std::round(std::log2(1 / factor)));
+    double left = exact / on;
+    for (const int column : kExactColumns) {
+      // Each adds what the columns before lack by their rounding.
+      if (exact > 0) put(column, left), left -= decode16(out[column], shape_.dtype);
+      if (tensor == Tensor::kK) put(column, grows_exactly(row) ? on : 0);
+    }
+    if (exact > 0) return;
     put(0, tensor == Tensor::kQ ? growth(batch, kind) * growing_query_ : level(row) / factor);
     const double of_late = is_lowest ? 0 : late_factor(batch, row, kind) * growing_query_;
     put(3, tensor == Tensor::kQ ? of_late : late(batch, row) / factor);

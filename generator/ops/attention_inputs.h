@@ -71,6 +71,9 @@ class Inputs {
   int64_t block_from_end(int64_t batch, int64_t kind) const;  ///< of 64 rows
   static bool grows_alone(int64_t kind);
   static double offset_factor(int64_t kind);
+  /// The unscaled score of an exact row in its last keys; 0: another row.
+  double exact_growth(int64_t batch, int64_t kind) const;
+  bool grows_exactly(int64_t key) const;
   /// The row whose growth, offset and target a row has. With few queries heads and batches differ in it too.
   int64_t kind(int64_t batch, int64_t head, int64_t row) const;
   void code(int64_t key, uint16_t magnitude, uint16_t* out) const;
@@ -104,6 +107,12 @@ inline constexpr double kOffset = 100, kLowest = -2;
 /// Their other columns of Q are 0, so that their sums of products are exact.
 inline constexpr int64_t kLowestKind = 11;
 double lowest_score(const Numbers& shape);  ///< 0: a score expression, a prologue or the scale forbids it
+/// kGrowing: these columns raise the maximum of some rows, whose other columns of Q are 0, by exactly these exponents
+/// of two at four of the last keys, where no other row of their warp grows: the most that a kernel may leave without a
+/// rescaling, and the least that fp16 cannot represent (2^15.9998 rounds to infinity). Three columns hold the 24 bits
+/// of the fp32 product.
+inline constexpr int kExactColumns[] = {4, 5, 6};
+inline constexpr float kExactGrowth[] = {8, 15.9998F};
 /// kGrowing: what column 3 adds for the last key that a row sees; e times less for each kLateKeys before it.
 inline constexpr double kLate = 192, kLateKeys = 32;
 /// The most that it adds for a hidden key, e^2 times as much.

@@ -33,13 +33,13 @@ def total(path):
 
 def headline(program):
     """Its output is one of those that are recorded."""
-    arguments = next(arguments for name, _, arguments in recorded.commands() if name == "tune-headline")
+    arguments = next(arguments for name, _, arguments, _ in recorded.commands() if name == "tune-headline")
     with tempfile.TemporaryDirectory() as home:
         compared = not recorded.why_not_compared(program, home)
         counts = []
         for name in "cold", "again":
             costs = os.environ["ROOFGEN_COSTS"] = os.path.join(home, name)
-            got = recorded.run(program, arguments, home)
+            _, got = recorded.run(program, arguments, home)
             diff = recorded.difference("tune-headline", arguments, got)
             if compared and name == "cold" and diff:
                 sys.exit(diff)

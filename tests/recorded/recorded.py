@@ -3,11 +3,13 @@
 
     recorded.py PROGRAM [--record] [--only NAME[,NAME]] [--folder DIR]
 
-JSON is compared member by member; members about elapsed time, the store, the machine or the source digest are ignored.
+Of JSON a projection is compared (`view`). Members about elapsed time, the store, the machine or the source digest are
+ignored. A command that exits with another code than commands.txt says is neither recorded nor compared.
 Recorded numbers hold for one version of NVRTC and ptxas; with another version the comparison is skipped (exit 77).
 """
 import argparse
 import difflib
+import hashlib
 import json
 import os
 import pathlib
@@ -23,7 +25,16 @@ VOLATILE = {"elapsed_s", "compile_s", "check_s", "seconds_spent", "evaluated_now
             "remembered", "cached", "compiler", "version", "created", "started",
             "digest"}  # of the source: a comment changes it
 VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(str(HERE.parents[1]))), "TREE"),
-                 (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"), (re.compile(r"^roofgen: .*\r?", re.M), "")]
+                 (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"),
+                 (re.compile(r"^roofgen: (preparing|[^:\n]+: \d+ of \d+).*\r?\n", re.M), "")]
+# Members of a search that follow from others, from the schedule or from the device, or that the schema test covers.
+FOLLOWING = {"arithmetic_intensity", "available", "branches_by_ptx", "causes", "compulsory_bytes", "ctas", "ctas_per_sm",
+             "cut", "description", "error_band", "exps", "flop_convention", "flops", "fresh", "fused", "gain_error_us",
+             "intermediate_in_l2", "intermediates", "interrupted", "launch_in_tiles", "narrow_load_lanes",
+             "non_mma_per_mma", "occupancy_limited_by", "origins", "schema", "slower_error_us", "slower_us",
+             "smem_bytes", "smem_excess", "smem_wavefronts", "strategy", "threads", "time_doubts", "unfused", "warnings",
+             "waves"}
+COLUMNS = 120
 
 
 def strip(value):
@@ -43,13 +54,63 @@ def plain(text):
     return text
 
 
+def projected(value, name=""):
+    """What a person can review: of a search its schedules, counts, verdicts and times; of a device the digest of its
+    cells, which are files of their own."""
+    if isinstance(value, list):
+        return [projected(v, name) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"text", "params"}:
+        return value["text"]
+    if "cells" in value and "ceilings" in value:
+        digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+        return f"{value['name']}, {value['arch']}, {len(value['cells'])} cells, {digest}"
+    follows = FOLLOWING | ({"verification"} if name == "kernels" else set())
+    return {k: projected(v, k) for k, v in value.items() if k not in follows and v not in ("", [])}
+
+
+def one_line(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {one_line(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(one_line, value)) + "]"
+    return value if isinstance(value, str) else f"{value:.4g}" if isinstance(value, float) else json.dumps(value)
+
+
+def lines_of(value, indent=""):
+    """As many members on a line as fit, and numbers to four digits."""
+    if not isinstance(value, (dict, list)):
+        return [indent + one_line(value)]
+    parts = value.items() if isinstance(value, dict) else (("-", v) for v in value)
+    lines = []
+    for name, member in parts:
+        name = name if name == "-" else f"{name}:"
+        text = f"{name} {one_line(member)}"
+        fits = len(indent) + len(text) <= COLUMNS or not isinstance(member, (dict, list))
+        if not fits:
+            lines += [indent + name, *lines_of(member, indent + "  "), ""]
+        elif lines and lines[-1] and name != "-" and len(lines[-1]) + len(text) + 2 <= COLUMNS:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(indent + text)
+    return lines
+
+
+def view(document):
+    kind = document.get("schema", "")
+    searched = kind.startswith(("roofgen.tune", "roofgen.whatif", "roofgen.devices"))
+    return "\n".join(line for line in lines_of(projected(document) if searched else document) if line) + "\n"
+
+
 def commands():
-    """Names, those of the commands in whose home they run, and arguments."""
+    """Names, those of the commands in whose home they run, arguments, and exit codes."""
     for line in (HERE / "commands.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            name, arguments = line.strip().split(": ", 1)
+            head, arguments = line.strip().split(": ", 1)
+            name, _, code = head.partition(" exits ")
             home = home if line.startswith(" ") else name
-            yield name, home, arguments.replace("KERNELS", str(KERNELS)).replace("RECORDED", str(HERE))
+            yield name, home, arguments.replace("KERNELS", str(KERNELS)).replace("RECORDED", str(HERE)), int(code or 0)
 
 
 def environment_of(home):
@@ -63,10 +124,10 @@ def run(program, arguments, home):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1800)
     out = done.stdout
     if "--json" in arguments and out.startswith("{"):
-        out = json.dumps(strip(json.loads(out)), indent=1, sort_keys=True) + "\n"
+        out = view(strip(json.loads(out)))
     else:
         out = plain(out) + ("" if done.returncode == 0 else plain(done.stderr))
-    return f"exit {done.returncode}\n{out}"
+    return done.returncode, out
 
 
 def difference(name, arguments, got, folder=HERE / "expected"):
@@ -117,16 +178,21 @@ def main():
             print(reason)
             return 77
         homes = {}  # a command must not find the kernels of another one
-        for name, in_home_of, arguments in commands():
+        for name, in_home_of, arguments, code in commands():
             if options.only and not options.only & {name, in_home_of}:
                 continue
             if in_home_of not in homes:
                 homes[in_home_of] = pathlib.Path(home, in_home_of)
                 homes[in_home_of].mkdir()
-            got = run(options.program, arguments, str(homes[in_home_of]))
-            if options.record:
+            exited, got = run(options.program, arguments, str(homes[in_home_of]))
+            if exited != code:
+                diff = f"roofgen {arguments}\nexits with {exited}, not with {code}:\n{got}"
+            elif options.record:
                 (options.folder / f"{name}.txt").write_text(got)
-            elif diff := difference(name, arguments, got, options.folder):
+                diff = ""
+            else:
+                diff = difference(name, arguments, got, options.folder)
+            if diff:
                 wrong += 1
                 print(diff)
                 continue

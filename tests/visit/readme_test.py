@@ -21,7 +21,8 @@ import readme_tables  # noqa: E402
 
 EMPTY = ("# Made up\n<!-- results:begin measured -->\nold\n<!-- results:end measured -->\n\ntext | stays\n"
          "<!-- results:begin ceilings -->\n<!-- results:end ceilings -->\n"
-         "<!-- results:begin peers -->\n<!-- results:end peers -->\nend\n")
+         "<!-- results:begin peers -->\n<!-- results:end peers -->\n"
+         "<!-- results:begin predicted -->\n<!-- results:end predicted -->\nend\n")
 
 
 def timing(median, spread=0.01):

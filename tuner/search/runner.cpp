@@ -257,7 +257,8 @@ std::vector<Verification> Runner::verify_chain(const std::vector<const Task*>& c
   if (!on_gpu && stands) {
     for (Verification& v : counted)
       if (sites() == Sites::kCounted)
-        v.not_run.push_back(fmt::format("other inputs not run: {}", run_.interrupted() ? "interrupted" : "the time was over"));
+        v.not_run.push_back(
+            fmt::format("other inputs not run: {}", run_.interrupted() ? "interrupted" : "the time was over"));
     return counted;
   }
   const std::lock_guard lock(gpu_mutex_);

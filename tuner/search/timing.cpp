@@ -45,8 +45,7 @@ std::optional<size_t> verify_winners(const SearchRun& run, VariantTimes& variant
   std::optional<size_t> wrong;
   if (variant.stages.size() > 1 || !all_inputs_ran) {
     const bool stands = run.trials_over() || (all_inputs_ran && !simulated);
-    const std::vector<Verification> each =
-        runner.verify_chain(variant.winners(), verifications_of(variant), stands);
+    const std::vector<Verification> each = runner.verify_chain(variant.winners(), verifications_of(variant), stands);
     for (size_t i = 0; i < each.size(); ++i) {
       TimedTask& winner = variant.stages[i].best();
       winner.evaluation.verification = each[i];

@@ -1,7 +1,7 @@
 // Verification of one candidate (one kernel of a variant), and its counts. A kernel is verified at several *sites*: the
 // reduced problem (every CTA, at the real lengths), the reduced problem with inputs of exactly representable results,
-// and slices of the real launch. A search runs each candidate at the first of them, and the winners at all. Its inputs from earlier stages come from *feeders*: verified binaries whose outputs
-// stay in memory.
+// and slices of the real launch. A search runs each candidate at the first of them, and the winners at all. Its inputs
+// from earlier stages come from *feeders*: verified binaries whose outputs stay in memory.
 #pragma once
 
 #include <functional>

@@ -101,7 +101,8 @@ class Search {
       if (p.variant) options.variants.push_back(p.variant->name);
     if (options.variants.empty() || stopped()) return {};
     options.evals = subject_.evals({0, subject_.steps().size()}, options_.evals);
-    ROOFGEN_TRY(std::optional<TuneResult> result, run_tune(*subject_.whole(), problem_, options.in("variants: "), variants_failed_));
+    ROOFGEN_TRY(std::optional<TuneResult> result,
+                run_tune(*subject_.whole(), problem_, options.in("variants: "), variants_failed_));
     if (!result) return {};
     variants_ = std::move(result->report);
     for (const VariantReport& v : variants_->variants) report_.parts += v.kernels.size();
@@ -209,7 +210,7 @@ class Search {
     report_.evaluated_now += r.evaluated_now;
     report_.executor_device = r.executor_device;
     report_.times = r.time_origin();
-    if (!r.arch.empty()) report_.arch = r.arch;
+    report_.arch = std::max(report_.arch, r.arch);  // sm_90a where any kernel needs it
     return std::optional<TuneResult>(std::move(*result));
   }
 
@@ -316,7 +317,8 @@ class Search {
     if (const auto stored = recall(context_.store, key)) return stored->verification;
     Evaluation e;
     Verification& v = e.verification;
-    ROOFGEN_TRY(const std::vector<Verification> kernels, verifier.verify_chain(chain, on_whole_grid ? Sites::kAll : Sites::kReduced));
+    ROOFGEN_TRY(const std::vector<Verification> kernels,
+                verifier.verify_chain(chain, on_whole_grid ? Sites::kAll : Sites::kReduced));
     v = sum_of(kernels);
     if (!v.passed) return v;
     v.not_run.clear();
