@@ -1,4 +1,4 @@
-// Keys of a cache, and behind them new ones, which are in a tensor of their own until this launch has written them to
+// Keys of a cache, and after them new ones, which are in a tensor of their own until this launch has written them to
 // the cache. Where a CTA reads a new key, it reads it there: another CTA may be writing it. Needs lib/gather.cuh.
 
 template <class Old>

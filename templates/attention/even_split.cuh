@@ -1,4 +1,4 @@
-// The even split of keys. The tiles of keys of all (sequence, head) pairs, one pair behind another, are cut into
+// The even split of keys. The tiles of keys of all (sequence, head) pairs, one pair after another, are cut into
 // gridDim.x runs of as many tiles, or one more. CTA i takes run i, pair by pair; the CTAs of a pair write its parts in
 // their order. A grid of kApart CTAs for each pair cuts the tiles of each pair by itself. Needs lib/math.cuh; the
 // kernel defines BN, kApart, kRagged and kGroup.
@@ -9,7 +9,7 @@ struct EvenSplit {
   int heads;
   int origin, tiles, runs;                    // run i begins at tile origin + i * tiles / runs
   int run, at, end;                           // of this CTA: its run, and the tiles of it that are left
-  int behind;                                 // the first tile behind `batch`
+  int behind;                                 // the first tile after `batch`
   int batch, head, first, last, part, parts;  // the current pair, its tiles in this run, their part, and all parts
   static constexpr int row = 0;
   using Ahead = NoTile;
@@ -37,7 +37,7 @@ struct EvenSplit {
       run = cta;
       at = begin(run);
       if constexpr (kRagged) {
-        // The last sequence that does not begin behind `at`.
+        // The last sequence that does not begin after `at`.
         batch = 0;
         for (int above = batches; above - batch > 1;) {
           const int middle = (batch + above) / 2;

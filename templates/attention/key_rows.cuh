@@ -1,6 +1,6 @@
 // K or V of one sequence and head, row by row: StreamedRows, ContiguousRows, PagedRows (pages.cuh), or AppendedRows of
 // the last two. All have of(launch, tile, tensor, ...), which finds them; copy_keys(), which copies a tile; and
-// advance(), behind each tile. All but StreamedRows have rows(key), the place of a row.
+// advance(), after each tile. All but StreamedRows have rows(key), the place of a row.
 
 struct ContiguousRows {
   const char* first;

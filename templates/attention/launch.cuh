@@ -1,5 +1,5 @@
 // The arguments of an attention kernel, the sequences of its batch, and where the tile of a CTA lies that has one. The
-// kernel defines Half, kRagged, kVarlen, kSection and kSplit; Tables are those of its score expression and mask.
+// kernel defines Half, kRagged, kVarlen, kSection and kSplit; Tables hold what its score expression and mask read.
 
 /// The arguments of a launch, beside its tensors. One that the kernel does not have is 0.
 struct Launch {

@@ -2,7 +2,7 @@
 // because equal bits need one order of the splits, whichever CTA is last. Nothing else runs then: many loads are under
 // way at once, because each takes a trip to L2. Needs lib/arrival.cuh; the kernel defines BM, D, Half and kWriteLse.
 
-/// For kThreads threads, with sync() as their barrier. `rows` are those of the tile: used(i), query(i), head(i). In
+/// For kThreads threads, with sync() as their barrier. `rows`: of the tile, with used(i), query(i), head(i). In
 /// shared memory are `before`, and `stats`, one of each row.
 template <int kThreads, class Rows, class Sync>
 __device__ __forceinline__ void merge_splits(const Launch& launch, const Tile& tile, const Rows& rows, int thread,

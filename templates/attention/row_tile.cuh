@@ -21,7 +21,7 @@ struct Place {
   __device__ __forceinline__ int key(int j) const { return j * BN + warp_col + lane % 4 * 2; }
 };
 
-/// The byte offset of the stage behind `stage`.
+/// The byte offset of the stage after `stage`.
 __device__ __forceinline__ unsigned next_stage(unsigned stage) {
   return stage == (kStages - 1) * kStageBytes ? 0 : stage + kStageBytes;
 }

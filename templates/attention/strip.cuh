@@ -76,7 +76,7 @@ __device__ __forceinline__ void multiply(float (&c)[MT][NT][4], const QBlocks& q
 struct StripStore {
   const Tile& tile;
   const Place& at;
-  char* s;  // this warp's columns of row 0; without a mask those of the next tile, whose place is carried along
+  char* s;  // this warp's columns of row 0; without a mask, of the next tile, whose place is carried along
   int pitch, head_rows;
   unsigned stage;
   float factor[MT][2];

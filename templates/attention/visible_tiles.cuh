@@ -1,4 +1,4 @@
-// The tiles of keys that a CTA of an attention kernel by mma visits: those of its split that have a visible key.
+// The tiles of keys that a CTA of an attention kernel by mma visits: the tiles of its split that have a visible key.
 
 /// Begins before the first.
 struct KeyTiles {

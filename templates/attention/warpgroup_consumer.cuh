@@ -52,7 +52,7 @@ struct Consumer {
   }
   __device__ __forceinline__ void sync_warpgroup() const { named_barrier(1 + kGroups + index, 128); }
 
-  /// Other memory than the sequence's lies behind its last key. P is 0 there, but V need not be finite. `keys`: from
+  /// Other memory than the sequence's follows its last key. P is 0 there, but V need not be finite. `keys`: from
   /// the first of the tile on.
   __device__ __forceinline__ void clear_tail(int keys) const {
     if (keys >= BN) return;

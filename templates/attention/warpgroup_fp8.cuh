@@ -109,7 +109,7 @@ struct Turner {
       const unsigned to = smem + kSmemV + v_place.stage * kTileBytes;
       barrier_wait(at.raw_full + 8 * raw_place.stage, raw_place.parity);
       barrier_wait(at.v_empty + 8 * v_place.stage, v_place.parity ^ 1);
-      // Other memory than the sequence's lies behind its last key. P is 0 there, but V need not be finite.
+      // Other memory than the sequence's follows its last key. P is 0 there, but V need not be finite.
       if (kHasTail && keys < BN)
         turn_tile<kTurners, true>(from, to, warp, lane, keys);
       else

@@ -63,7 +63,7 @@ __device__ __forceinline__ void multiply_tile(Consumer& consumer, const LaneRows
         constexpr bool kMayHide = kScored || decltype(masked)::value;
         const bool rescale = soften<kMayHide>(s[0], rows, factors, scale_log2);
         hold(s[0]);
-        // Of the next step, but here: ptxas moves the softmax behind wgmma_wait, not behind this.
+        // Of the next step, but here: ptxas moves the softmax after wgmma_wait, not after this.
         if (tiles.more()) consumer.wait_k();
         wgmma_wait<0>();
         hold(o);

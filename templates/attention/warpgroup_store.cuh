@@ -54,7 +54,7 @@ __device__ __forceinline__ void finish_rows(const Launch& launch, const LaneRows
   }
 }
 
-/// O, through the shared memory of this warpgroup's rows of Q (in fp8, with as much again behind all rows).
+/// O, through the shared memory of this warpgroup's rows of Q (in fp8, with as much again after all rows).
 __device__ __forceinline__ void store_output(const Launch& launch, const Tile& tile, const Consumer& consumer,
                                              const TensorMap& o_map, const float (&o)[D / 8][4],
                                              const float (&inverse)[2]) {
@@ -97,7 +97,7 @@ __device__ __forceinline__ void store_output(const Launch& launch, const Tile& t
     }
     return;
   }
-  if (kVarlen && rows < 16) {  // the rows behind belong to the next sequence
+  if (kVarlen && rows < 16) {  // the rows after them belong to the next sequence
     __syncwarp();
     char* const to = reinterpret_cast<char*>(launch.o + (tile.first_token + query) * launch.o_row_stride +
                                              tile.head * launch.o_head_stride);

@@ -14,7 +14,7 @@ __device__ __forceinline__ int count_group_tiles(const int* __restrict__ offsets
   return __reduce_add_sync(kAllLanes, tiles);
 }
 
-/// The tile `index` of all groups. `offsets`: the first row of each group, and the number of rows behind them. A warp
+/// The tile `index` of all groups. `offsets`: the first row of each group, and the number of all rows. A warp
 /// looks at 32 groups at a time, each lane at one, so that it waits for memory once for all of them. All lanes of the
 /// warp call it.
 template <int kRows>

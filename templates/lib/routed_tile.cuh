@@ -18,7 +18,7 @@ struct RoutedTile {
   int thread, lane, pending = 0;
   RingPlace<kStages> issued;  ///< the oldest stage whose warp has not arrived
 
-  /// `space`: 4 kRows bytes. `bytes` of a row are copied, and zeros behind them. All 128 threads of the warpgroup call
+  /// `space`: 4 kRows bytes. `bytes` of a row are copied, and zeros after them. All 128 threads of the warpgroup call
   /// each function.
   __device__ __forceinline__ RoutedTile(unsigned char* space, const char* matrix, long long row_bytes, int bytes,
                                         int thread)

@@ -60,7 +60,7 @@ struct TensorStage {
     }
     __syncwarp();  // wgmma needs all lanes
   }
-  /// The same where the matrix goes on behind `rows`: the rows of a piece before them are stored by the warp. `to`: row
+  /// The same where the matrix goes on after `rows`: the rows of a piece before them are stored by the warp. `to`: row
   /// y and column x of the matrix, of whose row `bytes` are left.
   template <int j, int kTileRows>
   __device__ __forceinline__ void leave_rows(const TensorMap& map, int x, int y, int rows, char* to,
