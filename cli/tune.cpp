@@ -100,9 +100,10 @@ std::string most_frequent_rejection(const TuneReport& report) {
   const Rejected* most = nullptr;
   for (const Rejected& r : report.rejections) {
     if (r.stage == "constraint" || r.stage == "launch" || r.stage == "feeder") continue;
-    const size_t times = ++count[r.stage];
-    // A wrong result says more than a spill.
-    if (!most || times + (r.stage == "verify") > count[most->stage]) most = &r;
+    ++count[r.stage];
+    // Among equals a wrong result says more than a spill.
+    const auto rank = [&](const Rejected& x) { return std::pair(count[x.stage], x.stage == "verify"); };
+    if (!most || rank(r) > rank(*most)) most = &r;
   }
   if (!most) return report.ended.empty() ? "" : ": " + report.ended;
   return fmt::format(": {}: {}", most->stage, most->reason.substr(0, most->reason.find('\n')));

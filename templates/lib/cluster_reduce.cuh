@@ -1,8 +1,8 @@
 // Totals of rows that the CTAs of a cluster share. Needs lib/barrier.cuh and lib/cluster.cuh.
 
 /// One exchange of kRows numbers between kCluster CTAs, in shared memory: every CTA sends its numbers to all, itself
-/// included, and waits for the parts of all. An exchange happens once, so that no place is written twice, and a CTA that
-/// has waited for its last exchange may end: nobody sends to it any more.
+/// included, and waits for the parts of all. An exchange happens once, so that no place is written twice, and a CTA
+/// that has waited for its last exchange may end: nobody sends to it any more.
 template <int kCluster, int kRows>
 struct ClusterExchange {
   float part[kRows][kCluster];  ///< by rank

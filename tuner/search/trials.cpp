@@ -61,7 +61,8 @@ class TrialRun {
         if (defaults) {
           ROOFGEN_CHECK(add_task(s, *plan_.stages[s].space.preset, round));
           // Good schedules are known: they share the round, and nvdisasm starts once.
-          if (run_.options.settles && !next_[s].empty()) ROOFGEN_CHECK(ask(s, missing_of(s) - 1, round));
+          const size_t missing = missing_of(s);
+          if (run_.options.settles && !next_[s].empty() && missing > 1) ROOFGEN_CHECK(ask(s, missing - 1, round));
         } else if (const size_t missing = missing_of(s); missing > 0) {
           ROOFGEN_CHECK(ask(s, missing, round));
         }
