@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md, docs/peers.md, docs/model.md and docs/ceilings.md, between <!-- results:begin NAME --> and
-<!-- results:end NAME -->.
+"""Writes measured results into README.md, docs/peers.md, docs/model.md and docs/ceilings.md, between
+<!-- results:begin NAME --> and <!-- results:end NAME -->.
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
 

@@ -58,9 +58,9 @@ class Compiler {
   virtual std::string description() const = 0;
   /// Content digest of this program's Binary: source, flags, arch, NVRTC version.
   virtual std::string digest(const Program& program) const = 0;
-  /// Compiles all programs. A program without an entry may have any kernels; its Binary has no register counts. `done`
-  /// runs on the calling thread after each compilation; returning false abandons the rest. A time-out, crash or
-  /// out-of-memory of a worker is an Error of that candidate only.
+  /// Compiles all programs; NVRTC's is thread-safe, one call at a time. A program without an entry may have any
+  /// kernels; its Binary has no register counts. `done` runs on the calling thread after each compilation; returning
+  /// false abandons the rest. A time-out, crash or out-of-memory of a worker is an Error of that candidate only.
   virtual void compile_all(const std::vector<const Program*>& programs,
                            const std::function<bool(CompileOutcome)>& done) = 0;
 };

@@ -28,12 +28,12 @@ VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(
                  (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"),
                  (re.compile(r"^roofgen: (preparing|[^:\n]+: \d+ of \d+).*\r?\n", re.M), "")]
 # Members of a search that follow from others, from the schedule or from the device, or that the schema test covers.
-FOLLOWING = {"arithmetic_intensity", "available", "branches_by_ptx", "causes", "compulsory_bytes", "ctas", "ctas_per_sm",
-             "cut", "description", "error_band", "exps", "flop_convention", "flops", "fresh", "fused", "gain_error_us",
-             "intermediate_in_l2", "intermediates", "interrupted", "launch_in_tiles", "narrow_load_lanes",
-             "non_mma_per_mma", "occupancy_limited_by", "origins", "schema", "slower_error_us", "slower_us",
-             "smem_bytes", "smem_excess", "smem_wavefronts", "strategy", "threads", "time_doubts", "unfused", "warnings",
-             "waves"}
+FOLLOWING = {
+    "arithmetic_intensity", "available", "branches_by_ptx", "causes", "compulsory_bytes", "ctas", "ctas_per_sm", "cut",
+    "description", "error_band", "exps", "flop_convention", "flops", "fresh", "fused", "gain_error_us",
+    "intermediate_in_l2", "intermediates", "interrupted", "launch_in_tiles", "narrow_load_lanes", "non_mma_per_mma",
+    "occupancy_limited_by", "origins", "schema", "slower_error_us", "slower_us", "smem_bytes", "smem_excess",
+    "smem_wavefronts", "strategy", "threads", "time_doubts", "unfused", "warnings", "waves"}
 COLUMNS = 120
 
 

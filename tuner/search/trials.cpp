@@ -50,8 +50,7 @@ class TrialRun {
   }
 
   /// Default schedules first, because they feed the stages after them; then TuneOptions::first; then warm starts; then
-  /// the strategies' choice;
-  /// then replacements for those that spilled or failed.
+  /// the strategies' choice; then replacements for candidates that spilled or failed.
   Result<Trials> run() {
     Pool pool(run_.threads());
     std::vector<Task*> held;  // later stages without a feeder yet
