@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a program runs on other machines of its architecture, as docs/visit.md promises.
+"""Checks that a program runs on other machines of its architecture, as docs/evidence/visit.md promises.
 
     check_portable.py PROGRAM           reads it with readelf
     check_portable.py --text FILE       reads the output of `readelf -dVW`

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a roofgen that runs on other Linux machines of this architecture and prints its path (docs/visit.md).
+# Builds a roofgen that runs on other Linux machines of this architecture and prints its path (docs/evidence/visit.md).
 #
 #   bench/portable.sh [BUILD-FOLDER]      default: build-portable, beside this folder
 #

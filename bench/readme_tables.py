@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md, docs/peers.md, docs/model.md and docs/ceilings.md, between
+"""Writes measured results into README.md, docs/evidence/peers.md, docs/internals/model.md and docs/evidence/ceilings.md, between
 <!-- results:begin NAME --> and <!-- results:end NAME -->.
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
 
-Reads the results of visits (docs/visit.md); for each problem and GPU the newest good result counts. --check writes
+Reads the results of visits (docs/evidence/visit.md); for each problem and GPU the newest good result counts. --check writes
 nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
 """
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT / "bench/targets.json"
-PAGES = [ROOT / name for name in ("README.md", "docs/ceilings.md", "docs/peers.md", "docs/model.md")]
+PAGES = [ROOT / name for name in ("README.md", "docs/evidence/ceilings.md", "docs/evidence/peers.md", "docs/internals/model.md")]
 VISIT = "bench/visit/package.py DIR && DIR/visit.py 560"
 
 
@@ -260,10 +260,10 @@ def ceilings(results, rows):
 
 BLOCKS = {
     "measured": (measured, f"No kernel has been measured on a GPU yet. `{VISIT}` on a machine with one measures the"
-                           " list in bench/targets.json (docs/visit.md).\n"),
-    "peers": (peers, f"Not measured yet: `{VISIT}` fills this table (docs/visit.md).\n"),
-    "predicted": (predicted, f"Not measured yet: `{VISIT}` fills this table (docs/visit.md).\n"),
-    "ceilings": (ceilings, "No GPU's ceilings have been measured yet; the same command does (docs/visit.md).\n"),
+                           " list in bench/targets.json (docs/evidence/visit.md).\n"),
+    "peers": (peers, f"Not measured yet: `{VISIT}` fills this table (docs/evidence/visit.md).\n"),
+    "predicted": (predicted, f"Not measured yet: `{VISIT}` fills this table (docs/evidence/visit.md).\n"),
+    "ceilings": (ceilings, "No GPU's ceilings have been measured yet; the same command does (docs/evidence/visit.md).\n"),
 }
 
 

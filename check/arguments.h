@@ -1,4 +1,4 @@
-// A kernel's arguments as JSON, in parameter order (docs/check.md):
+// A kernel's arguments as JSON, in parameter order (docs/use/check.md):
 //   [{"type": "f32", "size": 1000, "fill": "iota"}, {"type": "i32", "value": 1000},
 //    {"type": "struct", "fields": [{"type": "f32x4", "value": [1, 2, 3, 4]}, {"type": "f32", "size": 10}]}]
 #pragma once

@@ -1,5 +1,5 @@
-// roofgen check: runs any kernel in the strict simulator, as a sanitizer without a GPU (docs/check.md, findings in
-// docs/findings.md).
+// roofgen check: runs any kernel in the strict simulator, as a sanitizer without a GPU (docs/use/check.md, findings in
+// docs/use/findings.md).
 #pragma once
 
 #include <functional>
@@ -139,7 +139,7 @@ struct Report {
   std::vector<std::string> notes;  ///< suspicious but possibly intended
   std::vector<Finding> findings;
   /// Lines at which a value that other threads may change decides a branch: the run stands for one order of warps and
-  /// CTAs. None: it stands for all, as far as docs/check-limits.md goes.
+  /// CTAs. None: it stands for all, as far as docs/use/check-limits.md goes.
   std::vector<Where> deciding;
   std::vector<NotRun> not_run;  ///< by file and line
   bool stopped_early = false;   ///< max_findings CTAs ended at a finding: later CTAs did not run

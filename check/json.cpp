@@ -15,7 +15,7 @@ namespace {
 
 Json dims_json(const Dim3& d) { return {d.x, d.y, d.z}; }
 
-/// docs/findings.md in one sentence per kind.
+/// docs/use/findings.md in one sentence per kind.
 const std::map<std::string, const char*>& kinds() {
   static const std::map<std::string, const char*> table{
       {"out-of-bounds",

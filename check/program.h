@@ -1,4 +1,5 @@
-// roofgen run: what a program did on the simulated driver, out of the records that its processes wrote (docs/run.md).
+// roofgen run: what a program did on the simulated driver, out of the records that its processes wrote
+// (docs/use/run.md).
 #pragma once
 
 #include <optional>

@@ -153,7 +153,7 @@ std::string check_text(const Report& r, size_t top) {
   const std::string schedules = r.schedules == 1 ? "" : fmt::format(" in {} schedules", r.schedules);
   if (r.verdict() == Verdict::kClean) return out + "clean" + schedules + "\n";
   if (r.verdict() == Verdict::kIncomplete)
-    return out + fmt::format("incomplete: nothing wrong in what ran{} (docs/check-limits.md)\n", schedules);
+    return out + fmt::format("incomplete: nothing wrong in what ran{} (docs/use/check-limits.md)\n", schedules);
   uint64_t differ = 0;
   for (const Difference& d : r.differences) differ += !d.is_rounding;
   if (findings) out += plural(findings, "finding");

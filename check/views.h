@@ -27,7 +27,7 @@ std::string places_text(const std::vector<Place>& places, std::string (*text)(co
 std::string plural(uint64_t n, const std::string& what);
 /// Place, kind and message; below them `before`, the CTA, the thread, the PTX line, and `after`.
 std::string finding_text(const Finding& finding, const std::string& before, const std::string& after);
-inline constexpr const char* kSeeFindings = " (explained in docs/findings.md)";
+inline constexpr const char* kSeeFindings = " (explained in docs/use/findings.md)";
 
 Json where_json(const Where& at);
 Json finding_json(const Finding& finding);

@@ -51,7 +51,7 @@ Result<Exit> run(const Session& session, const CalibrateFlags& flags) {
 Run declare_calibrate(FlagSet app) {
   auto flags = std::make_shared<CalibrateFlags>();
   app.add("--device", flags->device, "device of the catalogue on which the times were measured").required();
-  app.add("--times", flags->times, "JSON file with kernels and their times (docs/calibrate.md); repeatable")
+  app.add("--times", flags->times, "JSON file with kernels and their times (docs/use/calibrate.md); repeatable")
       .required()
       .repeated();
   app.add("--hold-out", flags->hold_out,
@@ -64,7 +64,7 @@ Run declare_calibrate(FlagSet app) {
   app.add_switch("--json", flags->json, "as JSON");
   app.footer(
       "Example: roofgen calibrate --device rtx-3090 --times times.json -o fitted.json\nNothing is measured here: the "
-      "times come from any tool. docs/calibrate.md explains the file and the report.");
+      "times come from any tool. docs/use/calibrate.md explains the file and the report.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

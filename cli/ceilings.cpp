@@ -35,9 +35,9 @@ Result<void> keep(const CeilingsReport& report, const std::string& path, const O
 }  // namespace
 
 void MeasureFlags::declare(FlagSet app) {
-  const Flag on =
-      app.add_switch("--measure", measure, "measure the ceilings of a GPU and use them from then on (docs/ceilings.md)")
-          .group("Measure");
+  const Flag on = app.add_switch("--measure", measure,
+                                 "measure the ceilings of a GPU and use them from then on (docs/evidence/ceilings.md)")
+                      .group("Measure");
   app.add("--gpu", gpu, "which GPU, counted from 0 [0]").range(0, 1023).needs(on).group("Measure");
   app.add("--protocol", protocol, "steady: at the clock of a busy GPU; burst: with rests; quick: few samples [steady]")
       .needs(on)
@@ -61,7 +61,7 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   if (simulated) {
     const char* allowed = std::getenv("ROOFGEN_ALLOW_SIMULATED_DRIVER");  // for tests of this path
     if (!allowed || std::string(allowed) != "1")
-      return Error{Exit::kUnavailable, "the CUDA driver is simulated (docs/shim.md): there is no GPU to measure"};
+      return Error{Exit::kUnavailable, "the CUDA driver is simulated (docs/use/shim.md): there is no GPU to measure"};
     warn("the CUDA driver is simulated: nothing below was measured");
     options.protocol.rest_s = options.protocol.warmup_s = 0;
   }

@@ -96,7 +96,8 @@ Run declare_check(FlagSet app) {
   app.footer(
       "Example: roofgen check scale.cu --emit-args scale.json (writes arguments, and prints the next line)\n"
       "Example: roofgen check scale.cu --grid 4 --block 256 --args scale.json\nExit code: 0 clean, 1 findings or wrong "
-      "outputs, 2 the request does not fit the kernel, 5 incomplete: nothing wrong in what ran. docs/findings.md says "
+      "outputs, 2 the request does not fit the kernel, 5 incomplete: nothing wrong in what ran. docs/use/findings.md "
+      "says "
       "what each finding means.");
   return [flags](const Session& session) { return run(session, *flags); };
 }

@@ -289,7 +289,8 @@ Run declare_db(FlagSet app) {
   app.add("--store", flags->store, "another store than that of the data folder");
   app.add_switch("--json", flags->json, "as JSON");
   app.footer(
-      "Example: roofgen db export \"gemm bf16 K=64\" --format t4 -o space.json\ndocs/store.md explains the store and "
+      "Example: roofgen db export \"gemm bf16 K=64\" --format t4 -o space.json\ndocs/use/store.md explains the store "
+      "and "
       "the formats.");
   return [flags](const Session& session) { return run_db(session, *flags); };
 }

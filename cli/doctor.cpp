@@ -98,7 +98,7 @@ std::string text(const Gpu& gpu, size_t ordinal) {
   if (!gpu.failure.empty()) return fmt::format("{}cannot be used: {}\n", head, gpu.failure);
   const GpuIdentity& id = gpu.identity;
   std::string out = fmt::format("{}{} ({}); its roofs: {}\n", head, gpu.name, gpu.arch, gpu.roofs);
-  if (gpu.simulated) out += "          simulated by the driver (docs/shim.md): no GPU is behind it\n";
+  if (gpu.simulated) out += "          simulated by the driver (docs/use/shim.md): no GPU is behind it\n";
   out += fmt::format("          {}, bus {}\n", id.uuid.empty() ? "UUID unknown" : id.uuid,
                      id.pci_bus_id.empty() ? "unknown" : id.pci_bus_id);
   out +=

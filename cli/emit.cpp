@@ -300,7 +300,7 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
   for (const auto& [name, text] : texts)
     session.out(fmt::format("  {:<28} {}\n", name, bytes_text(static_cast<double>(text.size()))));
   if (flags.replay)
-    session.out(fmt::format("  {:<28} {}\n", "replay/", "the launch of this problem, docs/counters.md"));
+    session.out(fmt::format("  {:<28} {}\n", "replay/", "the launch of this problem, docs/use/counters.md"));
   return Exit::kOk;
 }
 

@@ -118,7 +118,7 @@ Run declare_explain(FlagSet app) {
   app.add("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
   app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
   app.add("--html", flags->html, "write a self-contained page of figures here");
-  app.add_switch("--json", flags->json, "as JSON (docs/explain.md)");
+  app.add_switch("--json", flags->json, "as JSON (docs/use/explain.md)");
   app.footer("Example: roofgen explain gemm --M 128 --N 24576 --K 1536 --b-dtype fp4 --device b200");
   return [flags, app](const Session& session) {
     flags->rest = app.rest();

@@ -27,7 +27,7 @@ Result<double> parse_within(const std::string& text) {
 void FamilyFlags::declare(FlagSet app, const std::vector<std::string>& single) {
   own.push_back(
       app.add("--table", table,
-              "with a list of sizes, as in --L 512,1024: also write the dispatch table here (docs/dispatch.md)")
+              "with a list of sizes, as in --L 512,1024: also write the dispatch table here (docs/use/dispatch.md)")
           .group("Family of sizes"));
   own.push_back(app.add("--within", within,
                         "with a list of sizes: as few kernels as keep each shape this close to its own best [2%]")

@@ -94,7 +94,7 @@ void KernelFlags::declare(FlagSet app) {
   app.add("--grid", grid, "CTAs: X or X,Y or X,Y,Z [1]");
   app.add("--block", block, "threads of a CTA: X or X,Y or X,Y,Z [required]");
   app.add("--smem", smem, "bytes of dynamic shared memory, or KiB as in 48K [0]");
-  app.add("--args", args, "JSON file with the arguments in the order of the parameters (docs/check.md)");
+  app.add("--args", args, "JSON file with the arguments in the order of the parameters (docs/use/check.md)");
   app.add("-I,--include", include_dirs, "directory with headers; the file's own comes first").directory();
   app.add("-D,--define", defines, "macro, as NAME or NAME=VALUE");
   app.add_switch("--fast-math", fast_math, "compile with --use_fast_math");

@@ -38,11 +38,11 @@ Run declare_lint(FlagSet app) {
   app.add("file", flags->file, "CSV (comma, semicolon or tab) or a Markdown document with tables; - for standard input")
       .required();
   app.add("--device", flags->device, "device of rows that name none");
-  app.add_switch("--json", flags->json, "as JSON (docs/lint.md)");
+  app.add_switch("--json", flags->json, "as JSON (docs/use/lint.md)");
   app.add_switch("--keep-going", flags->keep_going, "report every row that cannot be read, and check the others");
   app.footer(
       "Example: roofgen lint kernels.csv --device h100-sxm\nExit code: 0 nothing found, 1 findings, 2 the "
-      "table could not be read. docs/lint.md has the rules and the columns.");
+      "table could not be read. docs/use/lint.md has the rules and the columns.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

@@ -106,7 +106,7 @@ Run declare_model(FlagSet app) {
   app.add("--launches", flags->launches, "graph (no gaps) or separate [graph]").one_of({"graph", "separate"});
   app.add("--softmax-flops", preset.softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
   app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
-  app.add_switch("--json", flags->json, "as JSON (docs/models.md)");
+  app.add_switch("--json", flags->json, "as JSON (docs/use/models.md)");
   app.add("--html", flags->html, "write a self-contained page of figures here");
   app.footer("Example: roofgen model generic-7b --phase decode --kv 2048 --batch 1,8,64 --device h100-sxm");
   return [flags](const Session& session) { return run(session, *flags); };

@@ -71,7 +71,7 @@ constexpr struct {
 constexpr struct {
   const char *flag, *name, *ops, *help;
 } kTexts[] = {
-    {"--score", "score", kAttention, "score modifier: an expression over s, q, k, h, b (docs/epilogues.md)"},
+    {"--score", "score", kAttention, "score modifier: an expression over s, q, k, h, b (docs/use/epilogues.md)"},
     {"--mask", "mask", kAttention, "visible keys: a condition over q, k, h, b"},
     {"--lengths", "lengths", kAttention, "lengths of the sequences of a packed batch: 512,1024,33"},
     {"--kv-lengths", "kv_lengths", kAttention, "lengths of the caches, one per sequence: 100,8192,33"},
@@ -88,7 +88,7 @@ constexpr struct {
     {"--quant", "quant", kRows, "write fp8 or int8"},
     {"--quant-scale", "quant_scale", kRows,
      "scale of a quantised output: row (computed) or tensor (given by --scale) [row]"},
-    {"--expr", "expr", " map ", "output of each element: an expression over x (docs/epilogues.md)"},
+    {"--expr", "expr", " map ", "output of each element: an expression over x (docs/use/epilogues.md)"},
 };
 
 Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::string& text) {

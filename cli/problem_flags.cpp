@@ -215,7 +215,8 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
     if (bench.simulated_driver() && run.executor == "auto") bench.gpu.reset();
     if (bench.simulated_driver())
       session.warn(
-          "the CUDA driver is simulated (docs/shim.md): this run tests the GPU path; its times are not measurements");
+          "the CUDA driver is simulated (docs/use/shim.md): this run tests the GPU path; its times are not "
+          "measurements");
   }
   if (!run.record.empty() && !bench.gpu && run.executor != "sim")
     return Error{Exit::kUnavailable, "--record: no GPU was found; with --executor sim it keeps the model's times"};

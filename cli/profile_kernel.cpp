@@ -65,7 +65,7 @@ Run declare_profile(FlagSet app) {
   app.add_switch("--json", flags->json, "as JSON");
   app.footer(
       "Example: roofgen profile scale.cu --grid 4096 --block 256 --args scale.json --device a100-sxm-80\nThe time is "
-      "modelled, never measured. docs/profile.md explains each number.");
+      "modelled, never measured. docs/use/profile.md explains each number.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

@@ -212,7 +212,7 @@ Run declare_replay(FlagSet app) {
   app.add_switch("--json", flags->json, "as JSON");
   app.add("--html", flags->html, "also write a self-contained page here: curves with bands, a line for each strategy");
   app.footer(
-      "Example: roofgen replay gemm_RTX_3090.json.gz --strategy portfolio --evals 50,100\ndocs/search.md "
+      "Example: roofgen replay gemm_RTX_3090.json.gz --strategy portfolio --evals 50,100\ndocs/internals/search.md "
       "explains the strategies and the numbers.");
   return [flags](const Session& session) { return run_replay(session, *flags); };
 }

@@ -227,7 +227,7 @@ Run declare_roofline(FlagSet app) {
       app.add("--device", flags->device,
               fmt::format("device of the catalogue, or gpu: the one in this machine [{}]", kDefaultDevice));
   app.add("--points", flags->points,
-          "operators or dots to place: a table (docs/plots.md) or a result of tune --json; may be repeated "
+          "operators or dots to place: a table (docs/use/plots.md) or a result of tune --json; may be repeated "
           "[seven common operators]");
   app.add_switch("--no-points", flags->bare, "the ceilings alone");
   app.add_switch("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");

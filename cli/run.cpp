@@ -116,7 +116,7 @@ std::string nvrtc_directory() {
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
-/// The driver's settings (docs/shim.md), and the simulated driver before any other libcuda.so.1.
+/// The driver's settings (docs/use/shim.md), and the simulated driver before any other libcuda.so.1.
 Environment environment_for(const Session& session, const RunProgramFlags& flags, const fs::path& shim,
                             const std::string& report) {
   Environment out = {
@@ -203,7 +203,7 @@ Run declare_run(FlagSet app) {
       "Usage: roofgen run [OPTIONS] [--] PROGRAM [ARGUMENTS...]\nExample: roofgen run -- python3 script.py\nExit code: "
       "that of the program if it is not 0 (128 + N after signal N); "
       "else 0 clean, 1 findings, 3 the program did not load the simulated driver, 5 incomplete: nothing wrong in "
-      "what ran. docs/run.md has the details.");
+      "what ran. docs/use/run.md has the details.");
   return [flags](const Session& session) { return run(session, *flags); };
 }
 

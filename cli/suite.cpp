@@ -104,13 +104,14 @@ std::string suite_text(const std::vector<Json>& results) {
 }  // namespace
 
 void SuiteFlags::declare(FlagSet app) {
-  const Flag suite = app.add("--suite", file,
-                             "tune the problems of this JSON file instead of one (docs/suite.md); under mpirun, by all "
-                             "processes")
-                         .group("Suite");
+  const Flag suite =
+      app.add("--suite", file,
+              "tune the problems of this JSON file instead of one (docs/use/suite.md); under mpirun, by all "
+              "processes")
+          .group("Suite");
   const Flag launched = app.add("--captured", captured,
                                 "the same for the problems that programs launched under ROOFGEN_CAPTURE=FILE "
-                                "(docs/library.md), most launches first")
+                                "(docs/use/library.md), most launches first")
                             .group("Suite")
                             .excludes(suite);
   app.add("--shard", shard, "only part I of N of the suite, as in 2/8, for arrays of jobs [1/1]").group("Suite");

@@ -195,8 +195,9 @@ Run declare_tune(FlagSet app) {
   app.add_switch("--json", flags->json, "one JSON document (docs/tune-schema.json)").group("Output");
   app.add("--html", flags->html, "also write a self-contained page of figures here").group("Output");
   app.add_switch("--explain", flags->explain, "list every rejection with its reason").group("Output");
-  app.add_switch("--explain-time", flags->explain_time,
-                 "model the winner's time from its machine code: limiter, stalls by template line (docs/profile.md)")
+  app.add_switch(
+         "--explain-time", flags->explain_time,
+         "model the winner's time from its machine code: limiter, stalls by template line (docs/use/profile.md)")
       .group("Output");
   app.add("--sm-clock", flags->sm_clock,
           "SM clock of --explain-time in MHz [the highest of the device, or its sustained one]")
@@ -204,7 +205,7 @@ Run declare_tune(FlagSet app) {
   app.add("--min-score", flags->min_score, "exit 4 when the score is below this")
       .number_from(0, 1, "a score")
       .group("Output");
-  app.add_switch("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/counters.md)")
+  app.add_switch("--counters", flags->counters, "count the winner's work with Nsight Compute (docs/use/counters.md)")
       .group("Measurement");
   app.add_switch("--sanitize", flags->sanitize, "run the winner under compute-sanitizer").group("Measurement");
   flags->family.declare(

@@ -152,7 +152,8 @@ Run declare_whatif(FlagSet app) {
   flags->problem.declare(app);
   app.find("op").help("attention, where there is no --chain");
   flags->run.declare(app);
-  app.add("--chain", flags->chain, "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/whatif.md)")
+  app.add("--chain", flags->chain,
+          "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/use/whatif.md)")
       .group("Problem");
   app.add("--plan", flags->plan, "compare this partition with the fastest: 'gemm+bias+gelu | residual+rmsnorm'")
       .group("Search");

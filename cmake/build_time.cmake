@@ -1,4 +1,4 @@
-# What keeps a build short (docs/build.md): -Og where the speed of the program does not depend on it, sources compiled in
+# What keeps a build short (docs/start/build.md): -Og where the speed of the program does not depend on it, sources compiled in
 # batches, and precompiled headers. -DCMAKE_UNITY_BUILD=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON compiles each file on
 # its own; a smaller -DCMAKE_UNITY_BUILD_BATCH_SIZE makes a changed file compile sooner.
 string(REPLACE "-O3" "-Og" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")

@@ -1,4 +1,4 @@
-# Tuned kernels in a CMake project, generated at build time from a manifest in the source tree (docs/emit.md):
+# Tuned kernels in a CMake project, generated at build time from a manifest in the source tree (docs/use/emit.md):
 #
 #   roofgen_add_kernel(<target> OP <op> [<size> <number>]... [DTYPE <format>] [ARCHS <arch>...] [NAME <name>]
 #                      [MANIFEST <file>] [FLAGS <flag>...] [TUNE_FLAGS <flag>...])

@@ -1,5 +1,5 @@
 // Writes tuned kernels as a folder that another program builds in: a C library with the binaries as data, its test, a
-// manifest (docs/emit.md). The texts are templates/bundle/. The emitted code belongs to the user (README, licence).
+// manifest (docs/use/emit.md). The texts are templates/bundle/. The emitted code belongs to the user (README, licence).
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ struct EmittedPipeline {
   std::string evidence;                ///< JSON text for the manifest: device, times with origins, score, verification
 };
 
-/// A call takes the kernels of the nearest shape of its architecture whose conditions hold (docs/dispatch.md).
+/// A call takes the kernels of the nearest shape of its architecture whose conditions hold (docs/use/dispatch.md).
 struct EmittedShape {
   std::map<std::string, int64_t> sizes;  ///< Problem::dims
   size_t pipeline = 0;                   ///< of the request

@@ -1,5 +1,5 @@
 // Problem x Schedule -> Program and Launch. Pure functions: no CUDA, no clock, no environment. A variant is one
-// template per stage and one file search_spaces/<op>/<variant>.json (docs/search-spaces.md).
+// template per stage and one file search_spaces/<op>/<variant>.json (docs/internals/search-spaces.md).
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// search_spaces/<op>/<variant>.json -> Variant (docs/search-spaces.md). Errors carry the position in the file.
+// search_spaces/<op>/<variant>.json -> Variant (docs/internals/search-spaces.md). Errors carry the position in the
+// file.
 #include <fmt/format.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/xxhash.h>

@@ -1,4 +1,4 @@
-// The shapes that a program launches, for `roofgen tune --captured` (docs/library.md).
+// The shapes that a program launches, for `roofgen tune --captured` (docs/use/library.md).
 #pragma once
 
 #include <cstdint>

@@ -105,7 +105,7 @@ Result<std::unique_ptr<Pipeline>> Pipeline::load(std::shared_ptr<const cuda::Dri
   return out;
 }
 
-/// The parameters are those of a bundle of the same kernels (docs/emit.md).
+/// The parameters are those of a bundle of the same kernels (docs/use/emit.md).
 Result<void> Pipeline::describe() {
   const Problem& problem = winner_.tuned.problem;
   buffers_ = winner_.op->buffers(problem);

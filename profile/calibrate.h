@@ -1,4 +1,4 @@
-// roofgen calibrate: fits the scalars of the time models to measured times of kernels (docs/calibrate.md).
+// roofgen calibrate: fits the scalars of the time models to measured times of kernels (docs/use/calibrate.md).
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Fits a few scalars, each with a few physical values, to measured times (docs/calibrate.md).
+// Fits a few scalars, each with a few physical values, to measured times (docs/use/calibrate.md).
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // roofgen profile: the time of any kernel without a GPU, from its machine code, and where that time goes
-// (docs/profile.md).
+// (docs/use/profile.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Measured times of kernels as JSON, schema roofgen.times.1 (docs/calibrate.md).
+// Measured times of kernels as JSON, schema roofgen.times.1 (docs/use/calibrate.md).
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // A device as data: devices/<name>.json, with inheritance by architecture. Each number is a cell with a unit, an origin
-// and a source (docs/devices.md).
+// and a source (docs/use/devices.md).
 #pragma once
 
 #include <map>

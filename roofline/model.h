@@ -1,5 +1,5 @@
 // A whole transformer as data. models/<name>.json lists its operators; each is a work formula whose dimensions follow
-// from the model's parameters, the batch and the cache (docs/models.md). A run evaluates one step of one phase.
+// from the model's parameters, the batch and the cache (docs/use/models.md). A run evaluates one step of one phase.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // The work of an operator by formula: FLOPs, bytes of each operand in each kernel, exps. The formulas are data,
-// work/<op>.json, in the expression language (docs/work.md); each is written once and serves `explain`, `model`,
-// `lint` and the tuner's floor.
+// work/<op>.json, in the expression language (docs/internals/work.md); each is written once and serves `explain`,
+// `model`, `lint` and the tuner's floor.
 #pragma once
 
 #include <map>

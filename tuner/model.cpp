@@ -14,7 +14,7 @@ namespace {
 constexpr double kExpEmulationOps = 10;
 
 /// A scheduler with w resident warps hides the share w / (w + kOverlapHalf) of the other pipes' time behind the busiest
-/// pipe. The only fitted constant; docs/model.md has the two points.
+/// pipe. The only fitted constant; docs/internals/model.md has the two points.
 constexpr double kOverlapHalf = 1.4;
 
 Amounts amounts(const Work& w) {
@@ -35,7 +35,7 @@ const RoofTime& slowest(const std::vector<RoofTime>& roofs) {
                            [](const RoofTime& a, const RoofTime& b) { return a.seconds < b.seconds; });
 }
 
-/// Error bands of the models by kernel class; docs/model.md, "Error", derives them.
+/// Error bands of the models by kernel class; docs/internals/model.md, "Error", derives them.
 struct Bands {
   double interval, event;
 };

@@ -3,7 +3,7 @@
 //   waste      T_work / T_problem:   work done over work required (fusion reduces it)
 //   idle       T_kernel / T_work:    waves, tails, too few CTAs, launches (the tile shape reduces it)
 //   stall      T / T_kernel:         units that wait (scheduling reduces it)
-// docs/model.md derives each term, the fitted constant and the error.
+// docs/internals/model.md derives each term, the fitted constant and the error.
 #pragma once
 
 #include <string>
@@ -73,7 +73,7 @@ struct KernelTime {
 KernelTime estimate(const Device& device, const Work& work, const Occupancy& occupancy);
 
 /// Relative error of one of two times that are compared: the ratio of two independent times of one device is within
-/// sqrt(2) of it in 9 of 10 comparisons with measured pairs (docs/model.md). `bound_by`: as in KernelTime.
+/// sqrt(2) of it in 9 of 10 comparisons with measured pairs (docs/internals/model.md). `bound_by`: as in KernelTime.
 double error_band(TimeModel model, const std::string& bound_by);
 
 }  // namespace roofgen

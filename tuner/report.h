@@ -118,8 +118,8 @@ struct VariantPair {
   Speedup over_fastest;
 };
 
-/// The measured part of a run. On the simulated driver (docs/shim.md) nothing is measured: "measured" and "GPU" below
-/// then mean that driver. docs/measurement.md describes the protocol.
+/// The measured part of a run. On the simulated driver (docs/use/shim.md) nothing is measured: "measured" and "GPU"
+/// below then mean that driver. docs/use/measurement.md describes the protocol.
 struct GpuRun {
   Origin origin = Origin::kMeasured;  ///< of the times; kSimulated: the driver has no GPU behind it
   GpuIdentity identity;
@@ -188,7 +188,7 @@ struct TuneReport {
   Score score;
   std::string best_variant;
   FusionVerdict verdict;
-  std::vector<Warning> warnings;  ///< the rules of docs/lint.md, on this result
+  std::vector<Warning> warnings;  ///< the rules of docs/use/lint.md, on this result
   std::optional<GpuRun> gpu;      ///< there: times are measured; absent: they are the model's
   std::vector<TimedPoint>
       timed;  ///< with a GPU every timed candidate, else every one tried; in the order of the spaces

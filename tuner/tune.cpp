@@ -47,7 +47,7 @@ GpuRun gpu_run(const SearchRun& run, const SearchPlan& plan, const Timings& timi
   out.buffer_sets = timings.buffer_sets;
   if (out.origin != Origin::kMeasured)
     out.notes.push_back(
-        "the driver is simulated (docs/shim.md): the times are not measurements and do not predict a GPU");
+        "the driver is simulated (docs/use/shim.md): the times are not measurements and do not predict a GPU");
   out.notes.insert(out.notes.end(), timings.notes.begin(), timings.notes.end());
   out.lost_because = timings.lost_because;
   if (!best || !best->measurement) return out;

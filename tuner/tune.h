@@ -41,8 +41,9 @@ struct TuneOptions {
   double launches = 0;  ///< of the tuned kernel: the search ends when the rest would take longer than it can save
   std::vector<Schedule> first;  ///< tried after the defaults, of those that are points of a space
   bool cold = false;            ///< no candidates from the store's trials of other problems
-  /// For a caller that chooses among kernels and checks its choice (docs/dispatch.md, docs/whatif.md): a variant that
-  /// is far slower than another gets few candidates, and winners are checked neither in a row nor on the whole grid.
+  /// For a caller that chooses among kernels and checks its choice (docs/use/dispatch.md, docs/use/whatif.md): a
+  /// variant that is far slower than another gets few candidates, and winners are checked neither in a row nor on the
+  /// whole grid.
   bool best_only = false;
   bool settles = false;  ///< sooner than by default (SearchRun::settles): the search begins with good schedules
   std::set<std::string> siblings =

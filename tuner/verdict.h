@@ -21,7 +21,7 @@ FusionVerdict fusion_verdict(const Device& device, const std::vector<VariantRepo
                              const std::vector<OtherVariant>& untried, const std::vector<VariantPair>* pairs = nullptr,
                              Origin timed = Origin::kMeasured);
 
-// ---- The lint rules (docs/lint.md) applied to a tuning result --------------------------------------
+// ---- The lint rules (docs/use/lint.md) applied to a tuning result --------------------------------------
 
 /// Lint warnings of the verified variants of a report; each text begins with the variant's name.
 std::vector<Warning> own_warnings(const WorkFormula* formula, const TuneReport& report);

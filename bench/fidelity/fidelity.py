@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Judges the time models of `roofgen profile` by recorded tuning spaces, and writes the tables of docs/fidelity.md.
+"""Judges the time models of `roofgen profile` by recorded tuning spaces, and writes the tables of docs/evidence/fidelity.md.
 
-    fidelity.py --roofgen build/cli/roofgen --spaces DIR --hub DIR --ktt DIR [--write docs/fidelity.md]
+    fidelity.py --roofgen build/cli/roofgen --spaces DIR --hub DIR --ktt DIR [--write docs/evidence/fidelity.md]
 
 Needs no GPU. --spaces: folder with the recorded spaces (spaces.py lists them). --hub, --ktt: checkouts with their
 kernels (kernels.py). Points are drawn at random without regard to their times, and each is profiled once: results are
@@ -131,7 +131,7 @@ def print_commands(options, profile):
 
 
 def timed(options, profile, space, point):
-    """A point as an item of a file of times (docs/calibrate.md)."""
+    """A point as an item of a file of times (docs/use/calibrate.md)."""
     launch = profile.launch(space, point)
     if options.family and options.family not in point.config:
         raise Bad(f"--family {options.family}: {space.name} has {', '.join(point.config)}")
@@ -151,7 +151,7 @@ def write_times(options, profile):
         raise Bad(f"--times is for spaces of one device; these are of {', '.join(devices) or 'none'}")
     items = [timed(options, profile, space, point) for space in listed
              for point in drawn(spaces.load(space, options.spaces)[0], options.points, options.seed)]
-    measured = f"recorded spaces {', '.join(space.name for space in listed)} of {devices[0]} (docs/fidelity.md)"
+    measured = f"recorded spaces {', '.join(space.name for space in listed)} of {devices[0]} (docs/evidence/fidelity.md)"
     document = {"schema": "roofgen.times.1", "measured": measured, "kernels": items}
     options.times.write_text(json.dumps(document, indent=1))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Judges the time models of `roofgen profile` by published times of single kernels, for docs/fidelity-kernels.md.
+"""Judges the time models of `roofgen profile` by published times of single kernels, for docs/evidence/fidelity-kernels.md.
 
-    published.py --roofgen build/cli/roofgen --learn-cuda DIR [--write docs/fidelity-kernels.md]
+    published.py --roofgen build/cli/roofgen --learn-cuda DIR [--write docs/evidence/fidelity-kernels.md]
 
 Needs no GPU. --learn-cuda: a checkout of gau-nernst/learn-cuda, whose kernels are modelled as published; the others are
 made from our templates (published_kernels.py). published_points.py lists the points. Each kernel is profiled once:

@@ -1,4 +1,4 @@
-"""The Markdown of docs/fidelity.md from the figures of results.py, and the lists for debugging. Only formatting."""
+"""The Markdown of docs/evidence/fidelity.md from the figures of results.py, and the lists for debugging. Only formatting."""
 import json
 import math
 import re

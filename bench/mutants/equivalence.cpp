@@ -420,11 +420,11 @@ static std::string order_equivalence(const Mutant& m) {
   const bool group = std::regex_search(std::string(s.name), kGroups);
   if (group && never_traps(m, {{&s, m.after}}))
     return "every copy has landed before its bytes are used, in every CTA of the launch";
-  // A wait for an mbarrier counts for all lanes of its warp (docs/check-limits.md), so a run proves nothing there.
+  // A wait for an mbarrier counts for all lanes of its warp (docs/use/check-limits.md), so a run proves nothing there.
   if (m.rule == "warp barrier dropped" && code.ptx().find("mbarrier") == std::string::npos &&
       never_traps(m, {{&s, m.after}}))
     return "other barriers order the accesses of the lanes, in every CTA of the launch";
-  // Which warps meet at a barrier of the CTA is decided for all orders of the warps (docs/findings.md).
+  // Which warps meet at a barrier of the CTA is decided for all orders of the warps (docs/use/findings.md).
   if (m.rule == "another barrier" && never_traps(m, {{&s, m.after}}))
     return "the same warps meet under the other number";
   // An arrival counts and releases for the waits of its phase alone. Without it these would never end.

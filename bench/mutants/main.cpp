@@ -1,5 +1,5 @@
 // roofgen_mutants: plants one fault at a time in verified kernels, and counts those that the default verification
-// rejects (docs/mutants.md).
+// rejects (docs/evidence/mutants.md).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -16,7 +16,7 @@ enum class Fate {
   kFinding,     ///< rejected by a finding of the simulator
   kComparison,  ///< rejected by a comparison with the reference
   kRefused,     ///< no valid program: it was not loaded
-  kTolerated,   ///< accepted: less accurate, within the tolerance that docs/verification.md derives
+  kTolerated,   ///< accepted: less accurate, within the tolerance that docs/internals/verification.md derives
   kEquivalent,  ///< accepted, and proved to do the same as the kernel
   kSurvived,    ///< accepted
 };

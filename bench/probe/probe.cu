@@ -1,4 +1,4 @@
-// Measures the constants of the time model on a Hopper GPU and prints them as one JSON object (docs/probe.md).
+// Measures the constants of the time model on a Hopper GPU and prints them as one JSON object (docs/evidence/probe.md).
 //
 //   nvcc -std=c++17 -O3 -gencode=arch=compute_90a,code=sm_90a -cudart static \
 //        -Xcompiler -static-libstdc++,-static-libgcc -o probe bench/probe/probe.cu

@@ -1,5 +1,5 @@
 // Explained operators per second. A sweep over batch, length and devices is interactive only if a formula takes
-// microseconds. docs/work.md has the results.
+// microseconds. docs/internals/work.md has the results.
 #include <benchmark/benchmark.h>
 
 #include "roofline/explain.h"

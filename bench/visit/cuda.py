@@ -67,7 +67,7 @@ class Driver(Library):
             raise Stop(UNAVAILABLE, f"no CUDA driver: {error}") from None
         self.simulated = hasattr(self.lib, "roofgen_simulated_driver")
         if self.simulated and not rehearsal:
-            raise Stop(UNAVAILABLE, "the CUDA driver is simulated (docs/shim.md): its times are not measurements")
+            raise Stop(UNAVAILABLE, "the CUDA driver is simulated (docs/use/shim.md): its times are not measurements")
 
     def check(self, status, doing):
         if status:
@@ -96,7 +96,7 @@ class Driver(Library):
 
 
 class Kernel:
-    """One kernel of a replay (docs/counters.md), loaded into the current context."""
+    """One kernel of a replay (docs/use/counters.md), loaded into the current context."""
 
     def __init__(self, driver, kernel):
         self.driver, self.entry, self.launch = driver, kernel["entry"], kernel["launch"]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes the package of a visit: a folder with everything that a GPU machine needs, so that the machine only copies,
-launches, compares and times (docs/visit.md).
+launches, compares and times (docs/evidence/visit.md).
 
   package.py DIR [--cases FILE] [--only CASE[,CASE]] [--roofgen PATH] [--portable PATH] [--probe PATH] [--ptx]
-  package.py --list DIR       the comparisons of a package with their predicted times, for docs/predictions.md
+  package.py --list DIR       the comparisons of a package with their predicted times, for docs/evidence/predictions.md
 
 A case is compiled, verified on the simulator and modelled here, by `roofgen emit --replay`. The programs that some
 steps run on the GPU machine, the portable roofgen and the probe, are built. A second run makes only what is missing.
@@ -180,7 +180,7 @@ def listing(folder):
     made = package["made"]
     rows = ["# Predictions for the next visit", "",
             "`bench/visit/package.py --list PACKAGE` writes this page: the schedules that a visit of a GPU compares",
-            "(docs/visit.md), and why. Of an alternative it names what differs from the first schedule of its case.",
+            "(docs/evidence/visit.md), and why. Of an alternative it names what differs from the first schedule of its case.",
             "",
             f"Predicted in us for {made['device']}, {made['time'][:10]}, by {made['roofgen']}. Nothing was measured.",
             f"The SHA-256 of the program begins with {made['roofgen_sha256']}.", "",

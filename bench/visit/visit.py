@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One visit of a GPU machine with a package that bench/visit/package.py made; docs/visit.md.
+"""One visit of a GPU machine with a package that bench/visit/package.py made; docs/evidence/visit.md.
 
   visit.py SECONDS [--out DIR] [--only STEP[,STEP]] [--archive FILE.tar.gz] [--gpu N] [--dry-run] [--rehearse]
 

@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   printf("%ld x %d elements, the largest error is %.3f of that of one rounding to bf16\n", rows, kCols, worst);
   free(x);
   free(y);
-  /* Half an ulp, and the fp32 arithmetic before (docs/epilogues.md) in units of 2^-24: the root of a sum of 1024
+  /* Half an ulp, and the fp32 arithmetic before (docs/use/epilogues.md) in units of 2^-24: the root of a sum of 1024
    * squares, (64 / 2 + 10) / 2; rsqrt 2.2; three products. */
   return worst <= 1 + 27 * 0x1p-16 ? 0 : 1;
 }

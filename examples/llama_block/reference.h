@@ -1,5 +1,5 @@
 // The operations of a Llama block in double precision. Each result has the standard deviation of the error that correct
-// kernels make, by the rules of docs/verification.md carried from operation to operation.
+// kernels make, by the rules of docs/internals/verification.md carried from operation to operation.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -65,7 +65,7 @@ inline double sum_variance(size_t n, double squares) {
 inline Field rmsnorm(const Field& x, const Field& weight, double eps) {
   Field out(x.rows(), x.cols);
   const double n = static_cast<double>(x.cols);
-  // The sum of squares of one sign (docs/epilogues.md) under a root, rsqrt.approx, three products.
+  // The sum of squares of one sign (docs/use/epilogues.md) under a root, rsqrt.approx, three products.
   const double relative = (std::max(64.0, std::sqrt(n)) / 2 + std::log2(n)) / 2 * kFp32 + 0x1p-22 + 3 * kFp32;
   for (size_t row = 0; row < x.rows(); ++row) {
     const double *v = &x.value[row * x.cols], *variance = &x.variance[row * x.cols];

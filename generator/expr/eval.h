@@ -1,4 +1,4 @@
-// Evaluates a Node. Python's semantics, but strict: see docs/expressions.md.
+// Evaluates a Node. Python's semantics, but strict: see docs/internals/expressions.md.
 #pragma once
 
 #include <optional>

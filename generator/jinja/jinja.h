@@ -1,5 +1,6 @@
-// The template engine: a strict subset of Jinja2 for CUDA sources (docs/templates.md). Python's jinja2 (trim_blocks,
-// lstrip_blocks, StrictUndefined) renders every accepted template identically; a differential test checks this.
+// The template engine: a strict subset of Jinja2 for CUDA sources (docs/internals/templates.md). Python's jinja2
+// (trim_blocks, lstrip_blocks, StrictUndefined) renders every accepted template identically; a differential test checks
+// this.
 #pragma once
 
 #include <functional>

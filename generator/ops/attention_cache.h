@@ -1,4 +1,5 @@
-// The K/V cache of a decode: one length per sequence, and pools of pages (docs/decode.md). Private to this folder.
+// The K/V cache of a decode: one length per sequence, and pools of pages (docs/kernels/decode.md). Private to this
+// folder.
 #pragma once
 
 #include <cstdint>

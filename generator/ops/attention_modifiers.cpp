@@ -124,10 +124,10 @@ Result<void> Modifiers::read_expressions(const Problem& problem) {
     if (bytes > kMaxTensorBytes)
       return usage(fmt::format("--arg {}: {:.3g} bytes; at most 2^40 were expected", to_string(arg), bytes));
     if (contains(arg.indices, "q") && lead < 0)
-      return usage(
-          fmt::format("--arg {}: with fewer keys than queries q begins at {} (docs/attention-modifiers.md); a table "
-                      "over q has no such element",
-                      to_string(arg), lead));
+      return usage(fmt::format(
+          "--arg {}: with fewer keys than queries q begins at {} (docs/kernels/attention-modifiers.md); a table "
+          "over q has no such element",
+          to_string(arg), lead));
     for (const char* taken : {"Q", "K", "V", "O", "S", "P", "LSE", "partial_O", "partial_LSE", "arrivals", "cu_seqlens",
                               "kv_lengths", "block_table"})
       if (arg.name == taken)

@@ -1,5 +1,5 @@
 // Modifications of the scores between Q K^T and the softmax (softcap, score expression, mask) and the lengths of packed
-// sequences (docs/attention-modifiers.md). Private to this folder.
+// sequences (docs/kernels/attention-modifiers.md). Private to this folder.
 #pragma once
 
 #include <cstdint>

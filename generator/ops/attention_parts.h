@@ -1,6 +1,6 @@
 // Attention divided into kernels: each kernel computes a run of the steps qk > scale > mask > softmax > pv. Variants
 // are plans, lists of such parts. A part alone is a separate problem; its input is the value that earlier parts would
-// write (docs/whatif.md).
+// write (docs/use/whatif.md).
 #pragma once
 
 #include "generator/generate.h"

@@ -1,5 +1,5 @@
 // What attention does to Q, K and V before the scores: rotary positions, keys appended to the cache, a cache in fp8
-// (docs/decode.md); and the scales of Q, K and V in fp8. Private to this folder.
+// (docs/kernels/decode.md); and the scales of Q, K and V in fp8. Private to this folder.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ struct Numbers {
   /// of 32 products.
   double sum_error(double terms) const { return fp8_products ? (terms / 32 + 2) * 0x1p-13 : fp32_sum_error(terms); }
   /// Variance of what tensor cores of sm_90 cut off in a sum of products in e4m3, as a share of the sum of their
-  /// squares (docs/verification.md, "Sums of products").
+  /// squares (docs/internals/verification.md, "Sums of products").
   double cut_off(double terms) const { return fp8_products ? 5.7 * 0x1p-26 * (terms / 32 + 1) : 0; }
   /// The position of a query among the keys: the last row is at the last key.
   int64_t position(int64_t b, int64_t row) const { return row + keys(b) - rows(b); }

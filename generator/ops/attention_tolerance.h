@@ -1,5 +1,5 @@
 // Tolerances relative to the double-precision reference, derived from the 16-bit roundings of a kernel, never fitted
-// (docs/verification.md).
+// (docs/internals/verification.md).
 #pragma once
 
 #include "generator/ops/attention_reference.h"

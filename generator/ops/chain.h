@@ -1,6 +1,6 @@
 // A chain of steps, "gemm > bias > gelu > residual > rmsnorm", and its partitions into kernels. A *part* is a run of
 // steps in one kernel; a *partition* divides the whole chain into parts. Pure functions: legality, the inputs and
-// outputs of each part, and its formula per element (docs/whatif.md).
+// outputs of each part, and its formula per element (docs/use/whatif.md).
 #pragma once
 
 #include <map>

@@ -184,7 +184,7 @@ Op::Slice ChainOp::slice(const Problem& problem) const {
 /// As for the ops gemm and those of rows. Extreme rows only where the row step reads them as they are, or after adding
 /// `residual`, which is 0 then: a step before it would round away what a constant row with an offset leaves. No
 /// extremes where a value between two kernels may overflow fp16, nor of fp8: the tolerance of the sums that wgmma cuts
-/// off (docs/verification.md) is that of an average row, not of the largest. Each kernel alone has them.
+/// off (docs/internals/verification.md) is that of an average row, not of the largest. Each kernel alone has them.
 std::vector<InputPattern> ChainOp::patterns(const Problem&) const {
   const bool gemm = is_gemm(chain_, covered()), reduces = has_row_step(covered());
   std::vector<InputPattern> out{gemm ? InputPattern::kIntegers : InputPattern::kSpecial};

@@ -1,5 +1,5 @@
 // C = epilogue(A B): dims M, N, K; buffers A [M, K], B [K, N], C [M, N] and the tensors that the epilogue reads.
-// docs/gemm.md describes the options, docs/verification.md the tolerance.
+// docs/kernels/gemm.md describes the options, docs/internals/verification.md the tolerance.
 #pragma once
 
 #include "generator/ops/op.h"

@@ -109,7 +109,8 @@ std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pat
 
 namespace {
 
-/// Variance of the bits that tensor cores cut off in partial sums of kScaleBlock products each (docs/verification.md).
+/// Variance of the bits that tensor cores cut off in partial sums of kScaleBlock products each
+/// (docs/internals/verification.md).
 double cut_off_variance(double terms, double sum, double square) {
   constexpr double kUnit = 0x1p-13, kPowerOfTwo = 3 / (8 * std::numbers::ln2), kStep = 32;
   const double blocks = std::max(1.0, terms / kScaleBlock),

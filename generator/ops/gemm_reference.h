@@ -27,7 +27,7 @@ struct Products {
 /// All candidates are compared on the same rectangles: the most recent ones are cached.
 std::shared_ptr<const Products> products_of(const Shape& shape, InputPattern pattern, const Rectangle& where);
 
-/// Standard deviation of the error of an accumulator after `terms` products (docs/verification.md).
+/// Standard deviation of the error of an accumulator after `terms` products (docs/internals/verification.md).
 double accumulation_sigma(DType dtype, bool scaled, InputPattern pattern, int64_t terms, double sum, double square);
 
 }  // namespace roofgen::gemm

@@ -20,13 +20,13 @@ namespace roofgen {
 class DataFiles;
 struct Variant;
 
-/// The contents of inputs (docs/verification.md). kNormal: N(0,1) by a counter-based generator, deterministic.
-/// kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results. kSpecial:
-/// kNormal with a few NaN and infinities. kGrowing (attention): kNormal with scores that grow with the key, so that the
-/// running maximum moves by steps of 1, 5, 15 and 40. kOneKey (attention): values between kernels that are zero but for
-/// one key of each row. kExtremes (gemm, map): many NaN and numbers at which functions
-/// saturate or overflow; rows of A of other magnitudes. kExtremeRows (norms, softmax): rows of constants, of other
-/// magnitudes and means, with outliers, and with runs of zeros or -inf.
+/// The contents of inputs (docs/internals/verification.md). kNormal: N(0,1) by a counter-based generator,
+/// deterministic. kZeroQuery and kOneHot (attention) and kIntegers (small integers with exact sums) have exact results.
+/// kSpecial: kNormal with a few NaN and infinities. kGrowing (attention): kNormal with scores that grow with the key,
+/// so that the running maximum moves by steps of 1, 5, 15 and 40. kOneKey (attention): values between kernels that are
+/// zero but for one key of each row. kExtremes (gemm, map): many NaN and numbers at which functions saturate or
+/// overflow; rows of A of other magnitudes. kExtremeRows (norms, softmax): rows of constants, of other magnitudes and
+/// means, with outliers, and with runs of zeros or -inf.
 enum class InputPattern {
   kNormal,
   kZeroQuery,
@@ -54,7 +54,8 @@ struct Region {
 /// axes. `cols` 0: regions are whole rows and include all column tiles.
 struct Extent {
   int64_t batch = 1, heads = 1, rows = 1, cols = 0;
-  /// Rows of each batch where index data decides them (docs/regions.md); `rows` is the largest. Empty: `rows` each.
+  /// Rows of each batch where index data decides them (docs/internals/regions.md); `rows` is the largest. Empty: `rows`
+  /// each.
   std::vector<int64_t> batch_rows = {};
   /// Rows at which row tiles begin anew, and the number of rows: the groups of a grouped GEMM. Empty: one group. Grid
   /// axes with GridAxis::by_group count the tiles of one group after those of another.

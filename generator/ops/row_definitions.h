@@ -1,5 +1,5 @@
-// Definitions of the operators over a row in the expression language (docs/rows.md), shared by the ops of these names
-// and by steps of chains.
+// Definitions of the operators over a row in the expression language (docs/kernels/rows.md), shared by the ops of these
+// names and by steps of chains.
 #pragma once
 
 #include <string>

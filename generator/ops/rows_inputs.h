@@ -9,8 +9,8 @@
 
 namespace roofgen::rows {
 
-/// Rows of kExtremeRows with different contents (docs/verification.md): first kOutlierRows with one element that is
-/// much larger than the others. The last are the most telling: of long rows only they are compared.
+/// Rows of kExtremeRows with different contents (docs/internals/verification.md): first kOutlierRows with one element
+/// that is much larger than the others. The last are the most telling: of long rows only they are compared.
 inline constexpr int64_t kRowClasses = 64, kOutlierRows = 48;
 
 struct SourceContents {

@@ -1,4 +1,4 @@
-// The CUDA text of a formula; docs/epilogues.md lists its declarations.
+// The CUDA text of a formula; docs/use/epilogues.md lists its declarations.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

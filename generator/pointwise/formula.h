@@ -1,6 +1,6 @@
 // The elementwise computation of a kernel between its source (a loaded value, an accumulator, a score) and its outputs:
 // a list of definitions in the expression language. One parse gives the CUDA text for templates, its cost, and the
-// reference with its error (docs/epilogues.md).
+// reference with its error (docs/use/epilogues.md).
 //
 //   source `acc`, definitions { e = gelu(acc + bias[n]),  y = e * rsqrt(mean(e * e) + eps) * weight[n] }
 //
@@ -23,7 +23,7 @@
 namespace roofgen::pointwise {
 
 /// `name` = `text`, an expression of the source, earlier definitions, tensors, scalars, indices (integers) and the
-/// functions of docs/epilogues.md.
+/// functions of docs/use/epilogues.md.
 struct Definition {
   std::string name, text;
   std::string argument = "--epilogue";  ///< the option with the text, for messages
@@ -88,7 +88,7 @@ class Formula {
   Cost cost() const;
   /// Whether an output of int32 is the result of fp32 arithmetic, whose whole numbers are exact up to 2^24.
   bool rounds_integers() const;
-  /// The template's `formula`; docs/epilogues.md specifies the keys and the text of `cuda`.
+  /// The template's `formula`; docs/use/epilogues.md specifies the keys and the text of `cuda`.
   expr::Map scope() const;
 
   /// One whole row (or the part [first_col, ...) of it where there are no reductions): `source` with its errors,
@@ -101,7 +101,7 @@ class Formula {
   std::shared_ptr<const Body> body_;
 };
 
-/// The reference of a single function of docs/epilogues.md (`<function>_fast` or `<function>_exact` in
+/// The reference of a single function of docs/use/epilogues.md (`<function>_fast` or `<function>_exact` in
 /// lib/pointwise.cuh), for gated forms. NaN if there is no such function.
 Estimate apply(std::string_view function, const Estimate& x, bool fast);
 

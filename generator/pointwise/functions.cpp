@@ -8,7 +8,7 @@ namespace {
 
 // ---- errors ---------------------------------------------------------------------------------------
 // Error bounds of instructions, from the PTX ISA ("Floating Point Instructions"), and of functions of the CUDA math
-// library, from its table of maximum ulp errors. docs/epilogues.md derives the sums below.
+// library, from its table of maximum ulp errors. docs/use/epilogues.md derives the sums below.
 
 constexpr double kHalfUlp = 0x1p-24;  // one fp32 rounding, relative
 constexpr double kUlp = 0x1p-23;

@@ -191,7 +191,7 @@ struct Binary {
 
 /// An error of a kernel that the simulator detected: undefined behaviour, or a fault on real hardware.
 struct Finding {
-  std::string kind;     ///< "out-of-bounds", "race", ... one word each, documented in docs/findings.md
+  std::string kind;     ///< "out-of-bounds", "race", ... one word each, documented in docs/use/findings.md
   std::string message;  ///< one line, with addresses and the expected state
   std::string kernel;
   Where ptx;     ///< line of the PTX
@@ -300,7 +300,7 @@ struct ProblemFloor {
   std::string bound_by;
 };
 
-/// How the time T of a kernel follows from the floor: T = T_problem x waste x idle x stall (docs/model.md).
+/// How the time T of a kernel follows from the floor: T = T_problem x waste x idle x stall (docs/internals/model.md).
 struct TimeFactors {
   double waste = 0;  ///< work done over work required
   double idle = 0;   ///< waves, tail, idle SMs and launches

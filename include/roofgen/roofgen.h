@@ -1,8 +1,8 @@
-/* roofgen as a library: tunes, generates, compiles and launches CUDA kernels from other programs (docs/library.md).
+/* roofgen as a library: tunes, generates, compiles and launches CUDA kernels from other programs (docs/use/library.md).
  * C11 and C++; it includes no header of CUDA. include/roofgen/roofgen.hpp is the C++20 interface over it.
  *
  * A request is a JSON object with the flags of `roofgen COMMAND OP` without their hyphens, as in a suite
- * (docs/suite.md):
+ * (docs/use/suite.md):
  *   {"op": "attention", "L": 2048, "d": 64, "causal": true, "evals": 24}
  *
  * Calls return ROOFGEN_OK or another status. After one that failed, roofgen_error() is its reason. No call prints, ends
@@ -74,16 +74,16 @@ ROOFGEN_API int roofgen_cancel(roofgen_session* session);
  * `*result` is null where there is nothing to show. It is to be freed, whatever the status. */
 
 /* Tunes, or takes the result from the store. Text: the report (docs/tune-schema.json); of several sizes the dispatch
- * table (docs/dispatch.md). Kernels: those of the best variant in launch order, or of each row of the table. */
+ * table (docs/use/dispatch.md). Kernels: those of the best variant in launch order, or of each row of the table. */
 ROOFGEN_API int roofgen_tune(roofgen_session* session, const char* request, roofgen_result** result);
 /* One kernel without tuning: of "variant" and "stage" at "set", or at the default schedule. Text: its source. */
 ROOFGEN_API int roofgen_generate(roofgen_session* session, const char* request, roofgen_result** result);
 /* The same compiled. Text: the PTX. */
 ROOFGEN_API int roofgen_compile(roofgen_session* session, const char* request, roofgen_result** result);
-/* Tunes and writes a bundle into the folder (docs/emit.md). Text: what was written. */
+/* Tunes and writes a bundle into the folder (docs/use/emit.md). Text: what was written. */
 ROOFGEN_API int roofgen_emit(roofgen_session* session, const char* request, const char* directory,
                              roofgen_result** result);
-/* Work, roofs and regime of an operator by formula. Text: JSON (docs/explain.md). */
+/* Work, roofs and regime of an operator by formula. Text: JSON (docs/use/explain.md). */
 ROOFGEN_API int roofgen_explain(roofgen_session* session, const char* request, roofgen_result** result);
 
 ROOFGEN_API const char* roofgen_result_text(const roofgen_result* result);

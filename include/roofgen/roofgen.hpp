@@ -1,4 +1,4 @@
-// roofgen from C++20 (docs/library.md): a thin layer over roofgen.h without code of its own in a library. Errors are
+// roofgen from C++20 (docs/use/library.md): a thin layer over roofgen.h without code of its own in a library. Errors are
 // values: a Result has a value or an Error. Nothing throws, beside std::bad_alloc.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""roofgen from Python: tune, generate, compile and launch CUDA kernels (docs/python.md).
+"""roofgen from Python: tune, generate, compile and launch CUDA kernels (docs/use/python.md).
 
     import roofgen
     result = roofgen.tune("attention", L=2048, d=64, causal=True, evals=24)
@@ -59,7 +59,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Result:
-    """What a call gives. `text` is that of the C function (docs/library.md), `verdict` "FUSE: ..." of a tuned problem,
+    """What a call gives. `text` is that of the C function (docs/use/library.md), `verdict` "FUSE: ..." of a tuned problem,
     `kernels` those of the best variant in launch order."""
     text: str = field(repr=False)
     verdict: str
@@ -67,7 +67,7 @@ class Result:
 
     @property
     def report(self) -> dict:
-        """The text of `tune` (docs/tune-schema.json) and `explain` (docs/explain.md) as a dict."""
+        """The text of `tune` (docs/tune-schema.json) and `explain` (docs/use/explain.md) as a dict."""
         return json.loads(self.text)
 
 
@@ -149,7 +149,7 @@ class Session:
         return self._result(library.compile, op, flags)
 
     def emit(self, op: str, directory: str, **flags: Any) -> Result:
-        """Tunes, and writes a bundle into the folder (docs/emit.md)."""
+        """Tunes, and writes a bundle into the folder (docs/use/emit.md)."""
         return self._result(library.emit, op, flags, str(directory).encode())
 
     def explain(self, op: str, **flags: Any) -> Result:

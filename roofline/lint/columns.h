@@ -1,4 +1,4 @@
-// The columns of a roofline table, and numbers with units in its cells. docs/lint.md lists the column names.
+// The columns of a roofline table, and numbers with units in its cells. docs/use/lint.md lists the column names.
 #pragma once
 
 #include <map>

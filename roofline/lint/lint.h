@@ -1,5 +1,5 @@
 // Checks roofline tables against a list of rules. Each rule looks at one claim (a row of a user's table, or a result of
-// roofgen) or at all rows together. docs/lint.md explains each rule and names published examples.
+// roofgen) or at all rows together. docs/use/lint.md explains each rule and names published examples.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // The content of plots. A page is a list of figures and tables; every renderer (terminal, HTML, gnuplot's SVG and PNG)
-// draws the same values. docs/plots.md has the conventions.
+// draws the same values. docs/use/plots.md has the conventions.
 #pragma once
 
 #include <optional>

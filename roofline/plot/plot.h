@@ -1,4 +1,4 @@
-// The renderers. All of them draw the same values by the same conventions (docs/plots.md).
+// The renderers. All of them draw the same values by the same conventions (docs/use/plots.md).
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The content-addressed cache of compilations, one directory per entry. An entry is built under `tmp/` and renamed into
 // place, so readers and concurrent writers never see a partial entry; checksums detect entries damaged by a power
-// failure. docs/cache.md describes the files.
+// failure. docs/use/cache.md describes the files.
 #pragma once
 
 #include <cstdint>

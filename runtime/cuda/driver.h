@@ -143,7 +143,7 @@ inline constexpr int kMinDriverVersion = 12000;
   X(destroy_graph, "cuGraphDestroy", Handle)                                                             \
   X(destroy_graph_exec, "cuGraphExecDestroy", Handle)
 
-/// Exported, with any type, only by driver libraries without a GPU (docs/shim.md). Numbers from such a library are
+/// Exported, with any type, only by driver libraries without a GPU (docs/use/shim.md). Numbers from such a library are
 /// never labelled as measured.
 inline constexpr char kSimulatedMark[] = "roofgen_simulated_driver";
 

@@ -1,6 +1,6 @@
 // Timed shots. The order in the stream: [L2 flush] gate stamp EVENT launches EVENT stamp. The host queues everything
 // behind the gate while the gate is closed. Therefore neither the host's speed nor the flush affects the time between
-// the two events, and the GPU does not idle between the two stamps. docs/gpu.md has the details.
+// the two events, and the GPU does not idle between the two stamps. docs/start/gpu.md has the details.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The measurement protocol: times kernels against each other on one GPU so that the ranking is reproducible.
-// docs/measurement.md gives the reasons for each rule.
+// docs/use/measurement.md gives the reasons for each rule.
 //   screen    each contender once, alone, with a time-out: a fault or a hang costs only that contender
 //   warm up   until the GPU has its clock under load (steady), or not at all (burst, quick)
 //   rounds    A B C, B C A, ...: one sample each per round, cold and hot separately, until each contender

@@ -1,5 +1,5 @@
-// The account of a process on the simulated driver that `roofgen run` reads (docs/run.md): $ROOFGEN_SIM_REPORT names a
-// directory, and each process that loads the driver writes a file of JSON lines there, one record a line.
+// The account of a process on the simulated driver that `roofgen run` reads (docs/use/run.md): $ROOFGEN_SIM_REPORT
+// names a directory, and each process that loads the driver writes a file of JSON lines there, one record a line.
 #pragma once
 
 #include <sys/types.h>

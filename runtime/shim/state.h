@@ -1,5 +1,5 @@
-// State of the simulated CUDA driver (docs/shim.md): one device of the catalogue with its memory and kernels in the PTX
-// simulator, and one timeline.
+// State of the simulated CUDA driver (docs/use/shim.md): one device of the catalogue with its memory and kernels in the
+// PTX simulator, and one timeline.
 //
 // Work is queued, and runs in submission order over all streams when a call waits for it or queries it. The API allows
 // this order.

@@ -1,5 +1,5 @@
 // The events of a launch. The machine emits them to the checks, the counts and the launch's Listener, which do not know
-// each other. docs/simulator.md has the table of events.
+// each other. docs/internals/simulator.md has the table of events.
 #pragma once
 
 #include <span>

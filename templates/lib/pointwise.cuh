@@ -1,5 +1,5 @@
-// The functions of formulas (docs/epilogues.md): <name>_fast for outputs of 16 bits and less, <name>_exact for wider
-// ones. Their error bounds are in generator/pointwise/functions.cpp; all propagate NaN. Needs math.cuh.
+// The functions of formulas (docs/use/epilogues.md): <name>_fast for outputs of 16 bits and less, <name>_exact for
+// wider ones. Their error bounds are in generator/pointwise/functions.cpp; all propagate NaN. Needs math.cuh.
 
 /// The larger and the smaller of two; NaN if either is.
 __device__ __forceinline__ float max_nan(float a, float b) {

@@ -26,9 +26,9 @@ __device__ __forceinline__ void promote(float (&sum)[N][4], const float (&part)[
   }
 }
 
-/// Scales of a GEMM's operands (docs/gemm.md): of A for each row and 128 elements of k, of B for 128 columns and 128
-/// elements of k. The lane's rows are row + kTileRows * i + 8 * h, its columns begin at col and are kBlocks blocks of
-/// kColumns. Beyond the matrix the last scale is used.
+/// Scales of a GEMM's operands (docs/kernels/gemm.md): of A for each row and 128 elements of k, of B for 128 columns
+/// and 128 elements of k. The lane's rows are row + kTileRows * i + 8 * h, its columns begin at col and are kBlocks
+/// blocks of kColumns. Beyond the matrix the last scale is used.
 template <int MT, int kTileRows, int kBlocks, int kColumns>
 struct BlockScales {
   float of_rows[MT][2], of_cols[kBlocks];

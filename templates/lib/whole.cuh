@@ -1,4 +1,4 @@
-// Integers of formulas (docs/epilogues.md): elements that load_as and store_as do not convert, and sums that wrap.
+// Integers of formulas (docs/use/epilogues.md): elements that load_as and store_as do not convert, and sums that wrap.
 // Needs lib/convert.cuh.
 
 /// A "float" has the bits of an int. int8 saturates when it is stored.

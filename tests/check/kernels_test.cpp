@@ -191,7 +191,7 @@ std::string table_of_pairs() {
       n, found, n, rows);
 }
 
-/// The expected text of docs/check-kernels.md.
+/// The expected text of docs/use/check-kernels.md.
 std::string table() {
   std::string faulty, clean;
   int n_faulty = 0, n_clean = 0;
@@ -240,7 +240,7 @@ std::string table() {
 }
 
 TEST(Kernels, TheTableInTheDocs) {
-  const std::string path = ROOFGEN_CHECK_KERNELS "/../../../docs/check-kernels.md";
+  const std::string path = ROOFGEN_CHECK_KERNELS "/../../../docs/use/check-kernels.md";
   if (std::getenv("ROOFGEN_UPDATE_GOLDEN")) std::ofstream(path) << table();
   std::stringstream text;
   text << std::ifstream(path).rdbuf();

@@ -16,7 +16,7 @@ struct Command {
 /// Indented lines that begin with the program, without comments and without what a page says beside them.
 std::vector<Command> commands() {
   std::vector<fs::path> pages{ROOFGEN_SOURCE_DIR "/README.md"};
-  for (const auto& entry : fs::directory_iterator(ROOFGEN_SOURCE_DIR "/docs"))
+  for (const auto& entry : fs::recursive_directory_iterator(ROOFGEN_SOURCE_DIR "/docs"))
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   std::sort(pages.begin(), pages.end());
   const std::string command = R"( {4}(?:\./)?roofgen ((?:[^ ']| (?! )|'[^']*')+).*)";

@@ -1,4 +1,4 @@
-// docs/errata.md: it has a row for each artifact, and every command in a row runs and prints the stated text.
+// docs/evidence/errata.md: it has a row for each artifact, and every command in a row runs and prints the stated text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ Row read_row(const std::string& line) {
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     std::vector<Row> out;
-    std::ifstream in(fs::path(ROOFGEN_SOURCE_DIR) / "docs/errata.md");
+    std::ifstream in(fs::path(ROOFGEN_SOURCE_DIR) / "docs/evidence/errata.md");
     for (std::string line; std::getline(in, line);)
       if (line.size() > 8 && line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2])))
         out.push_back(read_row(line));

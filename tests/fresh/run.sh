@@ -11,7 +11,7 @@
 #   --components  default: main; Ubuntu needs main,universe
 #   --user        as an ordinary user with sudo, not as root (installs sudo first)
 #   --keep        keeps the tree and prints its path
-#   --tutorial    the commands of docs/tutorial.md instead of the first two of the README
+#   --tutorial    the commands of docs/start/tutorial.md instead of the first two of the README
 #   --readme      all of the README that are whole: without "...", a choice in brackets or a file to be made first;
 #                 mpirun is not installed here, and `check` and `lint` exit with 1, for they find something
 #   COMMAND       instead of the README's commands; each argument is one command line
@@ -86,7 +86,7 @@ done
 commands=("$@")
 case $page in
   --tutorial)  # indented lines that are commands; the clone is there already
-    mapfile -t commands < <(git -C "$root" show HEAD:docs/tutorial.md |
+    mapfile -t commands < <(git -C "$root" show HEAD:docs/start/tutorial.md |
       sed -n 's/^    \(\.\/roofgen .*\|cmake .*\)$/\1/p') ;;
   --readme)  # indented lines, and what is between backticks in tables
     mapfile -t commands < <(git -C "$root" show HEAD:README.md | sed 's/^    \(\$ \)\?\(\.\/roofgen .*\)/`\2`/' |

@@ -3,8 +3,8 @@
 Usage: jinja_reference.py INPUT OUTPUT. INPUT is a JSON list of {"templates": {name: text}, "main": name,
 "context": {...}}; OUTPUT a list of {"text": ...} or {"error": ...} in the same order.
 
-The script adds the two differences listed in docs/templates.md, exact division of integers and {% assert %}. Functions
-of docs/expressions.md that Jinja2 lacks become globals.
+The script adds the two differences listed in docs/internals/templates.md, exact division of integers and {% assert %}. Functions
+of docs/internals/expressions.md that Jinja2 lacks become globals.
 """
 import json
 import math

@@ -1,4 +1,4 @@
-// Attention of e4m3 Q, K and V (--dtype fp8, docs/attention-warpgroup.md): sizes, options, schedules and random
+// Attention of e4m3 Q, K and V (--dtype fp8, docs/kernels/attention-warpgroup.md): sizes, options, schedules and random
 // problems against the reference.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Variants of several kernels whose kernels behind the first are dependent launches (docs/dependent-launch.md): right
-// in the simulator, which reports accesses that griddepcontrol.wait does not order.
+// Variants of several kernels whose kernels behind the first are dependent launches (docs/kernels/dependent-launch.md):
+// right in the simulator, which reports accesses that griddepcontrol.wait does not order.
 #include <gtest/gtest.h>
 
 #include <functional>

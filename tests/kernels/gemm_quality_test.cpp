@@ -59,7 +59,7 @@ TEST(GemmEpilogue, AddsFewInstructions) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
   auto plain = run_tile("acc", 2);
   ASSERT_TRUE(plain) << to_string(plain.error());
-  // Reached values (docs/gemm.md): 3 % for arithmetic with two operations per element; GELU in fp32 needs more.
+  // Reached values (docs/kernels/gemm.md): 3 % for arithmetic with two operations per element; GELU in fp32 needs more.
   for (const auto& [epilogue, limit] :
        {std::pair{"relu(acc + bias[n])", 0.03}, std::pair{"gelu_tanh(acc + bias[n])", 0.065},
         std::pair{"gelu(acc + bias[n])", 0.08}}) {

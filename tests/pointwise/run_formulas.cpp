@@ -19,7 +19,7 @@ namespace {
 using pointwise::Estimate;
 using pointwise::Formula;
 
-/// Processes a row in the order given in docs/epilogues.md.
+/// Processes a row in the order given in docs/use/epilogues.md.
 constexpr const char* kTemplate = R"({% include "lib/math.cuh" %}
 {% include "lib/pointwise.cuh" %}
 constexpr int kCols = {{ cols }};

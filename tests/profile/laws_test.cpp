@@ -94,7 +94,7 @@ TEST_F(SlowLaws, HalfTheSmsTakeTwiceAsLongForArithmetic) {
 
 TEST_F(SlowLaws, TheTwoModelsAgreeRoughly) {
   // Not spilled.cu: a CTA's frames are larger than L1, so that the order of the warps decides what is found there. The
-  // interval model has them in step, the event model one after the other (docs/sm-model.md).
+  // interval model has them in step, the event model one after the other (docs/internals/sm-model.md).
   for (const char* name :
        {"copy_float4", "polynomial", "latency_reduction", "tensor_mma", "transpose_conflicts", "transpose_padded",
         "softmax_exp", "integer_hash", "l2_resident", "pointer_chase", "barriers", "instruction_cache"}) {

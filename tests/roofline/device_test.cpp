@@ -84,7 +84,7 @@ TEST(Device, OnlySomeCanBeTuned) {
 }
 
 TEST(Device, EveryCellIsDocumented) {
-  std::ifstream in(std::string(ROOFGEN_SOURCE_DIR) + "/docs/devices.md");
+  std::ifstream in(std::string(ROOFGEN_SOURCE_DIR) + "/docs/use/devices.md");
   const std::string docs{std::istreambuf_iterator<char>(in), {}};
   const auto named = [&](const std::string& text) { return docs.find("`" + text + "`") != std::string::npos; };
   for (const CellSpec& spec : cell_specs()) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """cuda-python's driver and NVRTC bindings on the libcuda.so.1 that the loader finds: vector add, saxpy, a reduction and
-a transpose through shared memory, compared with numpy. Run with LD_LIBRARY_PATH on the simulated driver (docs/shim.md).
+a transpose through shared memory, compared with numpy. Run with LD_LIBRARY_PATH on the simulated driver (docs/use/shim.md).
 
 Exit status: 0 success, 1 a failed check, 77 bindings, numpy or NVRTC missing (the last line gives the reason).
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the self tests of bundles with one planted bug each (tests/shim/planted/*.mutants, docs/mutants.md).
+"""Runs the self tests of bundles with one planted bug each (tests/shim/planted/*.mutants, docs/evidence/mutants.md).
 
     tests/shim/planted_bundles.py build/cli/roofgen build/shim [--data-dir .] [--only TEXT] [--keep FOLDER]
 

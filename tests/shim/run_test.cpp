@@ -61,7 +61,7 @@ TEST_F(RunProgram, FindingsHaveTheirPlaceAndNumber) {
   EXPECT_EQ(text.exit, 1);
   expect_in("step.cu:20: race: ", text.err);
   expect_in(": ld.shared.u32 %r4, [%r4]; 2 times\n", text.err);
-  expect_in("verdict   2 findings (explained in docs/findings.md)\n", text.err);
+  expect_in("verdict   2 findings (explained in docs/use/findings.md)\n", text.err);
 }
 
 TEST_F(RunProgram, DependentLaunchesMustWait) {
@@ -123,7 +123,7 @@ TEST_F(RunProgram, ItsExitStatusIsForwarded) {
   EXPECT_EQ(run("race exit=7").exit, 7);
   o = run("step race abort");
   EXPECT_EQ(o.exit, 128 + SIGABRT);
-  expect_in("1 finding (explained in docs/findings.md); the program was ended by signal 6 (Aborted)\n", o.err);
+  expect_in("1 finding (explained in docs/use/findings.md); the program was ended by signal 6 (Aborted)\n", o.err);
   const Json killed = report("step step kill", 128 + SIGKILL);
   EXPECT_EQ(killed.at("exit_status"), nullptr);
   EXPECT_EQ(killed.at("signal"), SIGKILL);

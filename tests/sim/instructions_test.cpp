@@ -1,5 +1,5 @@
-// docs/instructions.md: which forms of the PTX ISA the simulator executes. Each form of instruction_forms.txt is
-// decoded as the one instruction of a kernel.
+// docs/internals/instructions.md: which forms of the PTX ISA the simulator executes. Each form of instruction_forms.txt
+// is decoded as the one instruction of a kernel.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -140,12 +140,13 @@ TEST(Instructions, ThePageSaysWhatIsExecuted) {
       "| executed | {} | values, memory and checks as in the ISA |\n"
       "| orders | {} | fences and groups: no value changes; the checks follow the order |\n"
       "| no effect | {} | hints of caches and time |\n"
-      "| not modelled | {} | `check` ends a CTA that comes there (docs/findings.md, `not-modelled`); `run` and `tune` "
+      "| not modelled | {} | `check` ends a CTA that comes there (docs/use/findings.md, `not-modelled`); `run` and "
+      "`tune` "
       "refuse the kernel |\n\n"
       "Types and forms that no row has are not modelled. Of `wgmma` and `wmma` the table has one shape.\n{}",
       counts[Coverage::kExecuted], counts[Coverage::kOrders], counts[Coverage::kHint], counts[Coverage::kNotModelled],
       tables);
-  const std::string path = ROOFGEN_SOURCE_DIR "/docs/instructions.md";
+  const std::string path = ROOFGEN_SOURCE_DIR "/docs/internals/instructions.md";
   if (std::getenv("ROOFGEN_UPDATE_GOLDEN")) std::ofstream(path) << page;
   std::ostringstream committed;
   committed << std::ifstream(path).rdbuf();

@@ -1,4 +1,5 @@
-// Mutants: kernels with one planted bug, which a check must catch. Files *.mutants; docs/mutants.md tells their format.
+// Mutants: kernels with one planted bug, which a check must catch. Files *.mutants; docs/evidence/mutants.md tells
+// their format.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Every device file against docs/devices.md, and the stated peaks against the rates.
+// Every device file against docs/use/devices.md, and the stated peaks against the rates.
 #include <gtest/gtest.h>
 
 #include <algorithm>

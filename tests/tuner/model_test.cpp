@@ -165,9 +165,9 @@ TEST(Estimate, HalvingBandwidthDoublesAMemoryBoundTime) {
   EXPECT_NEAR(estimate(d, w, occ).seconds / before, 2, 0.05);
 }
 
-// The bands of docs/model.md are those that decide.
+// The bands of docs/internals/model.md are those that decide.
 TEST(ErrorBand, TheDocumentStatesThem) {
-  std::ifstream file(ROOFGEN_SOURCE_DIR "/docs/model.md");
+  std::ifstream file(ROOFGEN_SOURCE_DIR "/docs/internals/model.md");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const auto row = [&](const std::string& kind, const char* roof) {
     const std::string wanted =

@@ -1,4 +1,5 @@
-// A bundle (docs/emit.md): tuned kernels, or those of another bundle's manifest, with all that its files are made of.
+// A bundle (docs/use/emit.md): tuned kernels, or those of another bundle's manifest, with all that its files are made
+// of.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // The result of a finished search in the store: `tune` and `emit` take it from there, without planning the search again
-// (docs/store.md).
+// (docs/use/store.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// manifest.json of a bundle, read: the problem, and of each kernel the schedule and the digests (docs/emit.md).
+// manifest.json of a bundle, read: the problem, and of each kernel the schedule and the digests (docs/use/emit.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Measures the ceilings of a GPU with micro-kernels, and stores them in a profile (docs/ceilings.md).
+// Measures the ceilings of a GPU with micro-kernels, and stores them in a profile (docs/evidence/ceilings.md).
 #pragma once
 
 #include <map>

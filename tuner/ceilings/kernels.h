@@ -1,5 +1,5 @@
 // The micro-kernels of the measured ceilings: one table of them, their kernels with the exact work, their inputs, and
-// the checks of their outputs. docs/ceilings.md explains each. Tests run all of this in the simulator.
+// the checks of their outputs. docs/evidence/ceilings.md explains each. Tests run all of this in the simulator.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The profile of one GPU: measured cells that replace those of its device (docs/devices.md, `overlay`).
+// The profile of one GPU: measured cells that replace those of its device (docs/use/devices.md, `overlay`).
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // A dispatch table: few kernels for a family of problems that differ in their sizes, such that each problem has one
-// close to its own best (docs/dispatch.md). Nothing here runs a kernel; tuner/dispatch/family.h makes a table.
+// close to its own best (docs/use/dispatch.md). Nothing here runs a kernel; tuner/dispatch/family.h makes a table.
 #pragma once
 
 #include <functional>

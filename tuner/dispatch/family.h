@@ -1,4 +1,5 @@
-// Tunes a family of problems that differ in sizes, and condenses the results into a dispatch table (docs/dispatch.md).
+// Tunes a family of problems that differ in sizes, and condenses the results into a dispatch table
+// (docs/use/dispatch.md).
 #pragma once
 
 #include <vector>

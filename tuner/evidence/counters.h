@@ -1,6 +1,6 @@
 // Hardware counters: a tuned variant runs once under Nsight Compute (`ncu`), in its own process. The counted work is
 // compared with the simulator's counts and with the formula of the required work. Counters are optional: without ncu,
-// without permission or after a fault, one line says so and the run goes on. docs/counters.md.
+// without permission or after a fault, one line says so and the run goes on. docs/use/counters.md.
 #pragma once
 
 #include <atomic>

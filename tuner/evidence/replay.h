@@ -1,7 +1,7 @@
 // A replay bundle: a tuned variant as files that another process can run. Profilers and sanitizers run
 // `roofgen __replay DIR`; other programs load the bundle to run the same binaries. The folder holds replay.json with
 // the CUBIN and PTX of each kernel. Inputs are not stored: they follow from the op, the problem and the pattern
-// (Op::fill). docs/counters.md has the format.
+// (Op::fill). docs/use/counters.md has the format.
 #pragma once
 
 #include <map>
@@ -63,7 +63,7 @@ Result<ReplayTimes> run_replay(const Replay& replay, Executor& executor, int rep
 
 /// `roofgen __replay FILE [--repeat N] [--gpu N]`: the arguments after `__replay`. Prints one line per kernel. With
 /// --input NAME it writes the bytes of an input to stdout, with --expected ROWS the text of expected_json().
-/// docs/counters.md lists the exit codes.
+/// docs/use/counters.md lists the exit codes.
 int replay_main(int argc, char** argv);
 
 // ---- A bundle in a temporary folder, while another program reads it --------------------------------

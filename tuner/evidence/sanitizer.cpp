@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostLines = 6;
 
-/// A tool, and the simulator's findings (docs/findings.md) of the same meaning.
+/// A tool, and the simulator's findings (docs/use/findings.md) of the same meaning.
 struct Tool {
   const char* name;
   std::vector<const char*> kinds;

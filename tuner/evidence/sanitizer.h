@@ -1,5 +1,5 @@
 // A second check of correctness: the tuned variant runs under NVIDIA's compute-sanitizer, and its errors are compared
-// with the simulator's findings. docs/counters.md.
+// with the simulator's findings. docs/use/counters.md.
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ struct DescribedSpace {
 };
 
 /// Reads "ConfigurationSpace" of a T1 1.0.0 file and finds its legal points. Values and conditions are in the
-/// language of docs/expressions.md; `a / b` of a condition is Python's, a float. Exit::kUsage with line and column for
-/// anything else.
+/// language of docs/internals/expressions.md; `a / b` of a condition is Python's, a float. Exit::kUsage with line and
+/// column for anything else.
 Result<DescribedSpace> read_t1(std::string text, const std::string& file);
 
 /// A recording beside the description of its space.

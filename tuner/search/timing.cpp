@@ -73,7 +73,7 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
 // ---- By the model ------------------------------------------------------------------------------
 
 /// Candidates of a stage between which the event model decides, the best of the interval model. On each recorded space
-/// but one, the optimum is among the first five (docs/fidelity.md, "Regret").
+/// but one, the optimum is among the first five (docs/evidence/fidelity.md, "Regret").
 constexpr size_t kDecided = 5;
 
 /// The same launch as a candidate's, for the models.

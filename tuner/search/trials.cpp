@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kShortRound = 4;
 /// Where a search settles: a kernel's candidates end when one in so many of its share, and at least kLeastPatience,
 /// were no faster in a row; after the best schedules of neighbours, at least kShortRound. On measured spaces twelve
-/// candidates reach 98 % of the optimum (docs/search.md, "The end").
+/// candidates reach 98 % of the optimum (docs/internals/search.md, "The end").
 constexpr size_t kPatience = 4, kLeastPatience = 6;
 /// A variant that is as close to its floor has no more candidates: they could save a sixth of the model's error.
 constexpr double kNoMore = 0.02;

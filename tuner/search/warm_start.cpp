@@ -12,7 +12,8 @@ namespace roofgen {
 namespace {
 
 /// Of the evaluations of a stage one in so many. With 4 the strategy learnt too little from a small share: two of three
-/// GEMM problems ended up to 5 % slower with 8 evaluations than without warm starts, with 8 none did (docs/search.md).
+/// GEMM problems ended up to 5 % slower with 8 evaluations than without warm starts, with 8 none did
+/// (docs/internals/search.md).
 constexpr size_t kFraction = 8;
 
 /// Takes `name=NUMBER` with a space before it from the front of the text.

@@ -23,7 +23,7 @@ class LearntPrior {
   /// than kLeastLearnt.
   double error() const;
 
-  /// Held against recorded spaces (docs/fidelity.md, "Evaluations saved").
+  /// Held against recorded spaces (docs/evidence/fidelity.md, "Evaluations saved").
   static constexpr double kPriorPoints = 4;
   static constexpr size_t kLeastLearnt = 10;
 

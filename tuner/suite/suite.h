@@ -1,4 +1,4 @@
-// A suite: problems that one run tunes, as a JSON file (docs/suite.md).
+// A suite: problems that one run tunes, as a JSON file (docs/use/suite.md).
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ constexpr uint64_t kMostSteps = 2'000'000;
 constexpr int kMostClocks = 3;
 constexpr double kSameClock = 0.01;
 
-/// Share of L2 that data of a wave can fill before they evict each other (docs/model.md).
+/// Share of L2 that data of a wave can fill before they evict each other (docs/internals/model.md).
 constexpr double kL2Share = 0.8;
 /// CTAs of one axis of a grid that are interpreted at most.
 constexpr size_t kMostPositions = 20;

@@ -49,9 +49,9 @@ struct Evaluation {
   bool exact = false;  ///< scale is a ratio of equal parts (every CTA ran); else extrapolated from slices
   double temporary_bytes = 0, tensor_bytes = 0;  ///< of the buffers touched: temporaries, and inputs and outputs
   double unique_bytes = 0;                       ///< distinct sectors of the whole launch x 32
-  double l2_miss_ratio = 1;                      ///< DRAM-side bytes / unique bytes of one wave (docs/model.md)
-  std::vector<LineRuns> lines;                   ///< of the counted CTAs, relative to each other
-  std::optional<double> measured_ns;             ///< GPU only: one launch, not a tuned result
+  double l2_miss_ratio = 1;           ///< DRAM-side bytes / unique bytes of one wave (docs/internals/model.md)
+  std::vector<LineRuns> lines;        ///< of the counted CTAs, relative to each other
+  std::optional<double> measured_ns;  ///< GPU only: one launch, not a tuned result
   std::string fault;  ///< stage of rejection after a fault or time-out on the GPU; such a result is never stored
 };
 

@@ -1,5 +1,5 @@
 // The result of a what-if: the partitions of a chain of steps into kernels, with their times. Text, JSON and page print
-// this one struct. docs/whatif.md explains each number.
+// this one struct. docs/use/whatif.md explains each number.
 #pragma once
 
 #include <functional>

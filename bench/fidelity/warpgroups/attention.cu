@@ -1,4 +1,4 @@
-// Attention forward for sm_90a in the structure of FlashAttention-3 at d 128 (docs/fidelity-kernels.md): a warpgroup that
+// Attention forward for sm_90a in the structure of FlashAttention-3 at d 128 (docs/evidence/fidelity-kernels.md): a warpgroup that
 // loads, two that multiply and take turns, the softmax of one tile of keys over the product with V of the tile before.
 // The structure is the published one, the code is ours. fp16, rows of 128.
 //

@@ -1,4 +1,4 @@
-// GEMM for sm_90a in the steps of the fast.cu ladder (docs/fidelity-kernels.md): the techniques are the published
+// GEMM for sm_90a in the steps of the fast.cu ladder (docs/evidence/fidelity-kernels.md): the techniques are the published
 // ones, the code is ours. C[m][n] = sum of A[m][k] B[n][k], all bf16. The step is chosen by macros:
 //
 // BM, BN, STAGES   tile and ring; the tile of k has 64 elements

@@ -1,7 +1,6 @@
-// Kernels of sm_90a in the event model, for docs/fidelity-kernels.md: the GEMM ladder of fast.cu and FlashAttention-3
-// at d 128, from kernels written after them (gemm_ladder.cu, attention.cu), beside published times; and schedules of
-// roofgen's own templates beside measured times (results/). No GPU takes part. Prints Markdown
-// tables.
+// Kernels of sm_90a in the event model, for docs/evidence/fidelity-kernels.md: the GEMM ladder of fast.cu and
+// FlashAttention-3 at d 128, from kernels written after them (gemm_ladder.cu, attention.cu), beside published times;
+// and schedules of roofgen's own templates beside measured times (results/). No GPU takes part. Prints Markdown tables.
 //
 //   warpgroups FOLDER [--explain] [--only gemm|attention|measured] [--results DIR]      FOLDER: of the two kernels
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The CUDA runtime API on the simulated driver (docs/shim.md): a thin layer of calls of driver entry points. Its own
-// state is the code that host programs register, the configurations of launches, and each thread's last error.
+// The CUDA runtime API on the simulated driver (docs/use/shim.md): a thin layer of calls of driver entry points. Its
+// own state is the code that host programs register, the configurations of launches, and each thread's last error.
 //
 // cudaError_t has the driver's numbers, and adds a few.
 #pragma once

@@ -4,7 +4,7 @@
 // results on GPUs); PTX ISA, "Proxies" and "Causality order".
 // grid: 2  block: 32
 // args: [{"type": "f32", "size": 1024, "fill": 1}, {"name": "y", "type": "f32", "size": 256, "expect": 4}]
-// A limit of the checks (docs/check-limits.md): most pipelines have no such fence.
+// A limit of the checks (docs/use/check-limits.md): most pipelines have no such fence.
 // finds: nothing
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 

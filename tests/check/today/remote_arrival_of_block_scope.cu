@@ -4,7 +4,7 @@
 // mbarrier.arrive (".release", ".cta") and "Release and Acquire Patterns".
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 128, "expect": 3}]
-// A limit of the checks (docs/check-limits.md).
+// A limit of the checks (docs/use/check-limits.md).
 // finds: nothing
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 

@@ -1,5 +1,5 @@
-// Recomputes the numbers of docs/errata.md with the library. Each source document has a file with its values; the test
-// has one case per artifact.
+// Recomputes the numbers of docs/evidence/errata.md with the library. Each source document has a file with its values;
+// the test has one case per artifact.
 #pragma once
 
 #include <functional>

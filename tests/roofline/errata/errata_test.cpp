@@ -1,4 +1,5 @@
-// The artifacts of docs/errata.md that a formula can check. One test, because every check loads devices and formulas.
+// The artifacts of docs/evidence/errata.md that a formula can check. One test, because every check loads devices and
+// formulas.
 #include <gtest/gtest.h>
 
 #include "tests/roofline/errata/checks.h"
