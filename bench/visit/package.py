@@ -62,12 +62,16 @@ def make_entry(options, case, schedule, folder):
         for path in folder.glob("*.ptx"):
             path.unlink()
     variant = result["variant"]
+    models = [kernel["time_model"] for kernel in variant["kernels"]]
+    if "closed form" in models:
+        raise Bad(f"{schedule['variant']}: a prediction by the closed form is a rough guide; the model of machine code "
+                  "needs nvdisasm: run the program from its build folder, or name one by ROOFGEN_NVDISASM")
     expected = output([options.roofgen, "__replay", folder, "--expected", "2"])
     name = f"expected/{hashlib.sha256(expected.encode()).hexdigest()[:16]}.json"
     files.write(options.folder / name, expected)
     kernels = [kernel["schedule"]["params"] for kernel in variant["kernels"]]
     entry = {"folder": str(folder.relative_to(options.folder)), "expected": name, "predicted_us": variant["time_us"],
-             "predicted_by": [kernel["time_model"] for kernel in variant["kernels"]],
+             "predicted_by": models,
              "counts": [{count: kernel[count] for count in COUNTS} for kernel in variant["kernels"]],
              "schedule": {"variant": schedule["variant"], "kernels": kernels}, "why": schedule.get("why", "")}
     return entry, {"flops": variant["flops"], "dram_bytes": variant["dram_bytes"],
@@ -180,8 +184,8 @@ def listing(folder):
     made = package["made"]
     rows = ["# Predictions for the next visit", "",
             "`bench/visit/package.py --list PACKAGE` writes this page: the schedules that a visit of a GPU compares",
-            "(docs/evidence/visit.md), and why. Of an alternative it names what differs from the first schedule of its case.",
-            "",
+            "(docs/evidence/visit.md), and why. Of an alternative it names what differs from the first schedule of its",
+            "case.", "",
             f"Predicted in us for {made['device']}, {made['time'][:10]}, by {made['roofgen']}. Nothing was measured.",
             f"The SHA-256 of the program begins with {made['roofgen_sha256']}.", "",
             "| case | roof | schedule | predicted | against the first | why |",
