@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace roofgen {
+#include "base/json_fwd.h"
 
-using Json = nlohmann::ordered_json;
+namespace roofgen {
 
 /// A discarded value where `text` is not valid JSON. For text that roofgen has written; JsonFile reads files of users.
 Json parse_json(std::string_view text);

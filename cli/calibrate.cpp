@@ -21,10 +21,10 @@ struct CalibrateFlags {
   bool scale = false, json = false;
 };
 
-Result<Exit> run(const Session& session, const CalibrateFlags& flags) {
+Result<Exit> run(const Terminal& terminal, const CalibrateFlags& flags) {
   profile::CalibrateRequest r;
-  ROOFGEN_TRY(r.device, load_device(DataFiles(session.data_dirs), flags.device));
-  if (!flags.output.empty()) ROOFGEN_CHECK(session.outputs().check({flags.output}));
+  ROOFGEN_TRY(r.device, load_device(DataFiles(terminal.data_dirs), flags.device));
+  if (!flags.output.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.output}));
   for (const std::string& file : flags.times) {
     ROOFGEN_TRY(std::string text, read_input(file, kMostTimesBytes));
     ROOFGEN_TRY(profile::Times times,
@@ -42,7 +42,7 @@ Result<Exit> run(const Session& session, const CalibrateFlags& flags) {
   if (flags.output.empty()) return Exit::kOk;
   if (fitted.cells.empty())
     return Error{Exit::kFailed, "is not written: these kernels determine no scalar", {flags.output}};
-  ROOFGEN_CHECK(session.write(flags.output, cells_json(fitted.device, fitted.cells)));
+  ROOFGEN_CHECK(terminal.write(flags.output, cells_json(fitted.device, fitted.cells)));
   return Exit::kOk;
 }
 
@@ -65,7 +65,7 @@ Run declare_calibrate(FlagSet app) {
   app.footer(
       "Example: roofgen calibrate --device rtx-3090 --times times.json -o fitted.json\nNothing is measured here: the "
       "times come from any tool. docs/use/calibrate.md explains the file and the report.");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

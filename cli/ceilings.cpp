@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "base/paths.h"
-#include "cli/cli.h"
-#include "cli/profile.h"
+#include "cli/ceilings.h"
 #include "cli/progress.h"
 #include "roofline/device.h"
 #include "runtime/compiler.h"
 #include "tuner/ceilings/profile.h"
-#include "tuner/search/run.h"
 
 namespace roofgen::cli {
 namespace {
@@ -46,13 +45,13 @@ void MeasureFlags::declare(FlagSet app) {
   app.add("--output", output, "keep the profile here [its place in the data folder]").needs(on).group("Measure");
 }
 
-Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags) {
+Result<Exit> measure_roofline(const Terminal& terminal, const MeasureFlags& flags) {
   CeilingsOptions options;
   ROOFGEN_TRY(options.protocol.mode, parse_mode(flags.protocol));
   options.only = flags.only;
   options.date = utc_now();
-  if (!flags.output.empty()) ROOFGEN_CHECK(session.outputs().check({flags.output}));
-  const DataFiles files(session.data_dirs);
+  if (!flags.output.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.output}));
+  const DataFiles files(terminal.data_dirs);
   GpuWorkerOptions worker;
   worker.ordinal = flags.gpu;
   worker.warn = warn;
@@ -73,16 +72,16 @@ Result<Exit> measure_roofline(const Session& session, const MeasureFlags& flags)
   CompileOptions compile;
   compile.arch = device.arch;
   ROOFGEN_TRY(const std::unique_ptr<Compiler> compiler, make_nvrtc_compiler(compile, cache_dir(), warn));
-  Progress progress(session, "ceilings");
+  Progress progress(terminal, "ceilings");
   options.hooks.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
   options.hooks.warn = warn;
-  options.hooks.stop = session.stop;
+  options.hooks.stop = terminal.stop;
   ROOFGEN_TRY(const CeilingsReport report, measure_ceilings({files, device, *compiler, *gpu}, options));
   fmt::print("{}", flags.json ? ceilings_json(report) : ceilings_text(report));
   if (!flags.output.empty()) {
-    ROOFGEN_CHECK(keep(report, flags.output, session.outputs()));
+    ROOFGEN_CHECK(keep(report, flags.output, terminal.outputs()));
   } else if (!simulated) {
-    ROOFGEN_CHECK(keep(report, profile_path(session.home, report.gpu.uuid), Outputs(session.home, /*force=*/true)));
+    ROOFGEN_CHECK(keep(report, profile_path(terminal.home, report.gpu.uuid), Outputs(terminal.home, /*force=*/true)));
   }
   if (report.interrupted) return Exit::kInterrupted;
   const auto any =

@@ -24,9 +24,9 @@ struct CheckFlags : KernelFlags {
 };
 
 /// --emit-args: writes a file of arguments, and prints the command that uses it.
-Result<Exit> emit_arguments(const Session& session, const check::Request& r, const CheckFlags& flags) {
+Result<Exit> emit_arguments(const Terminal& terminal, const check::Request& r, const CheckFlags& flags) {
   ROOFGEN_TRY(const check::Skeleton skeleton, check::make_skeleton(r));
-  ROOFGEN_CHECK(session.outputs().write(flags.emit_args, skeleton.json));
+  ROOFGEN_CHECK(terminal.outputs().write(flags.emit_args, skeleton.json));
   fmt::print("wrote     {}: arguments of {}; its sizes, contents and values are placeholders\n", flags.emit_args,
              skeleton.kernel);
   for (const std::string& note : skeleton.notes) fmt::print("note      {}\n", note);
@@ -39,12 +39,12 @@ Result<Exit> emit_arguments(const Session& session, const check::Request& r, con
   return Exit::kOk;
 }
 
-Result<Exit> run(const Session& session, const CheckFlags& flags) {
+Result<Exit> run(const Terminal& terminal, const CheckFlags& flags) {
   ROOFGEN_TRY(check::Request r, kernel_request(flags, flags.emit_args.empty()));
-  if (!flags.sarif.empty()) ROOFGEN_CHECK(session.outputs().check({flags.sarif}));
+  if (!flags.sarif.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.sarif}));
   for (const check::Argument* a : check::buffers_of(r.args))
-    if (!a->dump.empty()) ROOFGEN_CHECK(session.outputs().check({a->dump}));
-  r.outputs = session.outputs();
+    if (!a->dump.empty()) ROOFGEN_CHECK(terminal.outputs().check({a->dump}));
+  r.outputs = terminal.outputs();
   r.cooperative = flags.cooperative;
   r.allow_unfenced = flags.allow_unfenced;
   r.max_instructions = flags.max_instructions;
@@ -52,11 +52,11 @@ Result<Exit> run(const Session& session, const CheckFlags& flags) {
   r.in_double = flags.fp64;
   r.schedules = flags.schedules;
   r.max_memory_bytes = flags.max_memory_mib << 20;
-  if (!flags.emit_args.empty()) return emit_arguments(session, r, flags);
+  if (!flags.emit_args.empty()) return emit_arguments(terminal, r, flags);
   r.progress = [](const std::string& line) { fmt::print(stderr, "roofgen: check: {}\n", line); };
   r.progress_after_s = isatty(STDERR_FILENO) ? 2 : 10;
   ROOFGEN_TRY(const check::Report report, check::run(r));
-  if (!flags.sarif.empty()) ROOFGEN_CHECK(session.write(flags.sarif, check::check_sarif(report)));
+  if (!flags.sarif.empty()) ROOFGEN_CHECK(terminal.write(flags.sarif, check::check_sarif(report)));
   fmt::print("{}", flags.json ? check::check_json(report) : check::check_text(report, flags.top));
   if (report.verdict() == check::Verdict::kFindings) return Exit::kFailed;
   return report.verdict() == check::Verdict::kClean || flags.allow_incomplete ? Exit::kOk : Exit::kIncomplete;
@@ -99,7 +99,7 @@ Run declare_check(FlagSet app) {
       "outputs, 2 the request does not fit the kernel, 5 incomplete: nothing wrong in what ran. docs/use/findings.md "
       "says "
       "what each finding means.");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

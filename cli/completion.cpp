@@ -9,11 +9,11 @@
 namespace roofgen::cli {
 namespace {
 
-Result<Exit> run(const Session& session, const std::string& shell) {
-  const DataFiles files(session.data_dirs);
+Result<Exit> run(const Terminal& terminal, const std::string& shell) {
+  const DataFiles files(terminal.data_dirs);
   KnownValues values{{"op", {}}, {"explain op", WorkFormula::names(files)}, {"--device", device_names(files)}};
   for (const Op* op : ops()) values["op"].push_back(op->name());
-  ROOFGEN_TRY(const std::string script, completion_script(session.commands(), values, shell));
+  ROOFGEN_TRY(const std::string script, completion_script(terminal.commands(), values, shell));
   fmt::print("{}", script);
   return Exit::kOk;
 }
@@ -24,7 +24,7 @@ Run declare_completion(FlagSet app) {
   auto shell = std::make_shared<std::string>();
   app.add("SHELL", *shell, "bash, zsh or fish").required();
   app.footer("Example: source <(roofgen completion bash)");
-  return [shell](const Session& session) { return run(session, *shell); };
+  return [shell](const Terminal& terminal) { return run(terminal, *shell); };
 }
 
 }  // namespace roofgen::cli

@@ -165,15 +165,15 @@ Result<Exit> show(Store& store, const DbFlags& flags) {
 
 // ---- Exchange ----------------------------------------------------------------------------------
 
-Result<Exit> export_trials(const Session& session, Store& store, const DbFlags& flags) {
-  if (flags.output != "-") ROOFGEN_CHECK(session.outputs().check({flags.output}));
+Result<Exit> export_trials(const Terminal& terminal, Store& store, const DbFlags& flags) {
+  if (flags.output != "-") ROOFGEN_CHECK(terminal.outputs().check({flags.output}));
   ROOFGEN_TRY(const std::vector<StoredTrial> trials, chosen_trials(store, flags.filter));
   ROOFGEN_TRY(const Exported out, recording_of(trials, flags.times));
   ROOFGEN_TRY(const std::string text, write_recording(out.recording, flags.format));
   if (flags.output == "-")
     fmt::print("{}", text);
   else
-    ROOFGEN_CHECK(session.outputs().write(flags.output, text));
+    ROOFGEN_CHECK(terminal.outputs().write(flags.output, text));
   fmt::print(stderr, "roofgen: db: {} points, times: {}{}\n", out.recording.points.size(), out.recording.origin,
              out.left_out > 0 ? fmt::format("; {} trials with other times were left out (--times)", out.left_out) : "");
   return Exit::kOk;
@@ -238,7 +238,7 @@ Result<Exit> collect(Store& store, const DbFlags& flags, const std::string& path
   return Exit::kOk;
 }
 
-Result<Exit> run_db(const Session& session, const DbFlags& given) {
+Result<Exit> run_db(const Terminal& terminal, const DbFlags& given) {
   DbFlags flags = given;
   static const std::vector<std::string> kActions = {"list", "show", "export", "import", "merge", "gc"};
   if (std::find(kActions.begin(), kActions.end(), flags.action) == kActions.end())
@@ -260,7 +260,7 @@ Result<Exit> run_db(const Session& session, const DbFlags& given) {
   ROOFGEN_TRY(Store store, Store::open(path, warn, named ? Store::Damage::kAsItIs : Store::Damage::kRepair));
   if (flags.action == "list") return list(store, flags);
   if (flags.action == "show") return show(store, flags);
-  if (flags.action == "export") return export_trials(session, store, flags);
+  if (flags.action == "export") return export_trials(terminal, store, flags);
   if (flags.action == "import") return import_files(store, flags);
   if (flags.action == "merge") return merge(store, flags);
   return collect(store, flags, path);
@@ -292,7 +292,7 @@ Run declare_db(FlagSet app) {
       "Example: roofgen db export \"gemm bf16 K=64\" --format t4 -o space.json\ndocs/use/store.md explains the store "
       "and "
       "the formats.");
-  return [flags](const Session& session) { return run_db(session, *flags); };
+  return [flags](const Terminal& terminal) { return run_db(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
-#include "cli/profile.h"
 #include "roofline/views/views.h"
+#include "tuner/session/profile_flags.h"
 
 namespace roofgen::cli {
 namespace {
@@ -14,10 +14,10 @@ struct DevicesFlags {
   ProfileFlags profile;
 };
 
-Result<Exit> run(const Session& session, const DevicesFlags& flags) {
-  const DataFiles files(session.data_dirs);
+Result<Exit> run(const Terminal& terminal, const DevicesFlags& flags) {
+  const DataFiles files(terminal.data_dirs);
   if (!flags.name.empty()) {
-    ROOFGEN_TRY(const Device device, find_device(files, flags.name, flags.profile));
+    ROOFGEN_TRY(const Device device, find_device(files, flags.name, flags.profile, warn));
     fmt::print("{}", flags.json ? device_json(device) : device_text(device));
     return Exit::kOk;
   }
@@ -45,7 +45,7 @@ Run declare_devices(FlagSet app) {
   app.add_switch("--json", flags->json, "as JSON");
   flags->profile.declare(app);
   app.footer("Example: roofgen devices h100-sxm");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

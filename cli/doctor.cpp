@@ -7,12 +7,12 @@
 #include "base/paths.h"
 #include "base/text_table.h"
 #include "cli/cli.h"
-#include "cli/problem_flags.h"
 #include "roofline/device.h"
 #include "roofline/json.h"
 #include "roofline/work.h"
 #include "runtime/sass/disassembler.h"
 #include "tuner/ceilings/profile.h"
+#include "tuner/session/workbench.h"
 
 namespace roofgen::cli {
 namespace {
@@ -36,7 +36,7 @@ struct Findings {
 };
 
 /// All that the driver counts. One that cannot be opened (in exclusive use, out of memory) is listed with why.
-std::vector<Gpu> gpus(const Session& session, std::string* missing) {
+std::vector<Gpu> gpus(const Terminal& terminal, std::string* missing) {
   std::vector<Gpu> out;
   for (int ordinal = 0; ordinal < kMostGpus; ++ordinal) {
     Gpu gpu;
@@ -56,7 +56,7 @@ std::vector<Gpu> gpus(const Session& session, std::string* missing) {
     gpu.name = gpu.identity.name;
     gpu.simulated = (*opened)->origin() != Origin::kMeasured;
     gpu.arch = (*opened)->info().arch;
-    const auto device = match_device(DataFiles(session.data_dirs), (*opened)->info().driver);
+    const auto device = match_device(DataFiles(terminal.data_dirs), (*opened)->info().driver);
     gpu.roofs = device ? device->name : device.error().message;
     const std::string profile = profile_path(data_home(), gpu.identity.uuid);
     if (std::error_code ignored; device && !profile.empty() && std::filesystem::exists(profile, ignored))
@@ -67,11 +67,11 @@ std::vector<Gpu> gpus(const Session& session, std::string* missing) {
   return out;
 }
 
-Findings examine(const Session& session) {
+Findings examine(const Terminal& terminal) {
   Findings f;
   f.nvrtc = nvrtc_info();
-  f.gpus = gpus(session, &f.gpu_missing);
-  const DataFiles files(session.data_dirs);
+  f.gpus = gpus(terminal, &f.gpu_missing);
+  const DataFiles files(terminal.data_dirs);
   f.devices = device_names(files);
   for (const std::string& name : f.devices)
     if (const auto device = load_device(files, name); !device) f.faults.push_back(to_string(device.error()));
@@ -198,8 +198,8 @@ std::string json(const Findings& f) {
 Run declare_doctor(FlagSet app) {
   auto as_json = std::make_shared<bool>(false);
   app.add_switch("--json", *as_json, "as JSON");
-  return [as_json](const Session& session) -> Result<Exit> {
-    const Findings f = examine(session);
+  return [as_json](const Terminal& terminal) -> Result<Exit> {
+    const Findings f = examine(terminal);
     fmt::print("{}", *as_json ? json(f) : text(f));
     if (!f.faults.empty()) return Exit::kFailed;
     return f.nvrtc.found ? Exit::kOk : Exit::kUnavailable;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check/check.h"
-#include "cli/flags.h"
+#include "tuner/session/flags.h"
 
 namespace roofgen::cli {
 

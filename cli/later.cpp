@@ -8,7 +8,7 @@ namespace {
 
 Run in_the_whole_program(FlagSet app) {
   app.keep_rest();
-  return [app](const Session&) -> Result<Exit> {
+  return [app](const Terminal&) -> Result<Exit> {
     return Error{
         Exit::kUnavailable,
         fmt::format("this program was built without {0}: `./roofgen {0}` builds the whole one", app.command())};

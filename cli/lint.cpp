@@ -13,8 +13,8 @@ struct LintFlags {
   bool json = false, keep_going = false;
 };
 
-Result<Exit> run(const Session& session, const LintFlags& flags) {
-  ROOFGEN_TRY(const LintKnowledge knowledge, LintKnowledge::load(DataFiles(session.data_dirs)));
+Result<Exit> run(const Terminal& terminal, const LintFlags& flags) {
+  ROOFGEN_TRY(const LintKnowledge knowledge, LintKnowledge::load(DataFiles(terminal.data_dirs)));
   ROOFGEN_TRY(const std::string text, read_input(flags.file, TableLimits{}.bytes));
   ROOFGEN_TRY(const LintReport report, lint_file(text, flags.file, knowledge, {flags.device}));
   for (const Error& e : report.ignored)
@@ -43,7 +43,7 @@ Run declare_lint(FlagSet app) {
   app.footer(
       "Example: roofgen lint kernels.csv --device h100-sxm\nExit code: 0 nothing found, 1 findings, 2 the "
       "table could not be read. docs/use/lint.md has the rules and the columns.");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

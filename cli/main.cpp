@@ -64,8 +64,9 @@ void open_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/// An interrupted search has printed its result, and needs no message.
 int fail(const Error& error) {
-  fmt::print(stderr, "roofgen: {}\n", to_string(error));
+  if (!error.message.empty()) fmt::print(stderr, "roofgen: {}\n", to_string(error));
   return static_cast<int>(error.exit);
 }
 
@@ -75,21 +76,21 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return replay_main(argc - 2, argv + 2);
   CommandLine line("roofgen", "roofgen: CUDA kernels from templates, tuned and scored against the roofline",
                    fmt::format("roofgen {}", version()));
-  Session session;
-  session.stop = &g_stop;
+  Terminal terminal;
+  terminal.stop = &g_stop;
   std::vector<std::pair<FlagSet, Run>> runs;
   for (const Subcommand& s : subcommands()) {
     const FlagSet flags = line.add_command(s.name, s.summary);
     flags
-        .add("--data-dir", session.data_dirs,
+        .add("--data-dir", terminal.data_dirs,
              "directory with templates/, search_spaces/, devices/, work/, models/ that come before the built-in ones")
         .directory();
-    flags.add("--color", session.color, "auto, always or never [auto]").one_of({"auto", "always", "never"});
-    if (s.writes) declare_force(flags, session.force);
+    flags.add("--color", terminal.color, "auto, always or never [auto]").one_of({"auto", "always", "never"});
+    if (s.writes) declare_force(flags, terminal.force);
     runs.emplace_back(flags, s.declare(flags));
   }
   line.footer("Example: roofgen tune attention --L 2048 --d 64");
-  session.commands = [&] { return line.commands(); };
+  terminal.commands = [&] { return line.commands(); };
   if (argc == 2 && std::strcmp(argv[1], "__manual") == 0) {
     fmt::print("{}", manual_page(line.commands(), version()));
     return static_cast<int>(Exit::kOk);
@@ -102,7 +103,7 @@ int run(int argc, char** argv) {
     for (const auto& [flags, start] : runs) {
       if (flags.command() != "run") continue;
       const int end = flags.end_of_flags(argc, argv);
-      session.program.assign(argv + end + (end < argc && std::strcmp(argv[end], "--") == 0), argv + argc);
+      terminal.program.assign(argv + end + (end < argc && std::strcmp(argv[end], "--") == 0), argv + argc);
       argc = end;
       break;
     }
@@ -122,7 +123,7 @@ int run(int argc, char** argv) {
       sigaction(SIGINT, &action, nullptr);
       sigaction(SIGTERM, &action, nullptr);
     }
-    auto result = start(session);
+    auto result = start(terminal);
     if (!result) return fail(result.error());
     if (std::fflush(stdout) != 0 && errno == EPIPE) return 128 + SIGPIPE;
     if (std::ferror(stdout)) return fail({Exit::kFailed, fmt::format("standard output: {}", std::strerror(errno))});

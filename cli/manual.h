@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/flags.h"
+#include "tuner/session/flags.h"
 
 namespace roofgen::cli {
 

@@ -1,15 +1,15 @@
 // roofgen model NAME: a whole transformer, by operator and in all, over batches and lengths.
-#include "roofline/model.h"
+#include "roofline/analyses/model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "cli/problem_flags.h"
-#include "cli/profile.h"
-#include "cli/work_flags.h"
 #include "roofline/views/views.h"
+#include "tuner/session/profile_flags.h"
+#include "tuner/session/work_flags.h"
+#include "tuner/session/workbench.h"
 
 namespace roofgen::cli {
 namespace {
@@ -65,11 +65,11 @@ Result<Exit> list_models(const DataFiles& files) {
   return Exit::kOk;
 }
 
-Result<Exit> run(const Session& session, const ModelFlags& flags) {
-  const DataFiles files(session.data_dirs);
+Result<Exit> run(const Terminal& terminal, const ModelFlags& flags) {
+  const DataFiles files(terminal.data_dirs);
   if (flags.model.empty() || flags.model == "list") return list_models(files);
   ROOFGEN_TRY(const Model model, load_model(files, flags.model));
-  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile, warn));
   ModelRequest request = flags.preset;
   request.phase = flags.phase;
   request.dtypes = flags.weights;
@@ -82,7 +82,7 @@ Result<Exit> run(const Session& session, const ModelFlags& flags) {
   ROOFGEN_TRY(view.parameters, parameter_count(model));
   ROOFGEN_TRY(view.runs, sweep_model(model, device, request, view.batches, view.lengths));
   if (flags.json || flags.html.empty()) fmt::print("{}", flags.json ? model_json(view) : model_text(view));
-  if (!flags.html.empty()) return show_page(model_page(view), flags.html, files, session);
+  if (!flags.html.empty()) return show_page(model_page(view), flags.html, files, terminal);
   return Exit::kOk;
 }
 
@@ -109,7 +109,7 @@ Run declare_model(FlagSet app) {
   app.add_switch("--json", flags->json, "as JSON (docs/use/models.md)");
   app.add("--html", flags->html, "write a self-contained page of figures here");
   app.footer("Example: roofgen model generic-7b --phase decode --kv 2048 --batch 1,8,64 --device h100-sxm");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -3,8 +3,8 @@
 
 #include "cli/cli.h"
 #include "cli/kernel_flags.h"
-#include "cli/profile.h"
 #include "profile/compiled.h"
+#include "tuner/session/profile_flags.h"
 
 namespace roofgen::cli {
 namespace {
@@ -23,27 +23,27 @@ struct ProfileKernelFlags : KernelFlags {
 /// Spans of a timeline: 100 bytes each in its file.
 constexpr size_t kTraceSpans = 400'000;
 
-Result<Exit> run(const Session& session, const ProfileKernelFlags& flags) {
+Result<Exit> run(const Terminal& terminal, const ProfileKernelFlags& flags) {
   profile::Request r;
   ROOFGEN_TRY(r.kernel, kernel_request(flags, true));
   r.kernel.max_instructions = flags.max_instructions;
-  const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(r.device, find_device(files, flags.device, flags.profile));
+  const DataFiles files(terminal.data_dirs);
+  ROOFGEN_TRY(r.device, find_device(files, flags.device, flags.profile, warn));
   if (flags.sm_clock < 0 || flags.sm_clock > kMostMhz)
     return Error{Exit::kUsage,
                  fmt::format("--sm-clock is {}; a clock in MHz, at most {}, was expected", flags.sm_clock, kMostMhz)};
   r.options.sm_mhz = flags.sm_clock;
   r.options.by_line = flags.top > 0;
   if (!flags.trace.empty()) {
-    ROOFGEN_CHECK(session.outputs().check({flags.trace}));
+    ROOFGEN_CHECK(terminal.outputs().check({flags.trace}));
     r.options.trace_spans = kTraceSpans;
     r.options.by_line = true;
   }
-  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
+  if (!flags.html.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.html}));
   ROOFGEN_TRY(const profile::Report report, profile::run(r));
-  if (!flags.trace.empty()) ROOFGEN_CHECK(session.write(flags.trace, profile::profile_trace(report)));
+  if (!flags.trace.empty()) ROOFGEN_CHECK(terminal.write(flags.trace, profile::profile_trace(report)));
   if (!flags.html.empty())
-    ROOFGEN_CHECK(show_page(profile::profile_page(report, r.device), flags.html, files, session));
+    ROOFGEN_CHECK(show_page(profile::profile_page(report, r.device), flags.html, files, terminal));
   fmt::print("{}", flags.json ? profile::profile_json(report) : profile::profile_text(report, flags.top));
   return Exit::kOk;
 }
@@ -66,7 +66,7 @@ Run declare_profile(FlagSet app) {
   app.footer(
       "Example: roofgen profile scale.cu --grid 4096 --block 256 --args scale.json --device a100-sxm-80\nThe time is "
       "modelled, never measured. docs/use/profile.md explains each number.");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -93,7 +93,6 @@ std::string progress_bar(const Phase& p, size_t columns) {
 
 Progress::Progress(const Session& session, std::string kind)
     : session_(session), kind_(std::move(kind)), terminal_(isatty(STDERR_FILENO)), last_(Clock::now()) {
-  if (session_.progress) return;
   earlier_ = kept_phases(session_.home, kind_);
   begin(phase_.name, 0);
   clock_ = std::thread([this] {
@@ -141,7 +140,6 @@ void Progress::keep() const {
 }
 
 void Progress::show(const char* phase, uint64_t done, uint64_t total) {
-  if (session_.progress) return session_.progress(phase, done, total);
   if (total == 0) return;
   const std::lock_guard lock(mutex_);
   if (phase_.name != phase || done < phase_.done) begin(phase, done);
@@ -158,7 +156,7 @@ void Progress::draw() {
   if (terminal_)
     fmt::print(stderr, "\r\x1b[K{}", progress_bar(phase_, columns_of_stderr()));
   else
-    session_.err("roofgen: " + progress_text(phase_) + "\n");
+    fmt::print(stderr, "roofgen: {}\n", progress_text(phase_));
   std::fflush(stderr);
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/cli.h"
+#include "tuner/session/session.h"
 
 namespace roofgen::cli {
 

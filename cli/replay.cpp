@@ -138,7 +138,7 @@ std::string replay_json(const std::vector<Replayed>& all, const std::vector<Sear
   return json_document(out);
 }
 
-Result<Exit> run_replay(const Session& session, ReplayFlags flags) {
+Result<Exit> run_replay(const Terminal& terminal, ReplayFlags flags) {
   if (flags.strategies.empty()) flags.strategies = {"portfolio"};
   std::vector<const StrategyKind*> strategies;
   for (const std::string& name : flags.strategies) {
@@ -147,7 +147,7 @@ Result<Exit> run_replay(const Session& session, ReplayFlags flags) {
   ROOFGEN_TRY(const std::vector<size_t> evals, parse_evals(flags.evals));
   ReplayOptions options;
   options.evals = evals;
-  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
+  if (!flags.html.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.html}));
   // A curve has more points, but for rounds: each of theirs is a search of its own.
   if (!flags.html.empty() && !flags.rounds) {
     options.evals.clear();
@@ -184,7 +184,7 @@ Result<Exit> run_replay(const Session& session, ReplayFlags flags) {
   }
   if (!flags.html.empty()) {
     const plot::Page page = replay_page(curves, strategies.size(), evals, options.seeds);
-    ROOFGEN_CHECK(show_page(page, flags.html, DataFiles(session.data_dirs), session));
+    ROOFGEN_CHECK(show_page(page, flags.html, DataFiles(terminal.data_dirs), terminal));
     for (SearchCurve& curve : curves)
       std::erase_if(curve.points, [&](const ReplayPoint& p) { return std::ranges::count(evals, p.evals) == 0; });
   }
@@ -214,7 +214,7 @@ Run declare_replay(FlagSet app) {
   app.footer(
       "Example: roofgen replay gemm_RTX_3090.json.gz --strategy portfolio --evals 50,100\ndocs/internals/search.md "
       "explains the strategies and the numbers.");
-  return [flags](const Session& session) { return run_replay(session, *flags); };
+  return [flags](const Terminal& terminal) { return run_replay(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -5,11 +5,12 @@
 
 #include "base/json_text.h"
 #include "cli/cli.h"
-#include "roofline/figures.h"
-#include "roofline/model.h"
+#include "roofline/analyses/figures.h"
+#include "roofline/analyses/model.h"
 #include "roofline/plot/plot.h"
 #include "roofline/views/views.h"
 #include "roofline/work.h"
+#include "tuner/session/profile_flags.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
 #include "tuner/whatif/whatif.h"
@@ -63,7 +64,7 @@ Result<plot::Page> explain_page_of(const Json& j, const std::string& file, const
     if (j.contains("dtypes")) j.at("dtypes").get_to(request.dtypes);
     ROOFGEN_GET(j, request, math_dtype, accumulate, softmax_flops)
     ROOFGEN_TRY(const RoofSet set, parse_roof_set(j.at("ceilings").get<std::string>()));
-    ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
+    ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>(), ProfileFlags{}, warn));
     ROOFGEN_TRY(Explained about, explained(j, request, files));
     ROOFGEN_TRY(const Explanation e, explain(device, std::move(about.work), set));
     ROOFGEN_CHECK(same_number(j, "flops", e.flops, file));
@@ -86,7 +87,7 @@ Result<plot::Page> model_page_of(const Json& j, const std::string& file, const D
     request.launches = assumed.at("launches") == "graph" ? Launches::kGraph : Launches::kSeparate;
     ROOFGEN_TRY(request.roofs, parse_roof_set(j.at("ceilings").get<std::string>()));
     ROOFGEN_TRY(const Model model, load_model(files, j.at("model").get<std::string>()));
-    ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>()));
+    ROOFGEN_TRY(const Device device, find_device(files, j.at("device").get<std::string>(), ProfileFlags{}, warn));
     const auto phase = std::find_if(model.phases.begin(), model.phases.end(),
                                     [&](const ModelPhase& p) { return p.name == request.phase; });
     if (phase == model.phases.end())
@@ -132,8 +133,8 @@ Result<plot::Page> page_of(const JsonFile& file, const DataFiles& files) {
                schema.empty() ? Where{file.file()} : file.find(schema)};
 }
 
-Result<Exit> run(const Session& session, const ReportFlags& flags) {
-  const DataFiles files(session.data_dirs);
+Result<Exit> run(const Terminal& terminal, const ReportFlags& flags) {
+  const DataFiles files(terminal.data_dirs);
   ROOFGEN_TRY(std::string text, read_input(flags.file));
   auto parsed = JsonFile::parse(std::move(text), flags.file);
   if (!parsed) {
@@ -143,7 +144,7 @@ Result<Exit> run(const Session& session, const ReportFlags& flags) {
   }
   const JsonFile file = std::move(*parsed);
   ROOFGEN_TRY(const plot::Page page, page_of(file, files));
-  return show_page(page, flags.html, files, session);
+  return show_page(page, flags.html, files, terminal);
 }
 
 }  // namespace
@@ -155,7 +156,7 @@ Run declare_report(FlagSet app) {
       .required();
   app.add("--html", flags->html, "write a self-contained page here instead of text");
   app.footer("Example: roofgen report result.json --html result.html");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -8,12 +8,13 @@
 #include "base/json_text.h"
 #include "base/number.h"
 #include "base/suggest.h"
+#include "cli/ceilings.h"
 #include "cli/cli.h"
-#include "cli/problem_flags.h"
-#include "cli/profile.h"
-#include "cli/work_flags.h"
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 #include "roofline/plot/plot.h"
+#include "tuner/session/profile_flags.h"
+#include "tuner/session/work_flags.h"
+#include "tuner/session/workbench.h"
 #include "tuner/views/page.h"
 
 namespace roofgen::cli {
@@ -178,9 +179,9 @@ Result<void> add_points(const DataFiles& files, const Device& device, const Roof
   return {};
 }
 
-Result<Exit> run(const Session& session, const RooflineFlags& flags) {
-  const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile));
+Result<Exit> run(const Terminal& terminal, const RooflineFlags& flags) {
+  const DataFiles files(terminal.data_dirs);
+  ROOFGEN_TRY(const Device device, find_device(files, flags.device, flags.profile, warn));
   plot::Roofline roofline = device_roofline(device, flags.all);
   for (const std::string& path : flags.points) {
     ROOFGEN_TRY(std::string text, read_input(path));
@@ -207,15 +208,15 @@ Result<Exit> run(const Session& session, const RooflineFlags& flags) {
     fmt::print("{}", plot::page_json(page));
     fmt::print("\n");
   } else if (flags.html.empty() && flags.svg.empty() && flags.png.empty()) {
-    fmt::print("{}", plot::terminal_text(roofline, terminal_width(), session.use_color(1)));
+    fmt::print("{}", plot::terminal_text(roofline, terminal_width(), terminal.use_color(1)));
   }
   for (const auto& [format, path] :
        {std::pair{plot::PlotFormat::kSvg, flags.svg}, {plot::PlotFormat::kPng, flags.png}}) {
     if (path.empty()) continue;
-    ROOFGEN_CHECK(plot::write_plot(roofline, format, path, session.outputs(), files));
-    session.say_written(path);
+    ROOFGEN_CHECK(plot::write_plot(roofline, format, path, terminal.outputs(), files));
+    terminal.wrote(path);
   }
-  if (!flags.html.empty()) return show_page(page, flags.html, files, session);
+  if (!flags.html.empty()) return show_page(page, flags.html, files, terminal);
   return Exit::kOk;
 }
 
@@ -239,7 +240,7 @@ Run declare_roofline(FlagSet app) {
   app.footer("Example: roofgen roofline --device a100-sxm-80 --html roofline.html");
   flags->profile.declare(app);
   flags->measure.declare(app);
-  return [flags, device](const Session& session) -> Result<Exit> {
+  return [flags, device](const Terminal& terminal) -> Result<Exit> {
     flags->measure.json = flags->json;
     if (flags->measure.measure &&
         (!flags->points.empty() || !flags->html.empty() || !flags->svg.empty() || !flags->png.empty()))
@@ -249,7 +250,7 @@ Run declare_roofline(FlagSet app) {
     if (flags->measure.measure && flags->device != "gpu" && device.given())
       return Error{Exit::kUsage,
                    fmt::format("--measure measures the GPU of this machine; it cannot measure {}", flags->device)};
-    return flags->measure.measure ? measure_roofline(session, flags->measure) : run(session, *flags);
+    return flags->measure.measure ? measure_roofline(terminal, flags->measure) : run(terminal, *flags);
   };
 }
 

@@ -117,12 +117,12 @@ std::string nvrtc_directory() {
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal().string(); }
 
 /// The driver's settings (docs/use/shim.md), and the simulated driver before any other libcuda.so.1.
-Environment environment_for(const Session& session, const RunProgramFlags& flags, const fs::path& shim,
+Environment environment_for(const Terminal& terminal, const RunProgramFlags& flags, const fs::path& shim,
                             const std::string& report) {
   Environment out = {
       {"LD_LIBRARY_PATH", path_list({shim.parent_path().string(), environment("LD_LIBRARY_PATH"), nvrtc_directory()})},
       {"ROOFGEN_SIM_REPORT", report}};
-  std::vector<std::string> dirs = session.data_dirs;
+  std::vector<std::string> dirs = terminal.data_dirs;
   std::transform(dirs.begin(), dirs.end(), dirs.begin(), absolute);
   if (!dirs.empty()) out.emplace_back("ROOFGEN_SIM_DATA_DIRS", path_list(dirs));
   if (!flags.device.empty()) out.emplace_back("ROOFGEN_SIM_DEVICE", flags.device);
@@ -131,8 +131,8 @@ Environment environment_for(const Session& session, const RunProgramFlags& flags
   if (flags.strict) out.emplace_back("ROOFGEN_SIM_STRICT", "1");
   if (flags.keep_going) out.emplace_back("ROOFGEN_SIM_KEEP_GOING", "1");
   if (flags.allow_unfenced) out.emplace_back("ROOFGEN_SIM_ALLOW_UNFENCED", "1");
-  add_python_bindings(session.program[0], out);
-  add_torch_runtime(session.program[0], shim, out);
+  add_python_bindings(terminal.program[0], out);
+  add_torch_runtime(terminal.program[0], shim, out);
   return out;
 }
 
@@ -145,31 +145,31 @@ std::string other_driver(pid_t pid, const fs::path& shim) {
   return "";
 }
 
-Result<Exit> run(const Session& session, const RunProgramFlags& flags) {
-  if (session.program.empty())
+Result<Exit> run(const Terminal& terminal, const RunProgramFlags& flags) {
+  if (terminal.program.empty())
     return Error{Exit::kUsage, "a program was expected, as in roofgen run -- python3 script.py"};
   if (!flags.device.empty()) {
-    ROOFGEN_TRY(const Device device, load_device(DataFiles(session.data_dirs), flags.device));
+    ROOFGEN_TRY(const Device device, load_device(DataFiles(terminal.data_dirs), flags.device));
     ROOFGEN_CHECK(tunable(device));
   }
   check::ProgramReport report;
   ROOFGEN_TRY(const fs::path shim, find_shim());
   for (const std::string& file : {flags.output, flags.log == "stderr" ? "" : flags.log})
-    if (!file.empty()) ROOFGEN_CHECK(session.outputs().check({file}));
-  if (!flags.log.empty() && flags.log != "stderr") ROOFGEN_CHECK(session.outputs().write(flags.log, ""));
+    if (!file.empty()) ROOFGEN_CHECK(terminal.outputs().check({file}));
+  if (!flags.log.empty() && flags.log != "stderr") ROOFGEN_CHECK(terminal.outputs().write(flags.log, ""));
   const ScratchDirectory records("roofgen-run");
-  report.program = session.program;
+  report.program = terminal.program;
   report.driver = shim.string();
-  ForegroundOptions options{session.program, environment_for(session, flags, shim, records.path()), flags.json, {}};
+  ForegroundOptions options{terminal.program, environment_for(terminal, flags, shim, records.path()), flags.json, {}};
   options.watch = [&](pid_t pid) {
     if (report.other_driver.empty()) report.other_driver = other_driver(pid, shim);
   };
   ROOFGEN_TRY(const ForegroundResult ended, run_in_foreground(options));
   report.exit = ended.exit;
   report.signal = ended.signal;
-  if (!flags.log.empty()) session.outputs().adopt(flags.log);
+  if (!flags.log.empty()) terminal.outputs().adopt(flags.log);
   ROOFGEN_CHECK(check::read_records(records.path(), report));
-  if (!flags.output.empty()) ROOFGEN_CHECK(session.write(flags.output, check::program_json(report)));
+  if (!flags.output.empty()) ROOFGEN_CHECK(terminal.write(flags.output, check::program_json(report)));
   if (flags.json)
     fmt::print("{}", check::program_json(report));
   else
@@ -204,7 +204,7 @@ Run declare_run(FlagSet app) {
       "that of the program if it is not 0 (128 + N after signal N); "
       "else 0 clean, 1 findings, 3 the program did not load the simulated driver, 5 incomplete: nothing wrong in "
       "what ran. docs/use/run.md has the details.");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -7,9 +7,8 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/problem_flags.h"
-#include "cli/progress.h"
 #include "generator/ops/chain_op.h"
+#include "tuner/session/workbench.h"
 
 namespace roofgen::cli {
 namespace {
@@ -108,38 +107,41 @@ Result<Request> request_of(const WhatIfFlags& flags) {
   return out;
 }
 
-Result<Exit> run(const Session& session, const WhatIfFlags& flags) {
-  ROOFGEN_TRY(const Request request, request_of(flags));
-  if (!flags.html.empty()) ROOFGEN_CHECK(session.outputs().check({flags.html}));
-  ROOFGEN_TRY(Workbench bench, open_workbench(session, flags.problem, flags.run));
-  ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags.problem, flags.run));
+Result<std::vector<WhatIfReport>> run_all(const Terminal& terminal, const WhatIfFlags& flags, const Request& request,
+                                          const Workbench& bench) {
+  ROOFGEN_TRY(TuneOptions options, tune_options(terminal, bench, flags.problem, flags.run));
+  options.progress = terminal.progress("whatif");
   std::vector<WhatIfReport> runs;
-  {
-    Progress progress(session, "whatif");
-    options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
-    const TuneResources context = bench.resources();
-    for (const Problem& problem : request.problems) {
-      ROOFGEN_TRY(WhatIfReport report, request.chain
-                                           ? whatif_chain(context, *request.chain, problem, request.plan, options)
-                                           : whatif_attention(context, problem, flags.plan, options));
-      runs.push_back(std::move(report));
-      if (runs.back().interrupted) break;
-    }
+  for (const Problem& problem : request.problems) {
+    ROOFGEN_TRY(WhatIfReport report,
+                request.chain ? whatif_chain(bench.resources(), *request.chain, problem, request.plan, options)
+                              : whatif_attention(bench.resources(), problem, flags.plan, options));
+    runs.push_back(std::move(report));
+    if (runs.back().interrupted) break;
   }
+  return runs;
+}
+
+Result<Exit> run(const Terminal& terminal, const WhatIfFlags& flags) {
+  ROOFGEN_TRY(const Request request, request_of(flags));
+  if (!flags.html.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.html}));
+  ROOFGEN_TRY(Workbench bench, open_workbench(terminal, flags.problem, flags.run));
+  ROOFGEN_TRY(std::vector<WhatIfReport> runs, run_all(terminal, flags, request, bench));
   const bool interrupted = runs.back().interrupted, found = runs.back().best() != nullptr;
-  std::string json, text;
+  Json json;
+  std::string text;
   if (request.dim.empty()) {
     json = whatif_json(runs[0]);
-    text = whatif_text(runs[0], session.use_color(1));
+    text = whatif_text(runs[0], terminal.use_color(1));
   } else {
     const Sweep sweep = make_sweep(request.dim, std::move(runs));
     json = sweep_json(sweep);
-    text = sweep_text(sweep, session.use_color(1));
+    text = sweep_text(sweep, terminal.use_color(1));
   }
-  fmt::print("{}", flags.json ? json : text);
+  print_out(flags.json ? json_document(json) : text);
   if (!flags.html.empty() && found) {
-    ROOFGEN_TRY(const plot::Page page, whatif_page(parse_json(json), "result", *bench.files));
-    ROOFGEN_CHECK(show_page(page, flags.html, *bench.files, session));
+    ROOFGEN_TRY(const plot::Page page, whatif_page(json, "result", *bench.files));
+    ROOFGEN_CHECK(terminal.write_page(flags.html, page, *bench.files));
   }
   if (interrupted) return Exit::kInterrupted;
   return found ? Exit::kOk : Exit::kFailed;
@@ -163,7 +165,7 @@ Run declare_whatif(FlagSet app) {
   app.add("--html", flags->html, "also write a self-contained page here: the ladder of partitions, the roofline")
       .group("Output");
   app.footer("Example: roofgen whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 8192 --N 4096 --K 4096");
-  return [flags](const Session& session) { return run(session, *flags); };
+  return [flags](const Terminal& terminal) { return run(terminal, *flags); };
 }
 
 }  // namespace roofgen::cli

@@ -1,4 +1,4 @@
-// The C API: a request becomes the words of a subcommand, which runs in this process.
+// The C API: a request in JSON, read into the flags of the command of the same name, asks a session.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,10 @@
 #include "base/paths.h"
 #include "generator/json_reader.h"
 #include "library/session.h"
-#include "tuner/suite/suite.h"
+#include "tuner/session/emit.h"
+#include "tuner/session/explain.h"
+#include "tuner/session/generate.h"
+#include "tuner/session/tune.h"
 
 namespace roofgen::library {
 namespace {
@@ -37,51 +40,42 @@ class OptionsReader : JsonReader {
   }
 };
 
-struct Command {
-  const char* name;
-  cli::Run (*declare)(cli::FlagSet);
-  FlagValues more = {};  ///< behind the flags of the request
-};
-
-/// Runs the subcommand; `*result` has what it wrote.
-int run(roofgen_session* owner, const Command& command, const char* request, roofgen_result** result) {
+/// Reads the request into the flags that `Request` declares, and runs `ask` on it, which fills the result. `*result` is
+/// given also for a tune that missed what was asked for.
+template <class Request>
+int run(roofgen_session* owner, const char* command, const char* text, roofgen_result** result, const FlagValues& more,
+        const std::function<Result<void>(const Session&, Request&, roofgen_result&)>& ask) {
   if (result) *result = nullptr;
   if (!owner) return null_argument("session");
-  if (!request) return null_argument("request");
+  if (!text) return null_argument("request");
   if (!result) return null_argument("result");
   return guarded([&]() -> int {
-    auto problem = read_problem(request, "request");
+    auto problem = read_problem(text, "request");
     if (!problem) return bad(problem.error());
-    cli::CommandLine line("roofgen", "", "");
-    const cli::FlagSet flags = line.add_command(command.name, "");
-    bool force = false;
-    cli::declare_force(flags, force);
-    const cli::Run start = command.declare(flags);
-    FlagValues words = problem->flags;
-    words.insert(words.end(), command.more.begin(), command.more.end());
-    if (const auto parsed = line.parse(command_words(command.name, problem->op, words)); !parsed)
-      return fail(at(*problem, parsed.error()));
-    auto out = std::make_unique<roofgen_result>();
+    problem->flags.insert(problem->flags.end(), more.begin(), more.end());
+    RequestFlags flags(command);
     Call call(*owner);
-    call.session.force = force;
-    call.session.kernels = [&](const std::vector<TunedKernel>& kernels) {
-      out->kernels.insert(out->kernels.end(), kernels.begin(), kernels.end());
-    };
-    const auto exit = start(call.session);
+    flags.flags().add_switch("--force", call.session.force, "");
+    Request request;
+    request.declare(flags.flags());
+    if (const auto read = flags.read(*problem); !read) return fail(read.error());
+    auto out = std::make_unique<roofgen_result>();
+    const auto done = ask(call.session, request, *out);
     for (const TunedKernel& k : out->kernels) out->schedules.push_back(to_string(k.program.schedule));
-    if (!exit) return fail(exit.error());
-    out->text = std::move(call.out);
-    if (std::strcmp(command.name, "tune") == 0 && !out->text.empty()) {
-      const Json report = parse_json(out->text);
-      if (const auto verdict = report.find("verdict"); verdict != report.end())
-        out->verdict = fmt::format("{}: {}", verdict->value("decision", ""), verdict->value("reason", ""));
-    }
-    *result = out.release();
-    if (*exit == Exit::kOk) return ROOFGEN_OK;
-    std::string why = *exit == Exit::kInterrupted ? "interrupted" : call.err;
-    if (why.starts_with("roofgen: ")) why.erase(0, std::strlen("roofgen: "));
-    return fail({*exit, why.substr(0, why.find('\n'))});
+    if (!out->text.empty()) *result = out.release();
+    return done ? ROOFGEN_OK : fail(done.error());
   });
+}
+
+int generated(roofgen_session* session, const char* request, bool compile, roofgen_result** result) {
+  return run<GenerateRequest>(session, "generate", request, result, {},
+                              [&](const Session& here, GenerateRequest& asked, roofgen_result& out) -> Result<void> {
+                                asked.compile |= compile;
+                                ROOFGEN_TRY(Generated made, generate(here, asked));
+                                out.text = std::move(made.text);
+                                out.kernels = std::move(made.kernels);
+                                return {};
+                              });
 }
 
 }  // namespace
@@ -89,6 +83,7 @@ int run(roofgen_session* owner, const Command& command, const char* request, roo
 int fail(const Error& error) {
   Error line = error;
   line.notes.clear();
+  if (line.exit == Exit::kInterrupted) line.message = "interrupted";
   std::string text = line.where.file.empty()
                          ? line.message
                          : fmt::format("{}:{}:{}: {}", line.where.file, line.where.line, line.where.col, line.message);
@@ -120,17 +115,15 @@ Call::Call(roofgen_session& owner) : owner_(owner) {
   session.data_dirs = owner.data_dirs;
   session.cache = owner.cache;
   session.home = owner.home;
-  session.color = "never";
   session.stop = &stop_;
-  session.out = [this](const std::string& text) { out += text; };
-  session.err = [this](const std::string& text) { err += text; };
   const std::lock_guard lock(owner.mutex);
   session.warn = [f = owner.warning, user = owner.warning_user](const std::string& line) {
     if (f) f(user, line.c_str());
   };
-  session.progress = [f = owner.progress, user = owner.progress_user](const char* phase, uint64_t done,
-                                                                      uint64_t total) {
-    if (f) f(user, phase, done, total);
+  session.progress = [f = owner.progress, user = owner.progress_user](const std::string&) -> ShowPhase {
+    return [f, user](const char* phase, uint64_t done, uint64_t total) {
+      if (f) f(user, phase, done, total);
+    };
   };
   owner.running.insert(&stop_);
 }
@@ -145,7 +138,7 @@ Call::~Call() {
 using namespace roofgen;
 using namespace roofgen::library;
 
-const char* roofgen_version(void) { return cli::version(); }
+const char* roofgen_version(void) { return version(); }
 int roofgen_abi_version(void) { return ROOFGEN_ABI_VERSION; }
 const char* roofgen_error(void) { return last_error().text.c_str(); }
 int roofgen_error_line(void) { return last_error().where.line; }
@@ -195,25 +188,46 @@ int roofgen_cancel(roofgen_session* session) {
 }
 
 int roofgen_tune(roofgen_session* session, const char* request, roofgen_result** result) {
-  return run(session, {"tune", cli::declare_tune, {{"--json", {}}}}, request, result);
+  return run<TuneRequest>(session, "tune", request, result, {},
+                          [](const Session& here, TuneRequest& asked, roofgen_result& out) -> Result<void> {
+                            asked.kernels = true;
+                            ROOFGEN_TRY(const TuneAnswer answer, tune(here, asked));
+                            out.kernels = answer.kernels();
+                            out.text = json_document(answer_json(answer));
+                            const FusionVerdict& verdict = answer.result.report.verdict;
+                            if (!answer.family) out.verdict = fmt::format("{}: {}", verdict.decision, verdict.reason);
+                            ROOFGEN_CHECK(write_tuned(here, asked, answer));
+                            return conclusion(asked, answer);
+                          });
 }
 
 int roofgen_generate(roofgen_session* session, const char* request, roofgen_result** result) {
-  return run(session, {"generate", cli::declare_generate}, request, result);
+  return generated(session, request, false, result);
 }
 
 int roofgen_compile(roofgen_session* session, const char* request, roofgen_result** result) {
-  return run(session, {"generate", cli::declare_generate, {{"--ptx", {}}}}, request, result);
+  return generated(session, request, true, result);
 }
 
 int roofgen_emit(roofgen_session* session, const char* request, const char* directory, roofgen_result** result) {
   if (result) *result = nullptr;
   if (!directory) return null_argument("directory");
-  return run(session, {"emit", cli::declare_emit, {{"--output", {directory}}}}, request, result);
+  return run<BundleRequest>(session, "emit", request, result, {{"--output", {directory}}},
+                          [](const Session& here, BundleRequest& asked, roofgen_result& out) -> Result<void> {
+                            ROOFGEN_TRY(const auto emitted, emit(here, asked));
+                            if (!emitted) return Error{Exit::kInterrupted, ""};
+                            out.text = emitted_text(*emitted, asked);
+                            return {};
+                          });
 }
 
 int roofgen_explain(roofgen_session* session, const char* request, roofgen_result** result) {
-  return run(session, {"explain", cli::declare_explain, {{"--json", {}}}}, request, result);
+  return run<ExplainRequest>(session, "explain", request, result, {},
+                             [](const Session& here, ExplainRequest& asked, roofgen_result& out) -> Result<void> {
+                               asked.json = true;
+                               ROOFGEN_TRY(out.text, explain(here, asked));
+                               return {};
+                             });
 }
 
 const char* roofgen_result_text(const roofgen_result* result) { return result ? result->text.c_str() : ""; }

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/paths.h"
-#include "cli/problem_flags.h"
-#include "cli/winner.h"
 #include "library/pipeline.h"
 #include "library/session.h"
+#include "tuner/session/winner.h"
+#include "tuner/session/workbench.h"
 #include "tuner/suite/suite.h"
 
 struct roofgen_pipeline {
@@ -56,7 +56,7 @@ Result<CurrentDevice> current_device(const cuda::Driver& cu) {
 
 /// The device of the catalogue that the driver names so; else the first with its architecture.
 Result<std::string> catalogue_name(const std::vector<std::string>& data_dirs, const CurrentDevice& device,
-                                   const cli::Say& warn) {
+                                   const Say& warn) {
   // Reading the catalogue takes longer than all else of a remembered kernel.
   static std::mutex mutex;
   static std::map<std::vector<std::string>, std::string> known_names;
@@ -86,13 +86,13 @@ Result<std::string> catalogue_name(const std::vector<std::string>& data_dirs, co
 
 /// The request as the flags of `tune`.
 struct Flags {
-  cli::CommandLine line{"roofgen", "", ""};  ///< which `run` refers to
-  cli::ProblemFlags problem;
-  cli::RunFlags run;
+  RequestFlags request{"tune"};  ///< which `run` refers to
+  ProblemFlags problem;
+  RunFlags run;
 };
 
 /// The kernels of a known winner, if they become the same binaries as then.
-Result<bool> take_known(const cli::KnownWinner& known, Compiler& compiler, Winner& winner) {
+Result<bool> take_known(const KnownWinner& known, Compiler& compiler, Winner& winner) {
   winner.variant = winner.tuned.find(known.variant);
   winner.seconds = known.seconds;
   winner.measured = known.measured;
@@ -122,8 +122,8 @@ Result<bool> take_known(const cli::KnownWinner& known, Compiler& compiler, Winne
   return all;
 }
 
-Result<void> take_result(const cli::Session& session, Flags& flags, cli::Workbench& bench, Winner& winner) {
-  ROOFGEN_TRY(TuneResult result, cli::run_tune(session, bench, flags.problem, flags.run));
+Result<void> take_result(const Session& session, Flags& flags, Workbench& bench, Winner& winner) {
+  ROOFGEN_TRY(TuneResult result, run_search(session, bench, flags.problem, flags.run));
   if (result.report.interrupted) return Error{Exit::kInterrupted, "interrupted"};
   if (result.report.best_variant.empty())
     return Error{Exit::kFailed, "no kernel to launch: " + result.report.verdict.reason};
@@ -141,7 +141,7 @@ Result<void> take_result(const cli::Session& session, Flags& flags, cli::Workben
   return {};
 }
 
-Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem problem) {
+Result<std::unique_ptr<Pipeline>> jit(const Session& session, SuiteProblem problem) {
   ROOFGEN_TRY(const auto driver, open_driver());
   ROOFGEN_TRY(const CurrentDevice device, current_device(*driver));
   const auto has = [&](const char* flag) {
@@ -155,44 +155,41 @@ Result<std::unique_ptr<Pipeline>> jit(const cli::Session& session, SuiteProblem 
   }
   if (!has("--gpu") && device.ordinal > 0) problem.flags.push_back({"--gpu", {std::to_string(device.ordinal)}});
   Flags flags;
-  const cli::FlagSet set = flags.line.add_command("tune", "");
-  flags.problem.declare(set);
-  flags.run.declare(set);
-  if (const auto parsed = flags.line.parse(command_words("tune", problem.op, problem.flags)); !parsed)
-    return at(problem, parsed.error());
+  flags.problem.declare(flags.request.flags());
+  flags.run.declare(flags.request.flags());
+  ROOFGEN_CHECK(flags.request.read(problem));
   // What the cache remembers needs neither GPU nor store.
-  cli::RunFlags least = flags.run;
+  RunFlags least = flags.run;
   least.executor = "sim";
   least.no_store = true;
   least.record.clear();
   least.gpu_flags.clear();
-  ROOFGEN_TRY(cli::Workbench bench, cli::make_workbench(session, flags.problem, least));
+  ROOFGEN_TRY(Workbench bench, make_workbench(session, flags.problem, least));
   Winner winner;
   winner.files = std::make_unique<DataFiles>(session.data_dirs);
   winner.op = bench.op;
   winner.device = bench.device;
   ROOFGEN_TRY(winner.tuned, variants_of(*winner.files, *bench.op, limits(bench.device), bench.problem));
   // Those of the search say nothing about the shape.
-  cli::CommandLine line("roofgen", "", "");
-  const cli::FlagSet of_problem = line.add_command("tune", "");
-  cli::ProblemFlags unused;
-  unused.declare(of_problem);
+  RequestFlags of_problem("tune");
+  ProblemFlags unused;
+  unused.declare(of_problem.flags());
   for (const auto& flag : problem.flags)
-    if (of_problem.has(flag.first) && flag.first != "--set") winner.flags.push_back(flag);
+    if (of_problem.flags().has(flag.first) && flag.first != "--set") winner.flags.push_back(flag);
   if (const std::string file = capture_file(); !file.empty())
     if (const auto can = can_capture(file); !can) session.warn(can.error().message);
-  ROOFGEN_TRY(const TuneOptions options, cli::tune_options(session, bench, flags.problem, flags.run));
+  ROOFGEN_TRY(const TuneOptions options, tune_options(session, bench, flags.problem, flags.run));
   const bool measures = flags.run.executor != "sim" && !driver->simulated && !worker_program().empty();
   bool taken = false;
-  if (const auto known = cli::known_winner(session, bench, options, measures); known && !flags.run.no_store) {
+  if (const auto known = known_winner(session, bench, options, measures); known && !flags.run.no_store) {
     const Result<bool> usable = take_known(*known, *bench.compiler, winner);
     taken = usable && *usable;
-    if (!taken) cli::forget_winner(session, bench, options);
+    if (!taken) forget_winner(session, bench, options);
   }
   if (!taken) {
     winner.kernels.clear();
     winner.legal.clear();
-    ROOFGEN_TRY(cli::Workbench whole, cli::open_workbench(session, flags.problem, flags.run));
+    ROOFGEN_TRY(Workbench whole, open_workbench(session, flags.problem, flags.run));
     whole.op = bench.op, whole.problem = std::move(bench.problem);
     bench = std::move(whole);
     ROOFGEN_CHECK(take_result(session, flags, bench, winner));

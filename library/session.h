@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.h"
 #include "roofgen/roofgen.h"
+#include "tuner/session/session.h"
 #include "tuner/tune.h"
 
 struct roofgen_session {
@@ -39,14 +39,13 @@ int bad(Error error);
 /// Runs `call`, whose exceptions become errors.
 int guarded(const std::function<int()>& call);
 
-/// What a subcommand sees of a session during one call.
+/// The session during one call.
 class Call {
  public:
-  explicit Call(roofgen_session& session);
+  explicit Call(roofgen_session& owner);
   ~Call();
   Call(const Call&) = delete;
-  cli::Session session;
-  std::string out, err;
+  Session session;
 
  private:
   roofgen_session& owner_;

@@ -2,7 +2,7 @@
 
 #include "base/units.h"
 #include "profile/profile.h"
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 
 namespace roofgen::profile {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "roofline/device.h"
-#include "roofline/lint/lint.h"
 
 namespace roofgen {
 
@@ -24,6 +23,5 @@ inline void from_json(const Json& json, Origin& origin) {
 inline Json known(double value) { return value > 0 ? Json(value) : Json(); }
 
 ROOFGEN_TO_JSON(Cell, value, unit, origin, source)
-ROOFGEN_TO_JSON(Warning, rule, text)
 
 }  // namespace roofgen

@@ -98,6 +98,4 @@ struct TuneResult {
   std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
 };
 
-Result<TuneResult> tune(const TuneContext& context, const Problem& problem, const TuneOptions& options);
-
 }  // namespace roofgen

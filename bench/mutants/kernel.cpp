@@ -8,8 +8,8 @@
 #include "base/paths.h"
 #include "base/pool.h"
 #include "bench/mutants/jobs.h"
-#include "cli/problem_flags.h"
 #include "generator/ops/attention_parts.h"
+#include "tuner/session/workbench.h"
 
 namespace roofgen::mutants {
 
@@ -60,10 +60,10 @@ class Search {
   const Device& device() const { return device_; }
 
   static Result<std::shared_ptr<const Search>> make(const Tools& tools, const Job& job) {
-    cli::CommandLine line("roofgen", "", "");
-    const cli::FlagSet set = line.add_command("tune", "");
-    cli::ProblemFlags flags;
-    cli::RunFlags run;
+    CommandLine line("roofgen", "", "");
+    const FlagSet set = line.add_command("tune", "");
+    ProblemFlags flags;
+    RunFlags run;
     flags.declare(set);
     run.declare(set);
     std::vector<std::string> words = words_of(std::string("roofgen tune ") + job.words);
@@ -233,11 +233,13 @@ std::vector<Job> jobs_of(Group group) {
 
 Result<Tools> make_tools(int threads) {
   Tools tools;
-  ROOFGEN_TRY(tools.device, load_device(tools.files, cli::kDefaultDevice));
+  ROOFGEN_TRY(tools.device, load_device(tools.files, kDefaultDevice));
   CompileOptions options;
   options.arch = tools.device.arch;
   options.jobs = threads;
-  ROOFGEN_TRY(tools.compiler, make_nvrtc_compiler(options, cache_dir(), cli::warn));
+  ROOFGEN_TRY(tools.compiler, make_nvrtc_compiler(options, cache_dir(), [](const std::string& line) {
+                fmt::print(stderr, "mutants: warning: {}\n", line);
+              }));
   return tools;
 }
 

@@ -2,7 +2,7 @@
 // microseconds. docs/internals/work.md has the results.
 #include <benchmark/benchmark.h>
 
-#include "roofline/explain.h"
+#include "roofline/analyses/explain.h"
 
 using namespace roofgen;
 

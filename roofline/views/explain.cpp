@@ -3,6 +3,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "roofline/json.h"
+#include "roofline/lint/json.h"
 #include "roofline/views/views.h"
 
 namespace roofgen {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 #include "roofline/views/model_parts.h"
 
 namespace roofgen {

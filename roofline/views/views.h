@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "roofline/explain.h"
-#include "roofline/model.h"
+#include "roofline/analyses/explain.h"
+#include "roofline/analyses/model.h"
 #include "roofline/plot/figure.h"
 
 namespace roofgen {

@@ -164,6 +164,27 @@ bool Interpreter::State::guess(uint32_t warp, uint32_t index) {
   return taken;
 }
 
+/// BRX: each lane goes to the address in its register.
+void Interpreter::State::branch_indexed(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
+  Path& path = w.paths.back();
+  const uint32_t next = index + 1, left = guarded(w, i, mask);
+  Lanes to;
+  // BRX R2 -0x2b0: the text has register and offset in one operand.
+  read(w, i.operands[0], to);
+  if (i.operands[0].kind != Kind::kRegister || (left & ~to.known)) {
+    doubt(index, true);
+    path.pc = next;
+    return;
+  }
+  const int64_t offset = int64_t{next} * 16 + i.operands[0].value;
+  std::array<uint32_t, 32> targets{};
+  for (size_t l = 0; l < 32; ++l)
+    targets[l] = left >> l & 1 ? static_cast<uint32_t>((offset + static_cast<int32_t>(to.v[l])) / 16) : next;
+  const uint32_t whole = path.mask;
+  w.paths.pop_back();
+  scatter(w, whole, targets);
+}
+
 void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
   Path& path = w.paths.back();
   const uint32_t next = index + 1;
@@ -219,25 +240,7 @@ void Interpreter::State::control(WarpState& w, const Instruction& i, uint32_t in
       split(taken, i.target);
       return;
     }
-    case Action::kBrx: {
-      Lanes to;
-      uint32_t left = guarded(w, i, mask);
-      // BRX R2 -0x2b0: the text has register and offset in one operand.
-      read(w, i.operands[0], to);
-      if (i.operands[0].kind != Kind::kRegister || (left & ~to.known)) {
-        doubt(index, true);
-        path.pc = next;
-        return;
-      }
-      const int64_t offset = int64_t{next} * 16 + i.operands[0].value;
-      std::array<uint32_t, 32> targets{};
-      for (size_t l = 0; l < 32; ++l)
-        targets[l] = left >> l & 1 ? static_cast<uint32_t>((offset + static_cast<int32_t>(to.v[l])) / 16) : next;
-      const uint32_t whole = path.mask;
-      w.paths.pop_back();
-      scatter(w, whole, targets);
-      return;
-    }
+    case Action::kBrx: branch_indexed(w, i, index, mask); return;
     case Action::kCall: {
       const uint32_t taken = condition();
       if (i.target >= code.instructions.size())

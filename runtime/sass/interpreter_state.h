@@ -236,6 +236,7 @@ struct Interpreter::State {
   void execute(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   /// The memory request of an instruction. False: the instruction has no other results that are of use.
   bool access(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
+  void branch_indexed(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void control(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void record(WarpState& w, uint32_t index, uint32_t count, uint32_t active);
 

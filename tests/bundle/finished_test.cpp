@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "tests/bundle/fake_compiler.h"
 #include "tuner/views/views.h"
 
@@ -71,7 +72,7 @@ TEST_F(Finished, TheResultIsThatOfTheSearch) {
   ASSERT_TRUE(manifest);
   EXPECT_EQ(to_string(manifest->problem), to_string(problem_));
   ASSERT_EQ(manifest->pipelines.size(), 1u);
-  EXPECT_EQ(manifest->pipelines[0].result, evidence(result_.report));
+  EXPECT_EQ(manifest->pipelines[0].result, json_line(evidence(result_.report)));
   const auto bundle = bundle_of(files_, *manifest, fake_compiler({}), [](const std::string&) {});
   ASSERT_TRUE(bundle) << to_string(bundle.error());
   EXPECT_EQ(bundle->pipelines[0]->kernels[0].program.source, result_.winners["fused"][0].program.source);

@@ -11,7 +11,6 @@ using cli::Phase;
 using cli::progress_bar;
 using cli::progress_text;
 using cli::seconds_after;
-using cli::Session;
 
 TEST(Progress, TellsTheTimeLeftByTheRateOfItsPhase) {
   EXPECT_EQ(progress_text({"verifying", 20, 80, 10, 0}), "verifying: 20 of 80, 30 s left");
@@ -42,7 +41,6 @@ TEST(Progress, TheNextRunKnowsThePhasesOfTheLastOne) {
   const test::Home home;
   Session session;
   session.home = home.dir() / "data";
-  session.err = [](const std::string&) {};
   {
     cli::Progress progress(session, "tune attention");
     progress.show("verifying", 0, 2);

@@ -48,7 +48,7 @@ class Table {
     request.problem = &table_.shapes.front().problem;
     request.buffers = op_.buffers(*request.problem);
     request.compiler = "none";
-    request.table = dispatch_json(table_);
+    request.table = json_document(dispatch_json(table_));
     for (const Built& b : built_) request.pipelines.push_back(b.emitted);
     for (const DispatchShape& s : table_.shapes) request.shapes.push_back({s.problem.dims, s.kernel});
     const auto texts = emit(request);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "tuner/dispatch/dispatch.h"
 #include "tuner/dispatch/family.h"
 
@@ -116,23 +117,23 @@ TEST(TuningOrder, BeginsInTheMiddleAndGoesToTheNearest) {
 }
 
 TEST(DispatchJson, SurvivesWritingAndReading) {
-  const std::string text = dispatch_json(table_of({64, 256, 4096}, {0, 1, 1}));
+  const std::string text = json_document(dispatch_json(table_of({64, 256, 4096}, {0, 1, 1})));
   const auto read = read_dispatch(text, "t.json");
   ASSERT_TRUE(read) << to_string(read.error());
-  EXPECT_EQ(dispatch_json(*read), text);
+  EXPECT_EQ(json_document(dispatch_json(*read)), text);
   EXPECT_EQ(to_string(read->shapes[2].problem), to_string(gemm(4096)));
   EXPECT_EQ(read->kernels[1].stages[0].params[1].second, ParamValue(std::string("tma")));
   EXPECT_EQ(read->varied(), std::vector<std::string>{"M"});
   DispatchTable measured = table_of({64}, {0});
   measured.origin = Origin::kMeasured;
   measured.time_model.clear();
-  const std::string of_gpu = dispatch_json(measured);
+  const std::string of_gpu = json_document(dispatch_json(measured));
   ASSERT_TRUE(read_dispatch(of_gpu, "t.json"));
-  EXPECT_EQ(dispatch_json(*read_dispatch(of_gpu, "t.json")), of_gpu);
+  EXPECT_EQ(json_document(dispatch_json(*read_dispatch(of_gpu, "t.json"))), of_gpu);
 }
 
 TEST(DispatchJson, ErrorsNameThePlace) {
-  const std::string text = dispatch_json(table_of({64, 256}, {0, 1}));
+  const std::string text = json_document(dispatch_json(table_of({64, 256}, {0, 1})));
   EXPECT_THAT(refusal(text, "roofgen.dispatch.1", "roofgen.dispatch.9"), HasSubstr("t.json:2:"));
   EXPECT_THAT(refusal(text, "\"within\": 0.02", "\"within\": 2"), HasSubstr("a number from 0 to 1 was expected"));
   EXPECT_THAT(refusal(text, "\"kernel\": 1", "\"kernel\": 2"), HasSubstr("\"kernel\": a number from 0 to 1"));

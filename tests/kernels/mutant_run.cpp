@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "cli/problem_flags.h"
 #include "generator/ops/attention_parts.h"
+#include "tuner/session/request.h"
 
 namespace roofgen::test {
 namespace {
@@ -39,10 +39,10 @@ Result<Part> part_of(const Problem& problem, const std::string& name) {
 Result<MutantRun> run_of(const Mutant& mutant) {
   MutantRun out;
   Request& request = out.request;
-  cli::ProblemFlags flags;
+  ProblemFlags flags;
   std::string steps;
-  cli::CommandLine line("mutant", "", "");
-  const cli::FlagSet app = line.add_command("run", "");
+  CommandLine line("mutant", "", "");
+  const FlagSet app = line.add_command("run", "");
   flags.declare(app);
   app.add("--variant", request.variant, "");
   app.add("--steps", steps, "");  // of attention, as one kernel: mask+softmax
@@ -51,7 +51,9 @@ Result<MutantRun> run_of(const Mutant& mutant) {
   app.add_switch("--dependent", request.dependent, "");
   std::vector<std::string> words = words_of(mutant.run);
   words.insert(words.begin(), {"mutant", "run"});
-  ROOFGEN_CHECK(line.parse(std::move(words)));
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  ROOFGEN_CHECK(line.parse(static_cast<int>(argv.size()), argv.data()));
   ROOFGEN_TRY(Problem problem, flags.problem());
   ROOFGEN_TRY(const Op* op, find_op(flags.op));
   ROOFGEN_TRY(request.problem, op->complete(std::move(problem)));

@@ -1,10 +1,10 @@
-#include "roofline/explain.h"
+#include "roofline/analyses/explain.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 
 namespace roofgen::explain_test {
 

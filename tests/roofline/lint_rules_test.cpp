@@ -4,7 +4,7 @@
 #include <random>
 
 #include "lint_support.h"
-#include "roofline/explain.h"
+#include "roofline/analyses/explain.h"
 
 namespace roofgen::lint_rules_test {
 using ::testing::HasSubstr;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "roofline/model.h"
+#include "roofline/analyses/model.h"
 
 namespace roofgen::model_generic_test {
 namespace {

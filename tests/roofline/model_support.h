@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "roofline/model.h"
+#include "roofline/analyses/model.h"
 
 namespace roofgen {
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tests/support/patterns.h"
@@ -70,11 +71,11 @@ std::string top(const std::string& path) { return path.substr(0, path.find('/'))
 
 TEST(Tree, IsFound) { EXPECT_GT(tree().size(), 50u); }
 
-// include <- base <- generator <- roofline <- tuner <- cli <- library, base <- runtime <- tuner and generator,
-// roofline, runtime
-// <- check <- cli. No folder includes runtime/shim; as a separate library it may use the device catalogue.
-TEST(Tree, DependenciesPointOneWay) {
-  const std::map<std::string, std::set<std::string>> kForbidden = {
+/// What a folder may not include, by its path; the longest path that fits a file counts.
+const std::map<std::string, std::set<std::string>>& forbidden() {
+  // include <- base <- generator <- roofline <- tuner <- profile <- tuner/session <- cli and library; base <- runtime
+  // <- tuner and check. A session is asked by the two faces alone.
+  static const std::map<std::string, std::set<std::string>> kForbidden = {
       {"include",
        {"base", "generator", "roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
       {"base", {"generator", "roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
@@ -82,25 +83,115 @@ TEST(Tree, DependenciesPointOneWay) {
       {"roofline", {"runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
       {"runtime", {"generator", "roofline", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
       {"check", {"tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"tuner", {"check", "profile", "cli", "library", "tests", "bench"}},
-      {"profile", {"cli", "library", "tests", "bench"}},
+      {"tuner", {"tuner/session", "check", "profile", "cli", "library", "tests", "bench"}},
+      {"tuner/session", {"check", "cli", "library", "tests", "bench"}},
+      {"profile", {"tuner/session", "cli", "library", "tests", "bench"}},
       {"cli", {"library", "tests", "bench"}},
-      {"library", {"tests", "bench"}}};
+      {"library", {"cli", "tests", "bench"}}};
+  return kForbidden;
+}
+
+bool below(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
+
+TEST(Tree, DependenciesPointOneWay) {
   int checked = 0;
   for (const File& file : tree()) {
-    const auto rule = kForbidden.find(top(file.name));
-    if (rule == kForbidden.end() || !is_cpp(file)) continue;
-    const bool shim = file.name.starts_with("runtime/shim/");
+    const std::set<std::string>* rule = nullptr;
+    size_t longest = 0;
+    for (const auto& [folder, others] : forbidden())
+      if (below(file.name, folder) && folder.size() > longest) rule = &others, longest = folder.size();
+    if (!rule || !is_cpp(file)) continue;
+    const bool shim = file.name.starts_with("runtime/shim/");  // a library of its own, which may use the catalogue
     for (const Include& include : includes(file)) {
-      EXPECT_FALSE(rule->second.count(top(include.path)) &&
-                   !(shim && (top(include.path) == "roofline" || top(include.path) == "generator")))
-          << file.name << " includes " << include.path;
+      for (const std::string& other : *rule)
+        EXPECT_FALSE(below(include.path, other) && !(shim && (other == "roofline" || other == "generator")))
+            << file.name << " includes " << include.path;
       EXPECT_TRUE(shim || !include.path.starts_with("runtime/shim/")) << file.name << " includes " << include.path;
       EXPECT_FALSE(include.path.starts_with("..")) << file.name << " includes " << include.path;
       ++checked;
     }
   }
   EXPECT_GT(checked, 100);
+}
+
+/// By folder: those that its files include, each with an example.
+std::map<std::string, std::map<std::string, std::string>> included_folders() {
+  std::map<std::string, std::map<std::string, std::string>> out;
+  const auto folder = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+  for (const File& file : tree()) {
+    if (!is_cpp(file) || !forbidden().contains(top(file.name)) || file.name.starts_with("include/")) continue;
+    for (const Include& include : includes(file))
+      if (forbidden().contains(top(include.path)) && folder(include.path) != folder(file.name))
+        out[folder(file.name)].emplace(folder(include.path), file.name + " includes " + include.path);
+  }
+  return out;
+}
+
+/// A path from `from` to `to` over included folders, as examples; empty: none.
+std::string path_between(const std::string& from, const std::string& to, std::set<std::string>& seen) {
+  static const auto kFolders = included_folders();
+  const auto next = kFolders.find(from);
+  if (next == kFolders.end() || !seen.insert(from).second) return "";
+  for (const auto& [folder, example] : next->second) {
+    if (folder == to) return example;
+    if (const std::string rest = path_between(folder, to, seen); !rest.empty()) return example + "\n" + rest;
+  }
+  return "";
+}
+
+TEST(Tree, NoFolderIncludesItselfByWayOfOthers) {
+  size_t folders = 0;
+  for (const auto& [folder, others] : included_folders()) {
+    ++folders;
+    std::set<std::string> seen;
+    EXPECT_EQ(path_between(folder, folder, seen), "") << folder;
+  }
+  EXPECT_GT(folders, 30u);
+}
+
+// One process does not print a document to parse it: the function that makes its JSON returns a value.
+TEST(Tree, NothingIsPrintedToBeParsed) {
+  const std::string print = R"(parse_json\((json_line|json_document|\w+_json)\()";
+  for (const File& file : tree())
+    for (size_t i = 0; is_cpp(file) && !file.name.starts_with("tests/") && i < file.lines.size(); ++i)
+      EXPECT_FALSE(roofgen::test::contains(file.lines[i], print)) << file.name << ":" << i + 1 << ": " << file.lines[i];
+}
+
+/// The line on which the function begins whose header ends on this line with "{"; nothing: the line is another.
+std::optional<size_t> function_head(const std::vector<std::string>& lines, size_t at) {
+  static const std::string kControl =
+      R"(^\s*(\}|if|for|while|switch|else|do|catch|namespace|class|struct|enum|union|extern|case|return|try)\b)";
+  const std::string& line = lines[at];
+  if (!line.ends_with("{") || line.find(')') == std::string::npos) return std::nullopt;
+  int open = 0;
+  for (size_t head = at;; --head) {
+    for (const char c : lines[head]) open += c == '(' ? -1 : c == ')' ? 1 : 0;
+    const size_t text = lines[head].find_first_not_of(' ');
+    // Of a constructor whose members have initial values the header comes before these.
+    const bool initialises = text != std::string::npos && lines[head][text] == ':';
+    const bool goes_on = head > 0 && (lines[head - 1].ends_with(',') || lines[head - 1].ends_with('('));
+    if (head > 0 && (open > 0 || initialises || goes_on)) continue;
+    if (roofgen::test::contains(lines[head], kControl) || lines[head].find("= [") != std::string::npos)
+      return std::nullopt;
+    return head;
+  }
+}
+
+TEST(Tree, FunctionsAreShort) {
+  size_t functions = 0;
+  for (const File& file : tree()) {
+    if (!has_extension(file.name, {".h", ".cpp", ".cuh"}) || file.name.starts_with("tests/")) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const auto head = function_head(file.lines, i);
+      if (!head) continue;
+      ++functions;
+      const std::string close = file.lines[*head].substr(0, file.lines[*head].find_first_not_of(' ')) + "}";
+      size_t end = i + 1;
+      while (end < file.lines.size() && !file.lines[end].starts_with(close)) ++end;
+      EXPECT_LE(end - *head + 1, 150u) << file.name << ":" << *head + 1 << ": " << file.lines[*head];
+    }
+  }
+  EXPECT_GT(functions, 3000u);
 }
 
 // Users of an installation need no LLVM, JSON or SQLite: the headers include only the standard library and each other.

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "base/json.h"
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 #include "tests/support/compile_cache.h"
 #include "tests/support/devices.h"
 #include "tests/support/fake_gpu.h"

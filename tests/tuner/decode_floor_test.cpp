@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "roofline/model.h"
+#include "roofline/analyses/model.h"
 #include "tuner/work.h"
 
 namespace roofgen::decode_floor_test {

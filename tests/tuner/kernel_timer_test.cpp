@@ -7,7 +7,7 @@
 
 #include "runtime/compiler.h"
 #include "runtime/sass/disassembler.h"
-#include "tuner/tune.h"
+#include "tuner/search/tune.h"
 #include "tuner/views/views.h"
 
 namespace roofgen::kernel_timer_test {

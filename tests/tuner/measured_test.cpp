@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "generator/generate.h"
 #include "runtime/compiler.h"
 #include "tests/runtime/process.h"
@@ -12,7 +13,7 @@
 #include "tests/support/json_schema.h"
 #include "tests/support/patterns.h"
 #include "tuner/search/kernel_timer.h"
-#include "tuner/tune.h"
+#include "tuner/search/tune.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
 
@@ -165,7 +166,7 @@ TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   EXPECT_GT(r.verdict.measured->high, r.verdict.speedup);
   EXPECT_NE(r.verdict.reason.find("95 % interval"), std::string::npos) << r.verdict.reason;
 
-  const auto j = parse_json(tune_json(r));
+  const auto j = tune_json(r);
   for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json", j)) ADD_FAILURE() << e;
   EXPECT_EQ(j["device"]["origin"], "measured");
   EXPECT_EQ(j["variants"][0]["kernels"][0]["origins"]["time_us"], "measured");
@@ -179,7 +180,7 @@ TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   auto page = tune_page(j, "result", files);
   ASSERT_TRUE(page) << to_string(page.error());
   if (const char* keep = std::getenv("ROOFGEN_KEEP_SAMPLE")) {
-    testing::write_text(std::string(keep) + ".json", tune_json(r));
+    testing::write_text(std::string(keep) + ".json", json_document(tune_json(r)));
     testing::write_text(std::string(keep) + ".txt", text);
   }
 }
@@ -191,7 +192,8 @@ TEST_F(Measured, TheSameScriptGivesTheSameResult) {
     script.step_ns = by_tile;
     FakeGpu gpu(script);
     // The start time and the counts of fresh work may differ.
-    return test::substituted(tune_json(report_of(search(gpu))), "\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}", "");
+    return test::substituted(json_document(tune_json(report_of(search(gpu)))),
+                             "\"started\": \"[^\"]*\"|\"fresh\": \\{[^}]*\\}", "");
   };
   options.evals = 4;
   EXPECT_EQ(run(), run());

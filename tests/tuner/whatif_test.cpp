@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "base/json.h"
 #include "generator/ops/attention.h"
 #include "tests/support/devices.h"
 #include "tests/support/json_schema.h"
@@ -339,7 +340,7 @@ TEST(WhatIfSplit, EachInstanceIsAPartitionAndAFullDeviceHasNone) {
 
 TEST(WhatIfSplit, JsonPageAndTextShowIt) {
   for (const WhatIfReport& r : {split_keys(400, 105), split_keys(100, 200)}) {
-    const auto j = parse_json(whatif_json(r));
+    const auto j = whatif_json(r);
     for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", j))
       ADD_FAILURE() << e;
     EXPECT_EQ(j["split_keys"]["parts"]["value_of"], "parts");
@@ -556,8 +557,7 @@ TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
   r.forced = "gemm | bias";
   conclude(r);
   const auto other = r;
-  for (const std::string& text : {whatif_json(r), sweep_json(make_sweep("M", {other, r}))}) {
-    const auto j = parse_json(text);
+  for (const Json& j : {whatif_json(r), sweep_json(make_sweep("M", {other, r}))}) {
     for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", j))
       ADD_FAILURE() << e;
     const auto page = whatif_page(j, "result", DataFiles());
@@ -572,7 +572,7 @@ TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
       }
     EXPECT_EQ(rooflines, 1u);
   }
-  auto broken = parse_json(whatif_json(r));
+  auto broken = whatif_json(r);
   broken.erase("edges");
   EXPECT_FALSE(whatif_page(broken, "result", DataFiles()));
 }

@@ -77,13 +77,13 @@ Json row_of(const TuneContext& context, const std::vector<Problem>& problems, co
 
 }  // namespace
 
-std::string evidence(const TuneReport& report) {
-  const Json all = parse_json(tune_json(report));
+Json evidence(const TuneReport& report) {
+  const Json all = tune_json(report);
   Json out;
   for (const char* member : {"device", "strategy", "floor", "score", "score_datasheet"}) out[member] = all[member];
   for (const Json& v : all["variants"])
     if (v["name"] == report.best_variant) out["variant"] = v;
-  return json_line(out);
+  return out;
 }
 
 std::string finished_version() { return build_id(reinterpret_cast<const void*>(&finished_version)); }
@@ -96,7 +96,7 @@ void note_finished(const TuneContext& context, const Problem& problem, const Tun
   if (!key || report.interrupted || winners == result.winners.end()) return;
   Json pipeline = pipeline_json(context.device, report.best_variant, report.find(report.best_variant)->kernels,
                                 &KernelReport::stage, winners->second);
-  pipeline["result"] = parse_json(evidence(report));
+  pipeline["result"] = evidence(report);
   put(context, *key, problem, Json::array({std::move(pipeline)}), {}, saved_report(report));
 }
 
@@ -114,8 +114,7 @@ void note_finished(const TuneContext& context, const std::vector<Problem>& probl
   }
   // The bundle is for devices that run all kernels of the table.
   for (Json& pipeline : pipelines) pipeline["arch"] = arch;
-  put(context, *key, result.table.shapes.front().problem, std::move(pipelines), parse_json(dispatch_json(result.table)),
-      {});
+  put(context, *key, result.table.shapes.front().problem, std::move(pipelines), dispatch_json(result.table), {});
 }
 
 std::optional<Manifest> recall_finished(const TuneContext& context, const std::vector<Problem>& problems,

@@ -5,14 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "base/json_fwd.h"
 #include "tuner/bundle/manifest.h"
 #include "tuner/dispatch/family.h"
 #include "tuner/tune.h"
 
 namespace roofgen {
 
-/// The facts of a result that another run with the same store repeats, as EmittedPipeline::evidence.
-std::string evidence(const TuneReport& report);
+/// The facts of a result that another run with the same store repeats; EmittedPipeline::evidence is its text.
+Json evidence(const TuneReport& report);
 
 /// The build of this program, which is part of the key of a finished search.
 std::string finished_version();

@@ -90,7 +90,7 @@ Result<Selection> select(const DispatchTable& table, const Sizes& sizes,
                          const std::function<Result<bool>(size_t kernel)>& serves);
 
 std::string dispatch_text(const DispatchTable& table);
-std::string dispatch_json(const DispatchTable& table);
+Json dispatch_json(const DispatchTable& table);
 /// Reads dispatch_json(), a file or a part of one. Errors: file:line:col.
 Result<DispatchTable> read_dispatch(const JsonFile& file, const Json& table);
 Result<DispatchTable> read_dispatch(std::string text, std::string file);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tuner/dispatch/cross.h"
+#include "tuner/search/tune.h"
 
 namespace roofgen {
 namespace {

@@ -121,7 +121,7 @@ class DispatchReader : ProblemReader {
 
 }  // namespace
 
-std::string dispatch_json(const DispatchTable& table) {
+Json dispatch_json(const DispatchTable& table) {
   Json out{{"schema", kDispatchSchema}};
   ROOFGEN_PUT(out, table, release, device, executor, arch, compiler)
   out["times"] = {{"origin", to_string(table.origin)}};
@@ -138,7 +138,7 @@ std::string dispatch_json(const DispatchTable& table) {
                              {"kernel", s.kernel},
                              {"time_us", 1e6 * s.seconds},
                              {"ratio", s.ratio()}});
-  return json_document(out);
+  return out;
 }
 
 Result<DispatchTable> read_dispatch(const JsonFile& file, const Json& table) {

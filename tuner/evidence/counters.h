@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 #include "tuner/evidence/replay.h"
@@ -120,6 +121,6 @@ std::optional<double> parse_counter(const std::string& text, const std::string& 
 // ---- Views ---------------------------------------------------------------------------------------
 
 std::string counters_text(const CounterReport& report);
-std::string counters_json(const CounterReport& report);  ///< an object, schema roofgen.counters.1
+Json counters_json(const CounterReport& report);  ///< an object, schema roofgen.counters.1
 
 }  // namespace roofgen

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "tuner/evidence/counters.h"
 
 namespace roofgen {
@@ -43,6 +44,6 @@ SanitizerReport sanitize(const SanitizerRequest& request);
 SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output, int exit);
 
 std::string sanitizer_text(const SanitizerReport& report);
-std::string sanitizer_json(const SanitizerReport& report);  ///< an object, schema roofgen.sanitizer.1
+Json sanitizer_json(const SanitizerReport& report);  ///< an object, schema roofgen.sanitizer.1
 
 }  // namespace roofgen

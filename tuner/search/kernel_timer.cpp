@@ -1,6 +1,7 @@
 #include "tuner/search/kernel_timer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,9 +9,29 @@
 #include "runtime/sass/disassembler.h"
 #include "runtime/sass/line_table.h"
 #include "runtime/sass/taken_shares.h"
+#include "tuner/code_time_json.h"
 #include "tuner/verify/result_json.h"
 
 namespace roofgen {
+
+// Each struct is taken apart whole: with one more member the line does not compile.
+std::string launch_text(const Launch& launch) {
+  const auto size = [](const Dim3& d) { return fmt::format("{}x{}x{}", d.x, d.y, d.z); };
+  const auto& [grid, block, smem, args, axes, cluster, overlap] = launch;
+  std::string out = fmt::format(" grid={} block={} cluster={} smem={} overlap={}", size(grid), size(block),
+                                size(cluster), smem, overlap);
+  for (const auto& [name, dim, extent, step, reverse, by_group, tile] : axes)
+    out += fmt::format(" {}.{}={}/{}/{}{}{}", name, dim, extent, step, tile, reverse ? "r" : "", by_group ? "g" : "");
+  for (const auto& [name, is_buffer, bits, bytes, map, data] : args) {
+    out += fmt::format(" {}{}:{}.{}", is_buffer ? "*" : "", name, bits, bytes);
+    for (const std::byte b : data) out += fmt::format("{:02x}", static_cast<int>(b));
+    if (!map) continue;
+    const auto& [dtype, dims, stride_bytes, box, swizzle_bytes, nan_fill, l2_promotion_bytes] = *map;
+    out += fmt::format("map({} {} {} {} {} {} {})", to_string(dtype), fmt::join(dims, ","),
+                       fmt::join(stride_bytes, ","), fmt::join(box, ","), swizzle_bytes, nan_fill, l2_promotion_bytes);
+  }
+  return out;
+}
 
 timing::ReadBuffer initial_contents(const Op& op, const Problem& problem, const std::vector<Buffer>& temporaries) {
   struct Contents {

@@ -378,40 +378,4 @@ std::vector<size_t> SearchPlan::stages_of(const std::string& name) const {
 Result<SearchPlan> plan_search(const SearchRun& run) { return Planner(run).run(); }
 Result<SearchPlan> plan_without_spaces(const SearchRun& run) { return Planner(run).run_without_spaces(); }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-/// The choice of this name, by to_string().
-template <class Choice>
-static Result<Choice> parse_choice(const std::string& name, const char* what, std::initializer_list<Choice> choices) {
-  std::vector<std::string> names;
-  for (const Choice choice : choices) {
-    names.emplace_back(to_string(choice));
-    if (name == names.back()) return choice;
-  }
-  return Error{Exit::kUsage, fmt::format("unknown {} \"{}\"{}", what, name, did_you_mean(name, names))};
-}
-
-const char* to_string(Effort effort) {
-  return effort == Effort::kNone ? "none" : effort == Effort::kQuick ? "quick" : "full";
-}
-
-Result<Effort> parse_effort(const std::string& name) {
-  return parse_choice(name, "--effort", {Effort::kNone, Effort::kQuick, Effort::kFull});
-}
-
-const char* to_string(Check check) {
-  return check == Check::kAll ? "all" : check == Check::kFinalists ? "finalists" : "gpu";
-}
-
-Result<Check> parse_check(const std::string& name) {
-  return parse_choice(name, "--check", {Check::kAll, Check::kFinalists, Check::kGpu});
-}
-
 }  // namespace roofgen

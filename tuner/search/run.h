@@ -6,14 +6,13 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "tuner/tune.h"
 
 namespace roofgen {
 
 /// Where candidates are tried.
 enum class Place { kSimulator, kGpu, kBoth };
-
-std::string utc_now();  ///< "2026-01-31T12:00:00Z"
 
 struct SearchRun {
   const TuneContext& context;  ///< this and the next two outlive the run

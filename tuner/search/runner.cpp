@@ -30,25 +30,6 @@ std::vector<Candidate> candidates_of(const std::vector<const Task*>& chain) {
 
 }  // namespace
 
-// Each struct is taken apart whole: with one more member the line does not compile.
-std::string launch_text(const Launch& launch) {
-  const auto size = [](const Dim3& d) { return fmt::format("{}x{}x{}", d.x, d.y, d.z); };
-  const auto& [grid, block, smem, args, axes, cluster, overlap] = launch;
-  std::string out = fmt::format(" grid={} block={} cluster={} smem={} overlap={}", size(grid), size(block),
-                                size(cluster), smem, overlap);
-  for (const auto& [name, dim, extent, step, reverse, by_group, tile] : axes)
-    out += fmt::format(" {}.{}={}/{}/{}{}{}", name, dim, extent, step, tile, reverse ? "r" : "", by_group ? "g" : "");
-  for (const auto& [name, is_buffer, bits, bytes, map, data] : args) {
-    out += fmt::format(" {}{}:{}.{}", is_buffer ? "*" : "", name, bits, bytes);
-    for (const std::byte b : data) out += fmt::format("{:02x}", static_cast<int>(b));
-    if (!map) continue;
-    const auto& [dtype, dims, stride_bytes, box, swizzle_bytes, nan_fill, l2_promotion_bytes] = *map;
-    out += fmt::format("map({} {} {} {} {} {} {})", to_string(dtype), fmt::join(dims, ","),
-                       fmt::join(stride_bytes, ","), fmt::join(box, ","), swizzle_bytes, nan_fill, l2_promotion_bytes);
-  }
-  return out;
-}
-
 Result<Verifier*> VerifierSet::of(const Variant& variant) {
   const std::lock_guard lock(mutex_);
   if (gpu_ && gpu_->generation() != generation_) {

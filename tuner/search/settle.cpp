@@ -90,8 +90,6 @@ bool temporaries_in_l2(const SearchRun& run, const SearchPlan& plan, const Task&
 
 }  // namespace
 
-const Timing* ranking_timing(const Measurement& m) { return m.cold ? &*m.cold : m.hot ? &*m.hot : nullptr; }
-
 KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& e,
                            const std::optional<Measurement>& measured, const std::optional<CodeTime>& code) {
   const Binary& b = task.candidate.binary;

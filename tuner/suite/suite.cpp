@@ -140,15 +140,6 @@ Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const s
   return out;
 }
 
-std::vector<std::string> command_words(const std::string& command, const std::string& op, const FlagValues& flags) {
-  std::vector<std::string> words = {"roofgen", command, op};
-  for (const auto& [name, values] : flags) {
-    if (values.empty()) words.push_back(name);
-    for (const std::string& value : values) words.push_back(name + "=" + value);
-  }
-  return words;
-}
-
 Error at(const SuiteProblem& problem, Error error) {
   error.where = problem.at;
   error.notes.insert(error.notes.end(), problem.excerpt.begin(), problem.excerpt.end());

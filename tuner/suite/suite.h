@@ -29,8 +29,6 @@ Result<std::vector<SuiteProblem>> read_captured(const std::string& text, const s
 /// One such problem by itself: {"op": "gemm", "M": 4096, ...}.
 Result<SuiteProblem> read_problem(std::string text, std::string file);
 
-/// The words of `roofgen COMMAND`, each flag with its value in one word, so that a value may begin with a hyphen.
-std::vector<std::string> command_words(const std::string& command, const std::string& op, const FlagValues& flags);
 /// The error at the place of the problem.
 Error at(const SuiteProblem& problem, Error error);
 

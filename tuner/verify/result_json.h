@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/json.h"
-#include "tuner/code_time.h"
+#include "roofgen/pipeline.h"
 
 namespace roofgen {
 
@@ -40,15 +40,5 @@ inline void from_json(const Json& j, Verification& v) {
   const Json& error = j.at("error_over_tolerance");
   v.error_over_tolerance = error.is_null() ? std::numeric_limits<double>::infinity() : error.get<double>();
 }
-
-namespace timing {
-ROOFGEN_TO_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
-                l2_write_sectors, tile_sectors, pipe_instructions)
-ROOFGEN_FROM_JSON(StreamCounts, warp_instructions, shared_load_wavefronts, shared_store_wavefronts, l2_read_sectors,
-                  l2_write_sectors, tile_sectors, pipe_instructions)
-}  // namespace timing
-
-ROOFGEN_TO_JSON(CodeTime, model, counts, seconds, interval_seconds, doubts, guessed_by_ptx)
-ROOFGEN_FROM_JSON(CodeTime, model, counts, seconds, interval_seconds, doubts, guessed_by_ptx)
 
 }  // namespace roofgen

@@ -57,7 +57,7 @@ std::string counters_text(const CounterReport& r) {
   return out;
 }
 
-std::string counters_json(const CounterReport& r) {
+Json counters_json(const CounterReport& r) {
   Json j{{"schema", "roofgen.counters.1"}, {"origin", "counter"}};
   ROOFGEN_PUT(j, r, variant, tool, version, command)
   j["kernels"] = Json::array();
@@ -75,7 +75,7 @@ std::string counters_json(const CounterReport& r) {
     ROOFGEN_PUT(difference, d, quantity, against, counted, expected, relative, flagged, reason)
   }
   j["notes"] = r.notes;
-  return json_document(j);
+  return j;
 }
 
 std::string sanitizer_text(const SanitizerReport& r) {
@@ -101,7 +101,7 @@ std::string sanitizer_text(const SanitizerReport& r) {
   return out;
 }
 
-std::string sanitizer_json(const SanitizerReport& r) {
+Json sanitizer_json(const SanitizerReport& r) {
   Json j{{"schema", "roofgen.sanitizer.1"}, {"tool", r.tool}, {"version", r.version}};
   j["tools"] = Json::array();
   for (const SanitizerRow& row : r.rows) {
@@ -111,7 +111,7 @@ std::string sanitizer_json(const SanitizerReport& r) {
     t["agreement"] = row.agreement();
     j["tools"].push_back(std::move(t));
   }
-  return json_document(j);
+  return j;
 }
 
 }  // namespace roofgen

@@ -119,7 +119,7 @@ Json side_json(const Side& s) {
 
 }  // namespace
 
-std::string tune_json(const TuneReport& r) {
+Json tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
          {"problem", problem_and_convention(r.problem)},
          {"device",
@@ -164,7 +164,7 @@ std::string tune_json(const TuneReport& r) {
   if (v.unfused) verdict["unfused"] = side_json(*v.unfused);
   j["warnings"] = r.warnings;
   j["interrupted"] = r.interrupted;
-  return json_document(j);
+  return j;
 }
 
 }  // namespace roofgen

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "roofline/json.h"
+#include "roofline/lint/json.h"
 #include "tuner/report.h"
 
 namespace roofgen {

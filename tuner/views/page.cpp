@@ -6,7 +6,7 @@
 #include <cctype>
 #include <map>
 
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {

@@ -6,13 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "tuner/report.h"
 
 namespace roofgen {
 
 inline constexpr const char* kTuneSchema = "roofgen.tune.1";  ///< docs/tune-schema.json
 
-std::string tune_json(const TuneReport& report);
+Json tune_json(const TuneReport& report);
 /// `color`: ANSI colours.
 std::string tune_text(const TuneReport& report, bool color);
 /// Every rejection with its reason, grouped by stage; the most common reasons first.

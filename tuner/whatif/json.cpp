@@ -76,7 +76,9 @@ Json split_json(const SplitReport& s, const WhatIfReport& r) {
   return j;
 }
 
-Json report_json(const WhatIfReport& r) {
+}  // namespace
+
+Json whatif_json(const WhatIfReport& r) {
   Json j{{"schema", kWhatIfSchema}, {"chain", r.title}, {"steps", r.steps}, {"problem", problem_json(r.problem)}};
   j["problem"]["flop_convention"] =
       r.matrix_flops ? "MMA FLOPs only" : "operations of the FP32 pipe: the chain has no matrix work";
@@ -107,13 +109,9 @@ Json report_json(const WhatIfReport& r) {
   return j;
 }
 
-}  // namespace
-
-std::string whatif_json(const WhatIfReport& report) { return json_document(report_json(report)); }
-
-std::string sweep_json(const Sweep& sweep) {
-  if (sweep.runs.empty()) return "";
-  Json j = report_json(sweep.runs.back());
+Json sweep_json(const Sweep& sweep) {
+  if (sweep.runs.empty()) return {};
+  Json j = whatif_json(sweep.runs.back());
   Json runs = Json::array();
   for (const WhatIfReport& r : sweep.runs) {
     Json run{{"size", r.problem.dims.at(sweep.dim)},
@@ -129,7 +127,7 @@ std::string sweep_json(const Sweep& sweep) {
     runs.push_back(std::move(run));
   }
   j["sweep"] = {{"dim", sweep.dim}, {"runs", std::move(runs)}, {"crossovers", sweep.crossovers}};
-  return json_document(j);
+  return j;
 }
 
 }  // namespace roofgen

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 #include "tuner/whatif/whatif.h"
 
 namespace roofgen {

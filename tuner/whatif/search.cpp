@@ -9,6 +9,7 @@
 
 #include "base/pool.h"
 #include "tuner/search/kernel_timer.h"
+#include "tuner/search/tune.h"
 #include "tuner/strategy/strategy.h"
 #include "tuner/verify/verify.h"
 #include "tuner/whatif/subject.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "roofline/explain.h"
-#include "roofline/model.h"
+#include "roofline/analyses/explain.h"
+#include "roofline/analyses/model.h"
 
 namespace roofgen::errata {
 

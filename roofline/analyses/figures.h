@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/explain.h"
+#include "roofline/analyses/explain.h"
 #include "roofline/plot/figure.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "cli/family.h"
+#include "tuner/session/family.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,9 @@
 
 #include "base/json.h"
 #include "base/scratch.h"
-#include "cli/progress.h"
 #include "tuner/bundle/finished.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 namespace {
 
 /// "2%" -> 0.02
@@ -76,14 +75,13 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
   }
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, stored));
   ROOFGEN_TRY(TuneOptions options, tune_options(session, bench, flags, stored));
-  Progress progress(session, "sizes of " + flags.op);
-  options.progress = [&](const char* phase, uint64_t done, uint64_t total) { progress.show(phase, done, total); };
+  options.progress = session.progress("sizes of " + flags.op);
   bench.op = op;
   ROOFGEN_TRY(FamilyResult result, roofgen::tune_family({bench.resources(), *op}, problems, options, within));
   // Data files of the user may change, the key of the result does not.
   if (session.data_dirs.empty() && !run.no_store)
     note_finished({bench.resources(), *op}, problems, options, within, result);
-  if (!family.table.empty()) ROOFGEN_CHECK(session.write(family.table, dispatch_json(result.table)));
+  if (!family.table.empty()) ROOFGEN_CHECK(session.write(family.table, json_document(dispatch_json(result.table))));
   bench.store.reset();
   return FamilyRun{std::move(bench), std::move(result)};
 }
@@ -102,4 +100,4 @@ Result<std::optional<Manifest>> finished_family(const Session& session, const Pr
   return finished;
 }
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

@@ -1,4 +1,4 @@
-#include "cli/op_flags.h"
+#include "tuner/session/op_flags.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include "generator/pointwise/formula.h"
 #include "tuner/dispatch/dispatch.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 namespace {
 
 constexpr const char* kAttention = " attention ";
@@ -228,4 +228,4 @@ Result<Problem> OpFlags::without_sizes(const std::string& op, const std::string&
   return p;
 }
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

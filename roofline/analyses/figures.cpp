@@ -1,4 +1,4 @@
-#include "roofline/figures.h"
+#include "roofline/analyses/figures.h"
 
 #include <fmt/format.h>
 

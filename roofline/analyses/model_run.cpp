@@ -7,7 +7,7 @@
 
 #include "base/suggest.h"
 #include "base/units.h"
-#include "roofline/model.h"
+#include "roofline/analyses/model.h"
 
 namespace roofgen {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/winner.h"
+#include "tuner/session/winner.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "base/sha256.h"
 #include "generator/problem_json.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 namespace {
 
 constexpr const char* kSchema = "roofgen.winner.1";
@@ -104,4 +104,4 @@ std::optional<KnownWinner> known_winner(const Session& session, const Workbench&
   return out;
 }
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

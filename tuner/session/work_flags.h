@@ -2,10 +2,9 @@
 // (work/<op>.json), so they are read from what the command line parser leaves over.
 #pragma once
 
-#include "cli/cli.h"
 #include "roofline/work.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 
 /// `--dim N`, `--dim=N`, `--flag`, `--no-flag`, `--<role>-dtype NAME`, and `name=value` pairs of --dims. Numbers may be
 /// written 4096, 4k (x 1024) or 1e6. Unknown names: Exit::kUsage with the nearest one.
@@ -17,4 +16,4 @@ Result<int64_t> parse_count(const std::string& flag, const std::string& text);
 /// What `--help` says about an operator.
 std::string work_help(const WorkFormula& formula);
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

@@ -6,7 +6,7 @@
 
 #include "base/suggest.h"
 #include "generator/json_reader.h"
-#include "roofline/model.h"
+#include "roofline/analyses/model.h"
 
 namespace roofgen {
 namespace {

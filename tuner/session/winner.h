@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/problem_flags.h"
+#include "tuner/session/workbench.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 
 struct KnownWinner {
   struct Stage {
@@ -35,4 +35,4 @@ void forget_winner(const Session& session, const Workbench& bench, const TuneOpt
 std::optional<KnownWinner> known_winner(const Session& session, const Workbench& bench, const TuneOptions& options,
                                         bool measured);
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "roofline/explain.h"
+#include "roofline/analyses/explain.h"
 
 namespace roofgen {
 

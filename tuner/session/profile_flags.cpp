@@ -1,4 +1,4 @@
-#include "cli/profile.h"
+#include "tuner/session/profile_flags.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "roofline/device.h"
 #include "tuner/ceilings/profile.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 
 void ProfileFlags::declare(FlagSet app) {
   const Flag asked =
@@ -45,4 +45,4 @@ Result<Device> find_device(const DataFiles& files, const std::string& name, cons
   return device;
 }
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

@@ -1,4 +1,4 @@
-#include "cli/flags.h"
+#include "tuner/session/flags.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "base/suggest.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 namespace {
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -131,8 +131,8 @@ Flag FlagSet::add_switch(const std::string& name, std::function<void()> on, cons
 }
 Flag FlagSet::find(const std::string& name) const { return Flag(app_->get_option(name)); }
 bool FlagSet::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
-std::vector<std::pair<std::string, std::vector<std::string>>> FlagSet::given() const {
-  std::vector<std::pair<std::string, std::vector<std::string>>> out;
+FlagValues FlagSet::given() const {
+  FlagValues out;
   for (const CLI::Option* o : app_->get_options())
     if (o->count() > 0 && !o->get_lnames().empty())
       out.emplace_back(o->get_name(), o->get_items_expected_max() > 0 ? o->results() : std::vector<std::string>{});
@@ -203,18 +203,29 @@ Result<bool> CommandLine::parse(int argc, char** argv) {
   return true;
 }
 
-Result<bool> CommandLine::parse(std::vector<std::string> words) {
+RequestFlags::RequestFlags(const std::string& command) : app_(std::make_unique<CLI::App>("", "roofgen")) {
+  app_->add_subcommand(command);
+}
+RequestFlags::~RequestFlags() = default;
+FlagSet RequestFlags::flags() const { return FlagSet(app_->get_subcommands({}).front()); }
+
+Result<void> RequestFlags::read(const SuiteProblem& request) {
+  std::vector<std::string> words = {"roofgen", flags().command(), request.op};
+  for (const auto& [name, values] : request.flags) {
+    if (values.empty()) words.push_back(name);
+    for (const std::string& value : values) words.push_back(name + "=" + value);  // a value may begin with a hyphen
+  }
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   const int argc = static_cast<int>(argv.size());
   try {
     app_->parse(argc, argv.data());
   } catch (const CLI::Success& e) {
-    return Error{Exit::kUsage, "unknown option --help or --version; they print, which is for the command line"};
+    return at(request, {Exit::kUsage, "unknown option --help or --version; they print, which is for the command line"});
   } catch (const CLI::ParseError& e) {
-    return usage_error(*app_, e, argc, argv.data());
+    return at(request, usage_error(*app_, e, argc, argv.data()));
   }
-  return true;
+  return {};
 }
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
+#include "tuner/session/flags.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 
 /// The part of a command line that says what is to be computed.
 class OpFlags {
@@ -38,4 +38,4 @@ class OpFlags {
   std::vector<std::string> args_;
 };
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

@@ -1,4 +1,4 @@
-#include "roofline/explain.h"
+#include "roofline/analyses/explain.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// The command line as its subcommands declare it. CLI11, which parses it, is included by flags.cpp alone: it takes
-// seconds to compile.
+// What a request may say, by name: declared once, filled by a command line or by a JSON object. CLI11, which checks the
+// values, is included by flags.cpp alone: it takes seconds to compile.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "roofgen/result.h"
+#include "tuner/suite/suite.h"
 
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
-namespace roofgen::cli {
+namespace roofgen {
 
 /// A declared flag. The functions that return it are chained behind the declaration.
 class Flag {
@@ -60,7 +61,7 @@ class FlagSet {
   Flag find(const std::string& name) const;
   bool has(const std::string& name) const;
   /// Every flag of the command line with its values; a switch has none.
-  std::vector<std::pair<std::string, std::vector<std::string>>> given() const;
+  FlagValues given() const;
   void footer(const std::string& text) const;
   /// Arguments that no flag takes are kept instead of refused.
   void keep_rest() const;
@@ -91,6 +92,19 @@ struct CommandText {
   std::vector<FlagText> flags;  ///< of one group behind each other
 };
 
+/// The flags of one command, for a request in JSON.
+class RequestFlags {
+ public:
+  explicit RequestFlags(const std::string& command);
+  ~RequestFlags();
+  FlagSet flags() const;
+  /// Gives the declared flags the values of the request. Errors are at the place of the request.
+  Result<void> read(const SuiteProblem& request);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
 /// The program's command line: subcommands and their flags.
 class CommandLine {
  public:
@@ -102,11 +116,9 @@ class CommandLine {
   std::vector<CommandText> commands() const;
   /// False when nothing is left to do: --help and --version are printed here. An error is one line with a suggestion.
   Result<bool> parse(int argc, char** argv);
-  /// Without those two.
-  Result<bool> parse(std::vector<std::string> words);
 
  private:
   std::unique_ptr<CLI::App> app_;
 };
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

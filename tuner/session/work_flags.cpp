@@ -1,4 +1,4 @@
-#include "cli/work_flags.h"
+#include "tuner/session/work_flags.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "base/suggest.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 namespace {
 
 std::string with_hyphens(std::string name) {
@@ -131,4 +131,4 @@ std::string work_help(const WorkFormula& f) {
   return out;
 }
 
-}  // namespace roofgen::cli
+}  // namespace roofgen

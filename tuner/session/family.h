@@ -1,10 +1,10 @@
-// tune and emit with lists of sizes: a family of problems and its dispatch table.
+// Requests with lists of sizes: a family of problems and its dispatch table.
 #pragma once
 
-#include "cli/problem_flags.h"
 #include "tuner/dispatch/family.h"
+#include "tuner/session/workbench.h"
 
-namespace roofgen::cli {
+namespace roofgen {
 
 struct FamilyFlags {
   std::string table, within = "2%";
@@ -33,4 +33,4 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
 Result<std::optional<Manifest>> finished_family(const Session& session, const ProblemFlags& flags, const RunFlags& run,
                                                 const FamilyFlags& family, std::vector<Problem> problems);
 
-}  // namespace roofgen::cli
+}  // namespace roofgen
