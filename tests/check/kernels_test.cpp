@@ -179,7 +179,7 @@ std::string table_of_pairs() {
     if (k.name.ends_with("_mended")) continue;
     const bool is_found = k.says["finds"] != "nothing";
     ++n, found += is_found;
-    rows += fmt::format("| `{}` | {} |\n", k.name, is_found ? places_of(k.says["finds"]) : "not found");
+    rows += fmt::format("- `{}`: {}\n", k.name, is_found ? places_of(k.says["finds"]) : "not found");
   }
   return fmt::format(R"(
 ## {} pairs of a wrong and a corrected kernel
@@ -188,8 +188,6 @@ std::string table_of_pairs() {
 corrected one that differs as little as possible; the first lines say what goes wrong and where this was reported.
 `check` finds {} of the {} wrong kernels, and nothing in the corrected ones.
 
-| wrong kernel | found |
-| --- | --- |
 {})",
                      n, found, n, rows);
 }
@@ -215,14 +213,14 @@ std::string table() {
     const std::string finds = k.says["finds"];
     if (finds != "nothing") {
       ++n_faulty;
-      faulty += fmt::format("| `{}` | {} |\n", name, places_of(finds));
+      faulty += fmt::format("- `{}`: {}\n", name, places_of(finds));
       continue;
     }
     clean.push_back(name);
     for (const auto& [what, title] : {std::pair{"conflicts at", "bank conflicts"}, {"uncoalesced at", "uncoalesced"}})
       if (k.says.count(what))
-        traffic +=
-            fmt::format("| `{}` | {} | {} |\n", name, title, k.says[what] == "any" ? "in the library" : k.says[what]);
+        traffic += fmt::format("- `{}`: {} {}\n", name, title,
+                               k.says[what] == "any" ? "in the library" : "in line " + k.says[what]);
   }
   return fmt::format(R"(# Test kernels of `roofgen check`
 
@@ -233,16 +231,12 @@ that look suspicious: warp-synchronous code, reductions by the last block, updat
 
 ## {} kernels with a planted fault
 
-| kernel | found |
-| --- | --- |
 {}
 ## {} correct kernels
 
 {}
 Correct kernels with excess traffic:
 
-| kernel | traffic | lines |
-| --- | --- | --- |
 {})",
                      n_faulty, faulty, clean.size(), in_lines(clean), traffic) +
          table_of_pairs();
