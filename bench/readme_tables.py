@@ -4,8 +4,8 @@
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
 
-Reads the results of visits (docs/evidence/visit.md); for each problem and GPU the newest good result counts. --check writes
-nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
+Reads the results of visits (docs/evidence/visit.md); for each problem and GPU the newest good result counts. --check
+writes nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
 """
 import argparse
 import difflib
@@ -92,8 +92,8 @@ def table(head, rows):
 def listing(lines):
     """Points of a list, each of a heading and its facts; empty facts are left out."""
     texts = (plain(f"- {head}: " + ", ".join(fact for fact in facts if fact)) for head, facts in lines)
-    return "".join(textwrap.fill(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
-                   for text in texts)
+    fill = textwrap.TextWrapper(120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False).fill
+    return "".join(fill(text) + "\n" for text in texts)
 
 
 def columns(rows):
@@ -319,7 +319,7 @@ BLOCKS = {
     "measured": (measured, NONE),
     "peers": (peers, f"Not measured yet: `{VISIT}` fills this table (docs/evidence/visit.md).\n"),
     "predicted": (predicted, f"Not measured yet: `{VISIT}` fills this table (docs/evidence/visit.md).\n"),
-    "ceilings": (ceilings, "No GPU's ceilings have been measured yet; the same command does (docs/evidence/visit.md).\n"),
+    "ceilings": (ceilings, "No ceilings have been measured yet; the same command does (docs/evidence/visit.md).\n"),
 }
 
 
