@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md, docs/evidence/peers.md, docs/internals/model.md and docs/evidence/ceilings.md, between
-<!-- results:begin NAME --> and <!-- results:end NAME -->.
+"""Writes measured results into README.md and pages of docs/, between <!-- results:begin NAME --> and
+<!-- results:end NAME -->.
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
 
-Reads the results of visits (docs/evidence/visit.md); for each problem and GPU the newest good result counts. --check writes
-nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
+Reads the results of visits (docs/evidence/visit.md); for each problem and GPU the newest good result counts. --check
+writes nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
 """
 import argparse
 import difflib
@@ -14,11 +14,19 @@ import os
 import re
 import statistics
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ROOT / "bench/targets.json"
-PAGES = [ROOT / name for name in ("README.md", "docs/evidence/ceilings.md", "docs/evidence/peers.md", "docs/internals/model.md")]
+PAGES = [ROOT / name for name in ("README.md", "docs/evidence/ceilings.md", "docs/evidence/measured.md",
+                                  "docs/evidence/peers.md", "docs/internals/model.md")]
+# README.md shows the first command, a problem with a published figure, the lowest score, a decode step and a GEMM.
+HEADLINE = ("attention bf16 L=2048 d=64 batch=8 heads=32",
+            "attention bf16 L=4096 d=128 batch=1 heads=64 kv_heads=8 causal",
+            "attention fp8 L=4096 d=128 batch=4 heads=16",
+            "attention bf16 L=1 kv_len=8192 d=128 batch=32 heads=64 kv_heads=8",
+            "gemm bf16 M=4096 N=4096 K=4096")
 VISIT = "bench/visit/package.py DIR && DIR/visit.py 560"
 
 
@@ -71,11 +79,36 @@ def newest(results, key):
     return {key(each): each for each in results}.values()
 
 
+def plain(text):
+    """In one line, and nothing of it is markup."""
+    return re.sub(r"\s+", " ", str(text)).replace("<", "&lt;").strip()
+
+
 def table(head, rows):
-    def cell(text):
-        return re.sub(r"\s+", " ", str(text)).replace("|", "/").replace("<", "&lt;").strip() or "-"
     lines = [head, ["---"] * len(head), *rows] if rows else []
-    return "".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines)
+    return "".join(f"| {' | '.join(plain(text).replace('|', '/') or '-' for text in line)} |\n" for line in lines)
+
+
+def listing(lines):
+    """Points of a list, each of a heading and its facts; empty facts are left out."""
+    texts = (plain(f"- {head}: " + ", ".join(fact for fact in facts if fact)) for head, facts in lines)
+    fill = textwrap.TextWrapper(120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False).fill
+    return "".join(fill(text) + "\n" for text in texts)
+
+
+def columns(rows):
+    """Indented text, aligned; the first column to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "".join("    " + "  ".join(cell.rjust(width) if i else cell.ljust(width)
+                                      for i, (cell, width) in enumerate(zip(row, widths))) + "\n" for row in rows)
+
+
+def by_place(lines, write):
+    """Lines that begin with a GPU and a date, under a heading for each place; `write` has the rest of the lines."""
+    groups = {}
+    for place, line in lines:
+        groups.setdefault(place, []).append(line)
+    return "\n".join(f"{plain(place)}:\n\n{write(group)}" for place, group in groups.items())
 
 
 def interval(timing):
@@ -116,7 +149,7 @@ def problem_text(p):
 
 
 def where(each):
-    return [each["started"][:10], f"{each['gpu']['name']}, driver {each['gpu']['driver']}"]
+    return f"{each['gpu']['name']}, driver {each['gpu']['driver']}, {each['started'][:10]}"
 
 
 def clock(figures):
@@ -162,30 +195,53 @@ def published(match):
     return f"{figure}: {match['by']}, {match['gpu']}"
 
 
-def measured(results, rows):
-    """The targets: our time, rate and score, the published figure, and the peers."""
+def tuned(results):
+    """(problem in words, result, its best variant, how it was timed), the newest of each GPU and problem."""
     def key(each):
         return each["gpu"]["name"], problem_key(each["result"]["problem"])
 
-    peers, lines = peer_ratios(results), []
-    matches = {target["name"]: target["match"] for target in json.loads(TARGETS.read_bytes())["problems"]}
-    tuned = [each for each in results if each["step"] == "tune" and each["result"]["device"]["origin"] == "measured"]
-    for each in newest(tuned, key):
+    found = []
+    measured_here = [each for each in results
+                     if each["step"] == "tune" and each["result"]["device"]["origin"] == "measured"]
+    for each in newest(measured_here, key):
         document, problem = each["result"], each["result"]["problem"]
         best = next(v for v in document["variants"] if v["name"] == document["best_variant"])
-        measurement = best.get("measurement") or best["kernels"][0]["measurement"]
+        timing = best.get("measurement") or best["kernels"][0]["measurement"]
+        order = [each["gpu"]["name"], each["started"][:10], problem["op"], problem["dtype"]]
+        order += [problem.get(name, 0) for name in ("d", "causal", "L", "kv_len", "batch", "heads", "kv_heads")]
+        found.append((order, problem_text(problem), each, best["name"], timing))
+    return [each[1:] for each in sorted(found, key=lambda each: each[0])]
+
+
+def headline(results, rows):
+    """Five problems: our time, rate and score, on the GPU that measured them last."""
+    last = {text: (each, timing) for text, each, _, timing in
+            sorted(tuned(results), key=lambda found: found[1]["started"])}
+    lines = []
+    for text in HEADLINE:
+        if text in last:
+            each, measurement = last[text]
+            timing = measurement.get("cold") or measurement["hot"]
+            lines.append((where(each), [text, interval(timing).partition(" [")[0],
+                                        rate(each["result"]["problem"], timing["median_us"], {}),
+                                        f"{each['result']['score']:.2f}"]))
+    return by_place(lines, lambda group: columns([["problem", "time", "rate", "score"], *group]))
+
+
+def measured(results, rows):
+    """The targets: our time, rate and score, the published figure, and the peers."""
+    peers, lines = peer_ratios(results), []
+    matches = {target["name"]: target["match"] for target in json.loads(TARGETS.read_bytes())["problems"]}
+    for text, each, variant, measurement in tuned(results):
+        document, problem = each["result"], each["result"]["problem"]
         timing = measurement.get("cold") or measurement["hot"]
         match = each["about"].get("match", matches.get(each["task"], {}))
-        order = [each["gpu"]["name"], problem["op"], problem["dtype"]]
-        order += [problem.get(name, 0) for name in ("d", "causal", "L", "kv_len", "batch", "heads", "kv_heads")]
-        lines.append((order, [
-            *where(each), clock(measurement), problem_text(problem), best["name"], interval(timing),
-            rate(problem, timing["median_us"], match), f"{document['score']:.2f}, {document['score_datasheet']:.2f}",
-            published(match),
-            peers.get(key(each), "")]))
-    head = ["date", "GPU", "SM clock", "problem", "variant", "median time [95 % interval]", "rate",
-            "score, by the datasheet", "published", "peers: their time / ours"]
-    return table(head, [line for _, line in sorted(lines, key=lambda each: each[0])])
+        others = peers.get((each["gpu"]["name"], problem_key(problem)))
+        lines.append((where(each), (text, [
+            variant, interval(timing), rate(problem, timing["median_us"], match),
+            f"score {document['score']:.2f} (datasheet {document['score_datasheet']:.2f})", clock(measurement),
+            match and f"published {published(match)}", others and f"their time / ours: {others}"])))
+    return by_place(lines, listing)
 
 
 def microseconds(timing):
@@ -193,30 +249,28 @@ def microseconds(timing):
 
 
 def peers(results, rows):
-    """Ours beside other implementations in the same rounds, with L2 cold; and beside the prediction."""
+    """Ours and other implementations in the same rounds, with L2 cold; and the prediction."""
     lines = []
     for row in newest(rows, lambda row: (row["gpu"]["name"], row["case"])):
         ours = [entry for entry in row["entries"] if entry["ours"] and entry["timings"].get("cold")]
-        others = [entry for entry in row["entries"] if not entry["ours"]]
         if not ours:
             continue
         best = min(ours, key=lambda entry: entry["timings"]["cold"]["median_ns"])
         timing = microseconds(best["timings"]["cold"])
         problem = row["problem"]
         flat = {**problem, **problem["dims"], **problem["flags"], **problem.get("texts", {})}
-        beside = []
-        for other in others:
+        others = []
+        for other in (entry for entry in row["entries"] if not entry["ours"]):
             time = microseconds(other["timings"].get("cold", {})).get("median_us")
             timed = time and other["state"] == "timed"
-            said = f"{time / timing['median_us']:.2f}" if timed else other["state"]
-            beside.append(f"{other['name']} {said}")
-        lines.append([
-            *where(row), clock(row["clock"]), problem_text(flat), best["schedule"]["variant"], interval(timing),
-            rate(flat, timing["median_us"], {}), f"{row['floor_us'] / timing['median_us']:.2f}",
-            f"{best['predicted_us'] / timing['median_us']:.2f}", "; ".join(beside)])
-    head = ["date", "GPU", "SM clock", "problem", "variant", "median time [95 % interval]", "rate", "roof / time",
-            "predicted / measured", "peers: their time / ours"]
-    return table(head, lines)
+            others.append(f"{other['name']} {time / timing['median_us']:.2f}" if timed else
+                          f"{other['name']} {other['state']}")
+        lines.append((where(row), (problem_text(flat), [
+            best["schedule"]["variant"], interval(timing), rate(flat, timing["median_us"], {}),
+            f"roof / time {row['floor_us'] / timing['median_us']:.2f}",
+            f"predicted / measured {best['predicted_us'] / timing['median_us']:.2f}", clock(row["clock"]),
+            others and f"their time / ours: {'; '.join(others)}"])))
+    return by_place(lines, listing)
 
 
 def predicted(results, rows):
@@ -242,28 +296,30 @@ def predicted(results, rows):
 
 
 def ceilings(results, rows):
-    """The measured roofs of each GPU beside its datasheet."""
-    rows = []
+    """The measured roofs of each GPU, and its datasheet."""
+    lines = []
     for each in newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["name"]):
         for c in each["result"]["ceilings"]:
             if c.get("origin") != "measured":
                 continue
             chip, stated = c.get("chip"), c.get("stated")
-            rows.append([
-                *where(each), c["what"], f"{c['value']:.5g} {c['unit']} [{c['low']:.5g}, {c['high']:.5g}]",
+            lines.append((where(each), [
+                c["what"], f"{c['value']:.5g} {c['unit']} [{c['low']:.5g}, {c['high']:.5g}]",
                 f"{chip['value']:.5g} {chip['unit']}" if chip else "",
                 f"{stated['value']:.5g} {stated.get('unit', c['unit'])}" if stated else "",
-                f"{100 * c['value'] / stated['value']:.0f} %" if stated else "", clock(c)])
-    head = ["date", "GPU", "ceiling", "measured [95 % interval]", "whole chip", "stated", "of it", "SM clock"]
-    return table(head, rows)
+                f"{100 * c['value'] / stated['value']:.0f} %" if stated else "", clock(c)]))
+    head = ["ceiling", "measured [95 % interval]", "whole chip", "stated", "of it", "SM clock"]
+    return by_place(lines, lambda group: table(head, group))
 
 
+NONE = (f"No kernel has been measured on a GPU yet. `{VISIT}`\n"
+        "measures the list in bench/targets.json (docs/evidence/visit.md).\n")
 BLOCKS = {
-    "measured": (measured, f"No kernel has been measured on a GPU yet. `{VISIT}` on a machine with one measures the"
-                           " list in bench/targets.json (docs/evidence/visit.md).\n"),
+    "headline": (headline, NONE),
+    "measured": (measured, NONE),
     "peers": (peers, f"Not measured yet: `{VISIT}` fills this table (docs/evidence/visit.md).\n"),
     "predicted": (predicted, f"Not measured yet: `{VISIT}` fills this table (docs/evidence/visit.md).\n"),
-    "ceilings": (ceilings, "No GPU's ceilings have been measured yet; the same command does (docs/evidence/visit.md).\n"),
+    "ceilings": (ceilings, "No ceilings have been measured yet; the same command does (docs/evidence/visit.md).\n"),
 }
 
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "check/check.h"
 #include "kernel_files.h"
@@ -178,64 +179,66 @@ std::string table_of_pairs() {
     if (k.name.ends_with("_mended")) continue;
     const bool is_found = k.says["finds"] != "nothing";
     ++n, found += is_found;
-    rows += fmt::format("| `{}` | {} |\n", k.name, is_found ? places_of(k.says["finds"]) : "not found");
+    rows += fmt::format("- `{}`: {}\n", k.name, is_found ? places_of(k.says["finds"]) : "not found");
   }
-  return fmt::format(
-      "\n## {} pairs of a wrong and a mended kernel\n\n"
-      "`tests/check/today` has mistakes that are made with asynchronous copies, mbarriers, clusters and `wgmma`, each "
-      "as "
-      "a\nwrong kernel and a mended one that differs as little as possible. The first lines of each say what goes "
-      "wrong "
-      "and\nwhere the mistake was reported. Found are {} of the {} wrong ones; nothing is found in the mended ones.\n\n"
-      "| wrong kernel | found |\n| --- | --- |\n{}",
-      n, found, n, rows);
+  return fmt::format(R"(
+## {} pairs of a wrong and a corrected kernel
+
+`tests/check/today` has mistakes with asynchronous copies, mbarriers, clusters and `wgmma`. Each is a wrong kernel and a
+corrected one that differs as little as possible; the first lines say what goes wrong and where this was reported.
+`check` finds {} of the {} wrong kernels, and nothing in the corrected ones.
+
+{})",
+                     n, found, n, rows);
+}
+
+/// "`calls`, `chain`, ..." in lines of at most 120 characters.
+std::string in_lines(const std::vector<std::string>& names) {
+  std::string out, line;
+  for (const std::string& name : names) {
+    const std::string word = fmt::format("`{}`{}", name, &name == &names.back() ? "." : ",");
+    if (!line.empty() && line.size() + 1 + word.size() > 120) out += std::exchange(line, "") + "\n";
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + line + "\n";
 }
 
 /// The expected text of docs/use/check-kernels.md.
 std::string table() {
-  std::string faulty, clean;
-  int n_faulty = 0, n_clean = 0;
+  std::string faulty, traffic;
+  std::vector<std::string> clean;
+  int n_faulty = 0;
   for (Kernel& k : kernels()) {
     const std::string name = k.name.ends_with("_clean") ? k.name.substr(0, k.name.size() - 6) : k.name;
-    const std::string row = fmt::format("| `{}` | {} x {}{} |", name, k.says["grid"], k.says["block"],
-                                        k.says.count("smem") ? ", " + k.says["smem"] + " bytes" : "");
     const std::string finds = k.says["finds"];
-    if (finds == "nothing") {
-      ++n_clean;
-      std::string lines;
-      for (const char* what : {"conflicts at", "uncoalesced at"})
-        if (k.says.count(what) && k.says[what] == "any")
-          lines = "bank conflicts in the library";
-        else if (k.says.count(what))
-          lines += fmt::format("{}{} line {}", lines.empty() ? "" : "; ",
-                               std::string_view(what) == "conflicts at" ? "bank conflicts in" : "uncoalesced in",
-                               k.says[what]);
-      clean += fmt::format("{} {} |\n", row, lines);
-    } else {
+    if (finds != "nothing") {
       ++n_faulty;
-      faulty += fmt::format("{} {} |\n", row, places_of(finds));
+      faulty += fmt::format("- `{}`: {}\n", name, places_of(finds));
+      continue;
     }
+    clean.push_back(name);
+    for (const auto& [what, title] : {std::pair{"conflicts at", "bank conflicts"}, {"uncoalesced at", "uncoalesced"}})
+      if (k.says.count(what))
+        traffic += fmt::format("- `{}`: {} {}\n", name, title,
+                               k.says[what] == "any" ? "in the library" : "in line " + k.says[what]);
   }
-  return fmt::format(
-             "# The kernels that test `roofgen check`\n"
-             "\n"
-             "This document lists the kernels in `tests/check/kernels`, on which `roofgen check` is tested. The first "
-             "lines "
-             "of each\n"
-             "kernel state its launch and the expected findings. The test runs every kernel and requires exactly the "
-             "listed "
-             "finding,\n"
-             "at the listed line if there is one, and no finding for a correct kernel. The test generates this "
-             "document\n"
-             "(`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the document is out of date. `tests/check/right` has further "
-             "correct "
-             "kernels\n"
-             "of suspicious look: warp-synchronous code, reductions by the last block, updates in place.\n"
-             "\n## {} kernels with a planted fault\n\n| kernel | grid x block | found |\n| --- | --- | --- |\n{}\n## "
-             "{} "
-             "correct kernels\n\n"
-             "| kernel | grid x block | lines with excess traffic |\n| --- | --- | --- |\n{}",
-             n_faulty, faulty, n_clean, clean) +
+  return fmt::format(R"(# Test kernels of `roofgen check`
+
+The first lines of each kernel in `tests/check/kernels` state its launch and the expected findings. A test runs every
+kernel and requires exactly the listed findings, at the listed lines, and none for a correct kernel. A test writes this
+page (`ROOFGEN_UPDATE_GOLDEN=1`) and fails if the page is out of date. `tests/check/right` has more correct kernels
+that look suspicious: warp-synchronous code, reductions by the last block, updates in place.
+
+## {} kernels with a planted fault
+
+{}
+## {} correct kernels
+
+{}
+Correct kernels with excess traffic:
+
+{})",
+                     n_faulty, faulty, clean.size(), in_lines(clean), traffic) +
          table_of_pairs();
 }
 

@@ -19,7 +19,8 @@ import forms  # noqa: E402
 import calibration  # noqa: E402
 import readme_tables  # noqa: E402
 
-EMPTY = ("# Made up\n<!-- results:begin measured -->\nold\n<!-- results:end measured -->\n\ntext | stays\n"
+EMPTY = ("# Made up\n<!-- results:begin headline -->\n<!-- results:end headline -->\n"
+         "<!-- results:begin measured -->\nold\n<!-- results:end measured -->\n\ntext | stays\n"
          "<!-- results:begin ceilings -->\n<!-- results:end ceilings -->\n"
          "<!-- results:begin peers -->\n<!-- results:end peers -->\n"
          "<!-- results:begin predicted -->\n<!-- results:end predicted -->\nend\n")
@@ -70,6 +71,7 @@ RESULTS = [
     envelope("tune", "a", tuned(1500.0), ended="2026-01-01T00:00:00Z"),  # an older one of the same problem: not shown
     envelope("tune", "a", tuned(824.0), about=MATCH),
     envelope("tune", "b", tuned(97.25, L=1000, kv_len=1001, d=64, causal=True)),
+    envelope("tune", "h", tuned(454.0, causal=True)),  # one of HEADLINE
     envelope("tune", "c", tuned(12345.6, dtype="fp16", kv_heads=64)),
     envelope("tune", "c", tuned(1.0, dtype="fp16", kv_heads=64), ended="2026-02-01T00:00:00Z", status="cut"),
     envelope("tune", "d", tuned(5.0, origin="simulated", d=32)),
