@@ -72,8 +72,8 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
 
 // ---- By the model ------------------------------------------------------------------------------
 
-/// Candidates of a stage between which the event model decides, the best of the interval model. On each recorded space
-/// but one, the optimum is among the first five (docs/evidence/fidelity.md, "Regret").
+/// Candidates of a stage between which the event model decides, the best of the interval model. On the recorded spaces
+/// the best of the interval model's first five is within 8 % of the best point (docs/evidence/fidelity.md, "Accuracy").
 constexpr size_t kDecided = 5;
 
 /// The same launch as a candidate's, for the models.
