@@ -163,7 +163,7 @@ TEST(Instructions, ThePageSaysWhatIsExecuted) {
   const std::string page = fmt::format(
       "# Instructions\n\nWhat the simulator does with the instructions of the PTX ISA 9.0 in kernels of sm_90a, as the "
       "decoder answers for each\nform of `tests/sim/instruction_forms.txt`. `[x]`: with and without; `(a|b)`: each. "
-      "Types and forms that are absent are not\nmodelled. Of `wgmma` and `wmma` the page has one shape.\n\n"
+      "Types and forms that are absent are\nnot modelled. Of `wgmma` and `wmma` the page has one shape.\n\n"
       "- **executed** ({} forms): values, memory and checks as in the ISA.\n"
       "- **orders** ({}): fences and groups. No value changes; the checks follow the order.\n"
       "- **no effect** ({}): hints of caches and time.\n"
