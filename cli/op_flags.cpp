@@ -101,7 +101,7 @@ Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::str
       if (text.find(',') == std::string::npos)
         return Error{Exit::kUsage, fmt::format("Could not convert: {} = {}; a number was expected", flag, text)};
       return Error{Exit::kUsage,
-                   fmt::format("{} {}: \"{}\" is no size; numbers with commas were expected, as in 512,1024", flag,
+                   fmt::format("{} {}: \"{}\" is not a size; numbers with commas were expected, as in 512,1024", flag,
                                text, text.substr(begin, end - begin))};
     }
     if (std::ranges::count(out, size) > 0)

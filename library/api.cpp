@@ -40,7 +40,7 @@ class OptionsReader : JsonReader {
 struct Command {
   const char* name;
   cli::Run (*declare)(cli::FlagSet);
-  FlagValues more = {};  ///< behind the flags of the request
+  FlagValues more = {};  ///< after the flags of the request
 };
 
 /// Runs the subcommand; `*result` has what it wrote.

@@ -275,7 +275,7 @@ class RemoteGpu final : public GpuExecutor {
   }
   Result<void> fresh(uint64_t address) {
     if (address >> kTagShift == tag()) return {};
-    return address >> kTagShift == 0 ? refuse(fmt::format("{:#x} is no address of this GPU worker", address))
+    return address >> kTagShift == 0 ? refuse(fmt::format("{:#x} is not an address of this GPU worker", address))
                                      : stale("the buffer");
   }
   Error refuse(std::string message) {

@@ -28,7 +28,7 @@ class ManifestReader : ProblemReader {
     Manifest out;
     out.file = file_.file();
     ROOFGEN_TRY(out.name, string(root, "name"));
-    if (!is_c_name(out.name)) return bad_at(root, fmt::format("\"{}\" is no name in C", out.name), "name");
+    if (!is_c_name(out.name)) return bad_at(root, fmt::format("\"{}\" is not a name in C", out.name), "name");
     ROOFGEN_TRY(out.compiler, string(root, "compiler"));
     ROOFGEN_TRY(const Json* problem_object, member(root, "problem", &Json::is_object, "an object"));
     ROOFGEN_TRY(out.problem, whole_problem(*problem_object));
