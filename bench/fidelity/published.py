@@ -260,7 +260,8 @@ def summary_table(lines):
         each["name"], each["model"], each["points"], report.band(each["raw"]["worst"]),
         report.band(each["raw"]["q90"]), report.number(each["scale"]), report.band(each["scaled"]["q90"]),
         each["pairs"], report.band(each["ratio"]["q90"]), report.band(each["rival_ratio"]["q90"])]
-        for each in lines if each["model"] in shown_models([each["model"]])])
+        for each in lines if each["model"] in shown_models([each["model"]]) and
+        (each["model"] == results.GUIDE or each["name"].startswith("all "))])
 
 
 def ladder_table(rungs):
