@@ -115,7 +115,7 @@ Run declare_explain(FlagSet app) {
   app.add("--dtype", flags->dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
   app.add("--math-dtype", flags->math_dtype, "operand format of the matrix units [the widest operand]");
   app.add("--acc-dtype", flags->acc_dtype, "accumulator format of the matrix units [fp32, int32, fp64]");
-  app.add("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
+  app.add("--softmax-flops", flags->softmax_flops, "FLOPs counted per softmax element, in addition to MMA FLOPs [0]");
   app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
   app.add("--html", flags->html, "write a self-contained page of figures here");
   app.add_switch("--json", flags->json, "as JSON (docs/use/explain.md)");

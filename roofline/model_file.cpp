@@ -174,9 +174,8 @@ class ModelReader : private JsonReader {
     if (j.contains("weights")) {
       const Json& weights = j["weights"];
       if (weights.is_object() && weights.contains("tp"))
-        return bad(
-            fmt::format("\"weights\" of {} have no \"tp\" of their own: that of the operator divides them", o.name),
-            o.name);
+        return bad(fmt::format("\"weights\" of {} have no \"tp\" of their own: the operator's divides them", o.name),
+                   o.name);
       ROOFGEN_TRY(o.weights, storage(weights, o.name));
       o.weights->sharded = !o.sharded.empty();
     }
