@@ -43,10 +43,10 @@ def shown_models(figures):
 
 
 def spaces_table(figures):
-    head = ["space", "role", "device", "compiler", "drawn", "of usable", "failed", "best ms", "median ms", "worst ms"]
+    head = ["space", "role", "device", "compiler", "drawn", "of usable", "failed", "best ms", "worst ms"]
     return table(head, [[each["space"], each["role"], each["device"], each["compiler"] or "default", each["drawn"],
-                         each["valid"], each["failed"], milliseconds(each["best_us"]),
-                         milliseconds(each["median_us"]), milliseconds(each["worst_us"])] for each in figures])
+                         each["valid"], each["failed"], milliseconds(each["best_us"]), milliseconds(each["worst_us"])]
+                        for each in figures])
 
 
 def notes_list(figures):
