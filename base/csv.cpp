@@ -89,7 +89,7 @@ class Reader {
       const size_t length = utf8_length(text_.substr(i));
       if (length == 0)
         return bad(at.where(),
-                   fmt::format("byte 0x{:02x} is no text; UTF-8 was expected", static_cast<unsigned char>(text_[i])));
+                   fmt::format("byte 0x{:02x} is not text; UTF-8 was expected", static_cast<unsigned char>(text_[i])));
       for (size_t k = 0; k < length; ++k, ++i) at.next();
     }
     return {};

@@ -47,7 +47,7 @@ char JsonScan::next() {
 }
 
 bool JsonScan::expect(const char* what) {
-  // For a document that ends too early, points behind its last character, not at an empty line.
+  // For a document that ends too early, points after its last character, not at an empty line.
   const bool ends = at_ >= text_.size();
   fault_ = {ends ? text_.find_last_not_of(" \t\r\n") + 1 : at_, what};
   return false;

@@ -116,7 +116,7 @@ class ItemReader : public nlohmann::json_sax<Json> {
  private:
   size_t offset() const { return static_cast<size_t>(last_ - source_.text.data()); }
 
-  /// Adds a value to the container that is open in the item, which it becomes where none is.
+  /// Appends to the open container; without one the value becomes the item.
   Json* add(Json value) {
     if (open_.empty()) return &(item_.value = std::move(value));
     Json& parent = *open_.back();
@@ -150,7 +150,7 @@ class ItemReader : public nlohmann::json_sax<Json> {
 
   const JsonStream& stream_;
   const Source& source_;
-  const char* const& last_;  ///< behind the last character that the parser has taken
+  const char* const& last_;  ///< past the last character that the parser has taken
   const std::function<void(const JsonStream::Item&)>& take_;
   JsonStream::Item item_;
   int depth_ = 0;

@@ -16,7 +16,7 @@ class WorkClaim {
 };
 
 /// A claim is the lock of one byte of an empty file, at the hash of the key. The system ends the locks of a process
-/// with the process, however that ends: no claim is left behind, and none expires.
+/// with the process, however that ends: no claim is left, and none expires.
 class WorkClaims {
  public:
   explicit WorkClaims(std::string path) : path_(std::move(path)) {}

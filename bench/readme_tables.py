@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes measured results into README.md and pages of docs/, between <!-- results:begin NAME --> and
-<!-- results:end NAME -->.
+"""Writes measured results into the pages below, between <!-- results:begin NAME --> and <!-- results:end NAME -->.
 
     readme_tables.py [--check] [--results DIR] [--page FILE ...]
 
-Reads the results of visits (docs/evidence/visit.md); for each problem and GPU the newest good result counts. --check
-writes nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
+Reads the results of visits (docs/evidence/visit.md): for each problem and GPU the newest good one. --check writes
+nothing and exits 1 if a page differs from the results. Other exit codes: 0 ok, 1 failed, 2 usage.
 """
 import argparse
 import difflib
@@ -296,20 +295,28 @@ def predicted(results, rows):
 
 
 def ceilings(results, rows):
-    """The measured roofs of each GPU, and its datasheet."""
-    lines = []
-    for each in newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["name"]):
-        for c in each["result"]["ceilings"]:
-            if c.get("origin") != "measured":
-                continue
-            chip, stated = c.get("chip"), c.get("stated")
-            lines.append((where(each), [
-                c["what"], f"{c['value']:.5g} {c['unit']} [{c['low']:.5g}, {c['high']:.5g}]",
-                f"{chip['value']:.5g} {chip['unit']}" if chip else "",
-                f"{stated['value']:.5g} {stated.get('unit', c['unit'])}" if stated else "",
-                f"{100 * c['value'] / stated['value']:.0f} %" if stated else "", clock(c)]))
-    head = ["ceiling", "measured [95 % interval]", "whole chip", "stated", "of it", "SM clock"]
-    return by_place(lines, lambda group: table(head, group))
+    """The measured roofs of all GPUs side by side, each with its share of the stated value."""
+    found = list(newest([r for r in results if r["step"] == "ceilings"], lambda r: r["gpu"]["name"]))
+    measured = [{c["what"]: c for c in each["result"]["ceilings"] if c.get("origin") == "measured"} for each in found]
+    if not any(measured):
+        return ""
+
+    def cells(c):
+        if not c:
+            return ["", ""]
+        chip, stated = c.get("chip"), c.get("stated")
+        value = f"{c['value']:.5g} {c['unit']}" + (f", {chip['value']:.5g} {chip['unit']}" if chip else "")
+        return [value, f"{100 * c['value'] / stated['value']:.0f} %" if stated else ""]
+
+    head = ["ceiling"]
+    for each in found:
+        head += [each["gpu"]["name"], "of stated"]
+    names = dict.fromkeys(name for of_gpu in measured for name in of_gpu)
+    widest = max(max(c["high"] - c["value"], c["value"] - c["low"]) / c["value"] for each in measured
+                 for c in each.values())
+    visits = "".join(f"- {where(each)}\n" for each in found)
+    return (f"{visits}\nMedians; 95 % intervals within {100 * widest:.1f} %.\n\n" +
+            table(head, [[name, *(cell for of_gpu in measured for cell in cells(of_gpu.get(name)))] for name in names]))
 
 
 NONE = (f"No kernel has been measured on a GPU yet. `{VISIT}`\n"

@@ -114,7 +114,7 @@ class Reader : JsonReader {
     ROOFGEN_TRY(a.symbol, string_or(j, "symbol", ""));
     ROOFGEN_TRY(a.name, string_or(j, "name", a.symbol.empty() ? prefix_ : a.symbol));
     ROOFGEN_TRY(a.type_name, string(j, "type"));
-    if (!a.symbol.empty() && depth) return wrong(j, "symbol", "a variable is no field of a struct");
+    if (!a.symbol.empty() && depth) return wrong(j, "symbol", "a variable is not a field of a struct");
     if (a.type_name == "null") {
       ROOFGEN_CHECK(takes(j, {}, "a null pointer"));
       a.null = true;
@@ -474,7 +474,7 @@ class Reader : JsonReader {
                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
                           : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                  : -1;
-        if (digit < 0) return wrong(j, "value", "'{}' is no hexadecimal digit", c);
+        if (digit < 0) return wrong(j, "value", "'{}' is not a hexadecimal digit", c);
         if (high < 0)
           high = digit;
         else

@@ -65,7 +65,7 @@ std::vector<std::string> parts(std::string_view text) {
   return out;
 }
 
-/// The position behind the bracket that closes the one at `open`; npos: there is none.
+/// The position after the bracket that closes the one at `open`; npos: there is none.
 size_t behind(std::string_view text, size_t open) {
   int depth = 0;
   for (size_t i = open; i < text.size(); ++i) {

@@ -140,7 +140,7 @@ std::string check_text(const Report& r, size_t top) {
                            ratio(l.sum.sectors, l.sum.ideal_sectors));
       });
   out += worst_lines(
-      r, top, "bank conflicts: wavefronts beyond those without conflicts",
+      r, top, "bank conflicts: wavefronts more than without conflicts",
       [](const LineCounts& l) { return l.excess_wavefronts(); },
       [](const LineCounts& l) {
         return fmt::format("{:>10} of {:<10} {:.1f} x", l.excess_wavefronts(), l.sum.wavefronts,

@@ -79,9 +79,8 @@ Run declare_check(FlagSet app) {
   app.add("--schedules", flags->schedules,
           "runs: the first in the usual order of CTAs and warps, the others in random orders; outputs are compared [1]")
       .range(1, 1000);
-  app.add_switch(
-      "--fp64", flags->fp64,
-      "compute in double beside the kernel, and tell rounding from logic; about 20 times slower, on one core");
+  app.add_switch("--fp64", flags->fp64,
+                 "also compute in double, and tell rounding from logic; about 20 times slower, on one core");
   app.add_switch("--allow-unfenced", flags->allow_unfenced,
                  "leave out accesses that a volatile or relaxed read orders without a fence after it");
   app.add_switch("--allow-incomplete", flags->allow_incomplete,

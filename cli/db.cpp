@@ -286,7 +286,7 @@ Run declare_db(FlagSet app) {
   app.add("--limit", flags->limit, "show: trials of each space [20]").range(1, 1000000);
   app.add("--older", flags->older, "gc: drop rows older than so many days, too").range(1, 100000);
   app.add_switch("--dry-run", flags->dry_run, "gc: count the rows only");
-  app.add("--store", flags->store, "another store than that of the data folder");
+  app.add("--store", flags->store, "another store than the data folder's");
   app.add_switch("--json", flags->json, "as JSON");
   app.footer(
       "Example: roofgen db export \"gemm bf16 K=64\" --format t4 -o space.json\ndocs/use/store.md explains the store "

@@ -104,7 +104,7 @@ Run declare_model(FlagSet app) {
   app.add("--mem-eff", preset.bandwidth_efficiency, "share of each bandwidth that is reached [0.8]");
   app.add("--compute-eff", preset.compute_efficiency, "share of each arithmetic rate that is reached [0.7]");
   app.add("--launches", flags->launches, "graph (no gaps) or separate [graph]").one_of({"graph", "separate"});
-  app.add("--softmax-flops", preset.softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
+  app.add("--softmax-flops", preset.softmax_flops, "FLOPs counted per softmax element, in addition to MMA FLOPs [0]");
   app.add("--ceilings", flags->ceilings, "datasheet or sustained [datasheet]");
   app.add_switch("--json", flags->json, "as JSON (docs/use/models.md)");
   app.add("--html", flags->html, "write a self-contained page of figures here");

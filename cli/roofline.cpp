@@ -149,7 +149,7 @@ class PointRows {
     auto e = explain(device_, std::move(*work));
     if (!e) return at(op, e.error());
     if (!(e->flops > 0) || !(e->dram_bytes > 0))
-      return bad(op, fmt::format("{} has no FLOPs: it is no point of a roofline", op.text));
+      return bad(op, fmt::format("{} has no FLOPs: it has no place on a roofline", op.text));
     return operator_points(name, *e, levels_);
   }
 

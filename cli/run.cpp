@@ -201,7 +201,7 @@ Run declare_run(FlagSet app) {
   app.add("--output", flags->output, "file for the report as JSON; nothing else changes");
   app.footer(
       "Usage: roofgen run [OPTIONS] [--] PROGRAM [ARGUMENTS...]\nExample: roofgen run -- python3 script.py\nExit code: "
-      "that of the program if it is not 0 (128 + N after signal N); "
+      "the program's if it is not 0 (128 + N after signal N); "
       "else 0 clean, 1 findings, 3 the program did not load the simulated driver, 5 incomplete: nothing wrong in "
       "what ran. docs/use/run.md has the details.");
   return [flags](const Terminal& terminal) { return run(terminal, *flags); };

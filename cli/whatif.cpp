@@ -41,7 +41,7 @@ Result<Sizes> parse_sweep(const std::string& text) {
     const std::string number = text.substr(begin, end - begin);
     char* rest = nullptr;
     const int64_t value = std::strtoll(number.c_str(), &rest, 10);
-    if (number.empty() || *rest != 0 || value < 1) return bad(fmt::format("\"{}\" is no size", number));
+    if (number.empty() || *rest != 0 || value < 1) return bad(fmt::format("\"{}\" is not a size", number));
     out.values.push_back(value);
     begin = end + 1;
   }

@@ -87,7 +87,7 @@ Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
   return {};
 }
 
-/// Kernels behind another get the parameter "dependent", and the kernels before them the name "leads".
+/// Kernels after another get the parameter "dependent", and the kernels before them the name "leads".
 Result<void> add_dependent_launches(std::vector<Stage>& stages) {
   ROOFGEN_TRY(const expr::Expr leads, expr::Expr::parse("device.arch >= 90"));
   ROOFGEN_TRY(const expr::Expr preset, expr::Expr::parse("device.dependent_launch|default(false)"));

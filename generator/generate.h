@@ -69,7 +69,7 @@ struct Stage {
   expr::Expr block, smem;
   std::vector<expr::Expr> cluster;    ///< CTAs of a cluster along x, y and z; empty: no clusters
   std::optional<expr::Expr> overlap;  ///< programmatic dependent launch
-  bool dependent = false;             ///< behind another kernel it has the parameter "dependent"
+  bool dependent = false;             ///< after another kernel it has the parameter "dependent"
   std::vector<expr::Expr> assumes;    ///< conditions; the source relies on the ones that hold for the tuned problem
   /// The view of a buffer that a tensor map gives; dims and strides count elements.
   struct MapSpec {
@@ -192,7 +192,7 @@ Result<Launch> make_launch(const Stage& stage, const expr::Names& names);
 /// The rule of clusters, programmatic dependent launch or tensor maps that the launch breaks on the scope's device,
 /// with its values; empty: none.
 Result<std::string> launch_fault(const Stage& stage, const expr::Names& names);
-/// Where the fields of a struct argument begin, as in C, and its size behind them.
+/// Where the fields of a struct argument begin, as in C, and its size after them.
 std::vector<size_t> field_offsets(const std::vector<Stage::ArgSpec>& fields);
 Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope);
 

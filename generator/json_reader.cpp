@@ -125,7 +125,7 @@ Result<std::vector<expr::Expr>> JsonReader::expressions(const Json& object, cons
   if (!object[key].is_array()) return bad_at(object, fmt::format("\"{}\" must be a list of expressions", key), key);
   for (const Json& item : object[key]) {
     Where at = file_.place(item);
-    if (item.is_string()) ++at.col;  // behind the quote
+    if (item.is_string()) ++at.col;  // after the quote
     if (!item.is_string() && !item.is_number_integer() && !item.is_boolean())
       return bad_at(item, fmt::format("\"{}\" must be a list of expressions", key));
     ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(item.is_string() ? item.get<std::string>() : json_line(item), at));

@@ -122,7 +122,7 @@ std::string fault_in(const TensorMap& map, uint64_t address) {
   if (map.box.size() != rank || map.stride_bytes.size() != rank - 1)
     return text(rank, " dimensions with ", map.box.size(), " sides of a box and ", map.stride_bytes.size(), " strides");
   if (address == 0) return "the problem has no such buffer";
-  if (address % 16 != 0) return text("address 0x", std::hex, address, " is no multiple of 16");
+  if (address % 16 != 0) return text("address 0x", std::hex, address, " is not a multiple of 16");
   for (size_t i = 0; i < rank; ++i) {
     if (map.dims[i] == 0 || map.dims[i] > uint64_t{1} << 32) return text("dimension ", i, " is ", map.dims[i]);
     if (map.box[i] == 0 || map.box[i] > 256)
@@ -130,10 +130,10 @@ std::string fault_in(const TensorMap& map, uint64_t address) {
   }
   for (const uint64_t stride : map.stride_bytes)
     if (stride % 16 != 0 || stride >= uint64_t{1} << 40)
-      return text("a stride of ", stride, " bytes is no multiple of 16 below 2^40");
+      return text("a stride of ", stride, " bytes is not a multiple of 16 below 2^40");
   const uint64_t inner = uint64_t{map.box[0]} * static_cast<uint64_t>(size_of(map.dtype));
   const int swizzle = map.swizzle_bytes, promotion = map.l2_promotion_bytes;
-  if (inner % 16 != 0) return text("a box ", inner, " bytes wide is no multiple of 16");
+  if (inner % 16 != 0) return text("a box ", inner, " bytes wide is not a multiple of 16");
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
     return text("there is no swizzle of ", swizzle, " bytes; 0, 32, 64 or 128 was expected");
   if (swizzle != 0 && inner > static_cast<uint64_t>(swizzle))

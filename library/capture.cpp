@@ -84,7 +84,7 @@ std::string captured_line(const std::string& op, const FlagValues& flags, const 
 void capture(const std::string& file, const std::string& line) {
   const int fd = open_to_append(file);
   if (fd < 0) return;  // said by can_capture
-  // One write to a file opened so lands whole behind those of other processes.
+  // One write to a file opened so lands whole after those of other processes.
   [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
   close(fd);
 }

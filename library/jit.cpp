@@ -80,7 +80,7 @@ Result<std::string> catalogue_name(const std::vector<std::string>& data_dirs, co
   if (similar.empty())
     return Error{Exit::kUnavailable,
                  fmt::format("no device of the catalogue is {} as {} is", device.arch, device.name)};
-  warn(fmt::format("{} is not in the catalogue; roofs and model are those of {}", device.name, similar));
+  warn(fmt::format("{} is not in the catalogue; using the roofs and the model of {}", device.name, similar));
   return similar;
 }
 

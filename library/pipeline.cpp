@@ -47,7 +47,7 @@ bool overlaps_itself(const Interface::Extent& extent) {
   return false;
 }
 
-/// The first byte behind a tensor; 0: too far, or its size is unknown.
+/// The first byte after a tensor; 0: too far, or its size is unknown.
 uint64_t end_of(const Interface::Extent& extent, uint64_t at, int bytes) {
   double elements = 1;
   uint64_t last = 0;
@@ -382,7 +382,7 @@ Result<void> Pipeline::check(const Prepared& prepared, const Call& call, uint64_
     if (at % kTensorAlignment) return refused(fmt::format("{} is not aligned to 16 bytes", name(t)));
     for (size_t d = 0; d + 1 < t.extent.strides.size() && t.extent.aligned_strides; ++d)
       if (t.extent.strides[d] * size_of(t.dtype) % static_cast<int64_t>(kTensorAlignment))
-        return refused(fmt::format("a stride of {} is {} elements, which is no multiple of 16 bytes", name(t),
+        return refused(fmt::format("a stride of {} is {} elements, which is not a multiple of 16 bytes", name(t),
                                    t.extent.strides[d]));
     const uint64_t end = end_of(t.extent, at, size_of(t.dtype));
     if (!end) return refused(fmt::format("{} takes more bytes than a device has", name(t)));

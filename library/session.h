@@ -1,4 +1,4 @@
-// The objects behind the C API. Its functions are in api.cpp, those of launches in jit.cpp.
+// The objects of the C API. Its functions are in api.cpp, those of launches in jit.cpp.
 #pragma once
 
 #include <atomic>

@@ -17,7 +17,7 @@ enum class RoofSet { kDatasheet, kSustained };
 const char* to_string(RoofSet set);  ///< "datasheet", "sustained"
 Result<RoofSet> parse_roof_set(const std::string& name);
 
-/// The units of an SM, then the levels that all SMs share. The unit of an amount is behind each name.
+/// The units of an SM, then the levels that all SMs share. The unit of an amount is after each name.
 enum class Resource {
   kTensor,        ///< FLOP on the matrix units
   kVector,        ///< FLOP on the CUDA cores, two per multiply-add

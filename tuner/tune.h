@@ -55,7 +55,7 @@ struct TuneOptions {
   Protocol protocol;                ///< GPU only
   /// GPU only: candidates timed in the same rounds. Each round runs all of them once, and interleaving cannot undo a
   /// drift of the clock within a round: rounds must be short.
-  size_t heat = 48;
+  size_t batch = 48;
   const BenchClock* bench_clock = nullptr;  ///< GPU only, for tests: the protocol's time
   /// Called from the calling thread.
   std::function<void(const char* phase, uint64_t done, uint64_t total)> progress;

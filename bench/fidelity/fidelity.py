@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges the time models of `roofgen profile` by recorded tuning spaces, and writes the tables of docs/evidence/fidelity.md.
+"""Compares the time models of `roofgen profile` with recorded tuning spaces, for docs/evidence/fidelity.md.
 
     fidelity.py --roofgen build/cli/roofgen --spaces DIR --hub DIR --ktt DIR [--write docs/evidence/fidelity.md]
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Judges the time models of `roofgen profile` by published times of single kernels, for docs/evidence/fidelity-kernels.md.
+"""Compares the time models of `roofgen profile` with published times of single kernels.
 
     published.py --roofgen build/cli/roofgen --learn-cuda DIR [--write docs/evidence/fidelity-kernels.md]
+        [--csv docs/evidence/fidelity-kernels.csv]
 
 Needs no GPU. --learn-cuda: a checkout of gau-nernst/learn-cuda, whose kernels are modelled as published; the others are
 made from our templates (published_kernels.py). published_points.py lists the points. Each kernel is profiled once:
@@ -226,69 +227,59 @@ def signed(value):
     return f"{100 * value:+.1f} %"
 
 
-def schedule_words(point, schedule):
-    """What the chosen one of several schedules sets."""
-    if len(point.schedules) < 2:
-        return ""
-    fixed = set.intersection(*(set(each) for each in point.schedules))
-    return " ".join(f"{name}={value}" for name, value in schedule if (name, value) not in fixed)
+def shown_models(models):
+    """The models whose errors the page shows; the others are in --json and --csv."""
+    return [name for name in models if name != report.BASELINE]
 
 
-def points_table(group, points):
-    title = f"{group.name} ({group.kind}; {group.match}): {group.source}."
+def extremes(points):
+    """The least and the largest error of the best model, with the points that have them."""
+    best = next(name for name in results.MODEL_ORDER if any(name in each.times for each in points))
+    errors = sorted((each.times[best] / each.point.time_us - 1, each.point.label) for each in points if each.times)
+    ends = [errors[0], errors[-1]] if len(errors) > 1 else errors
+    return f"{best} model " + " to ".join(f"{signed(error)} ({label})" for error, label in ends)
+
+
+def group_line(group, points):
+    """What is compared, from where, and how far the errors go."""
+    title = f"- **{group.name}** ({group.match}). {group.source}."
     if not any(each.times for each in points):
-        return f"{title}\n\nNone of its {len(points)} kernels was modelled. The first: {points[0].failure}\n"
-    several = any(len(each.point.schedules) > 1 for each in points)
-    models = [name for name in results.MODEL_ORDER if any(name in each.times for each in points)]
-    head = ["point", "published us", *(f"{name} us" for name in models), *(f"{name} error" for name in models),
-            "busiest", "confidence", *(["schedule"] if several else [])]
-    rows = []
-    for each in points:
-        if not each.times:
-            rows.append([each.point.label, f"{each.point.time_us:.1f}", each.failure])
-            continue
-        rows.append([each.point.label, f"{each.point.time_us:.1f}", *(f"{each.times[name]:.1f}" for name in models),
-                     *(signed(each.times[name] / each.point.time_us - 1) for name in models), busiest(each.profile),
-                     each.profile["confidence"], *([schedule_words(each.point, each.schedule)] if several else [])])
-    return f"{title}\n\n{report.table(head, rows)}"
-
-
-def busiest(profile):
-    units = profile.get("units") or {}
-    name = max(units, key=units.get, default="")
-    return f"{name} {100 * units[name]:.0f} %" if name else "-"
+        return report.wrapped(f"{title} None of its {len(points)} kernels was modelled. The first: "
+                              f"{points[0].failure}", "  ")
+    failed = [each.point.label for each in points if not each.times]
+    missing = f" Not modelled: {', '.join(failed)}." if failed else ""
+    doubtful = [each.point.label for each in points if each.times and not each.trusted]
+    doubt = f" Without high confidence: {', '.join(doubtful)}." if doubtful else ""
+    return report.wrapped(f"{title} Errors: {extremes(points)}.{missing}{doubt}", "  ")
 
 
 def summary_table(lines):
-    head = ["points of", "match", "model", "points", "worst raw", "90 % raw", "scale", "worst scaled", "90 % scaled",
-            "pairs", "worst ratio", "90 % ratio", "pairs of one problem", "worst ratio", "90 % ratio"]
+    head = ["points of", "model", "points", "worst raw", "90 % raw", "scale", "90 % scaled", "pairs", "90 % of ratios",
+            "of one problem"]
     return report.table(head, [[
-        each["name"], each["match"], each["model"], each["points"], report.band(each["raw"]["worst"]),
-        report.band(each["raw"]["q90"]), report.number(each["scale"]), report.band(each["scaled"]["worst"]),
-        report.band(each["scaled"]["q90"]), each["pairs"], report.band(each["ratio"]["worst"]),
-        report.band(each["ratio"]["q90"]), each["rivals"], report.band(each["rival_ratio"]["worst"]),
-        report.band(each["rival_ratio"]["q90"])] for each in lines])
+        each["name"], each["model"], each["points"], report.band(each["raw"]["worst"]),
+        report.band(each["raw"]["q90"]), report.number(each["scale"]), report.band(each["scaled"]["q90"]),
+        each["pairs"], report.band(each["ratio"]["q90"]), report.band(each["rival_ratio"]["q90"])]
+        for each in lines if each["model"] in shown_models([each["model"]]) and
+        (each["model"] == results.GUIDE or each["name"].startswith("all "))])
 
 
 def ladder_table(rungs):
-    models = [name for name in results.MODEL_ORDER if all(name in rung.times for rung in rungs)]
-    head = ["step", *(f"{name} TFLOP/s" for name in models), *(f"{name} gain" for name in models), "published gain",
-            "of", "busiest"]
+    models = shown_models([name for name in results.MODEL_ORDER if all(name in rung.times for rung in rungs)])
+    head = ["step", *(f"{name} TFLOP/s" for name in models), f"{models[0]} gain", "published gain", "of"]
     rows = []
     for rung, before in zip(rungs, [None, *rungs]):
         size = dict(rung.step.schedule)["size"]
         rates = [f"{2 * size ** 3 / rung.times[name] / 1e6:.0f}" for name in models]
-        gains = [signed(before.times[name] / rung.times[name] - 1) if before else "-" for name in models]
+        gain = signed(before.times[models[0]] / rung.times[models[0]] - 1) if before else "-"
         known = signed(rung.step.after / rung.step.before - 1) if rung.step.before else "-"
-        rows.append([rung.step.label, *rates, *gains, known, rung.step.counterpart or "no counterpart",
-                     busiest(rung.profile)])
+        rows.append([rung.step.label, *rates, gain, known, rung.step.counterpart or "no counterpart"])
     return report.table(head, rows)
 
 
 def markdown(compared_by_group, rungs, lines, model_version):
-    text = [f"Model {model_version}.\n\n### Error bands of single kernels\n\n{summary_table(lines)}"]
-    for group, points in compared_by_group.items():
-        text.append(f"\n### {group.name[0].upper()}{group.name[1:]}\n\n{points_table(group, points)}")
+    text = [f"Model {model_version}.\n\n### Errors by group\n\n{summary_table(lines)}\n"]
+    text += [group_line(group, points) for group, points in compared_by_group.items()]
     if rungs:
         text.append(f"\n### A ladder of our GEMM on an H100\n\nbf16, 4096 x 4096 x 4096.\n\n{ladder_table(rungs)}")
     return "".join(text)

@@ -101,7 +101,7 @@ def flash(maker, device, config):
                            {"BM": rows, "BN": keys, "stages": 1, "warps": 4, "q_in": "shared", "rescale": "always",
                             "swizzle": "true", "ctas_per_sm": 1})
     if not maker.last_first:
-        text = replaced_once(text, LAST_FIRST, FIRST_FIRST, "attention/fused.cu.jinja")
+        text = replaced_once(text, LAST_FIRST, FIRST_FIRST, "attention/launch.cuh")
     arguments = [buffer(name, "f16", tensor, fill="random", seed=seed) for seed, name in enumerate("qkv", 1)]
     arguments += [buffer("o", "f16", tensor), buffer("lse", "f32", batch * heads * length)]
     arguments += [scalar("q_len", "i32", length), scalar("kv_len", "i32", length), scalar("group", "i32", 1)]

@@ -1,7 +1,8 @@
-"""The Markdown of docs/evidence/fidelity.md from the figures of results.py, and the lists for debugging. Only formatting."""
+"""The Markdown of docs/evidence/fidelity.md from the figures of results.py, and the lists for debugging."""
 import json
 import math
 import re
+import textwrap
 from statistics import median
 
 import results
@@ -36,48 +37,66 @@ def table(head, rows):
     return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
 
 
+def shown_models(figures):
+    """The models that have goals and bands."""
+    return [(model, figures[model]) for model in figures if model != BASELINE]
+
+
 def spaces_table(figures):
-    head = ["space", "role", "device", "compiler", "measured", "usable", "drawn", "failed", "best ms", "median ms",
-            "worst ms", "points used"]
-    return table(head, [[each["space"], each["role"], each["device"], each["compiler"] or "default", each["recorded"],
-                         each["valid"], each["drawn"], each["failed"], milliseconds(each["best_us"]),
-                         milliseconds(each["median_us"]), milliseconds(each["worst_us"]), each["note"] or "all"]
+    head = ["space", "role", "device", "compiler", "drawn", "of usable", "failed", "best ms", "worst ms"]
+    return table(head, [[each["space"], each["role"], each["device"], each["compiler"] or "default", each["drawn"],
+                         each["valid"], each["failed"], milliseconds(each["best_us"]), milliseconds(each["worst_us"])]
                         for each in figures])
 
 
+def notes_list(figures):
+    """What points of a space are used, where not all are."""
+    notes = {}
+    for each in figures:
+        if each["note"]:
+            notes.setdefault(each["note"], []).append(each["space"])
+    return "".join(wrapped(f"- {', '.join(names)}: {note}.", "  ") for note, names in notes.items())
+
+
+def wrapped(text, indent=""):
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def goal_cell(goals, name, text):
+    """A goal that is missed is bold."""
+    return text if name not in goals or goals[name]["met"] else f"**{text}**"
+
+
 def accuracy_table(figures):
-    head = ["space", "role", "model", "rho", "tau", "MAPE after one scale", "MAPE raw", "scale", "68 % within",
-            "90 % within", "90 % within, raw"]
-    return table(head, [[each["space"], each["role"], model, number(f["rho"]), number(f["tau"]), percent(f["mape"]),
-                         percent(f["mape_raw"]), number(f["scale"]), band(f["band_68"]), band(f["band_90"]),
-                         band(f["band_90_raw"])]
-                        for each in figures for model, f in each["models"].items()])
-
-
-def regret_table(figures):
-    head = ["space", "role", "model", *(f"top-{count}" for count in results.PICKS)]
-    return table(head, [[each["space"], each["role"], model,
-                         *(percent(f[f"regret_{count}"], 2) for count in results.PICKS)]
-                        for each in figures for model, f in each["models"].items()])
-
-
-def fraction_table(figures):
-    """Fractions of the optimum; the last line of a space is what random draws reach on average."""
-    head = ["space", "first measured", *(str(count) for count in results.PICKS)]
+    head = ["space", "model", "rho", "tau", "MAPE", "scale", "90 % within", "top-1 regret", "top-5", "top-10"]
     rows = []
     for each in figures:
-        lines = [*each["models"].items(), *([("random draws", each["random"])] if each["models"] else [])]
-        rows += [[each["space"], name, *(percent(f[f"fraction_{count}"]) for count in results.PICKS)]
-                 for name, f in lines]
+        for model, f in shown_models(each["models"]):
+            goals = each.get("goals", {}).get(model, {})
+            cells = {"rho": number(f["rho"]), "tau": number(f["tau"]), "mape": percent(f["mape"]),
+                     "scale": number(f["scale"]), "band_90": band(f["band_90"]),
+                     **{f"regret_{count}": percent(f[f"regret_{count}"], 2) for count in (1, 5, 10)}}
+            rows.append([each["space"], model, *(goal_cell(goals, name, text) for name, text in cells.items())])
     return table(head, rows)
 
 
+def baseline_line(figures):
+    """One line about the roofline alone."""
+    found = [each["models"][BASELINE] for each in figures if BASELINE in each["models"]]
+    if not found:
+        return ""
+    rho, mape = ([f[name] for f in found] for name in ("rho", "mape"))
+    return wrapped(f"The {BASELINE} alone: rho {number(min(rho), 2)} to {number(max(rho), 2)}, MAPE "
+                   f"{percent(min(mape))} to {percent(max(mape))}.")
+
+
 def evaluations_table(figures):
-    head = ["space", "points", "share of the optimum", "the model's order", "its error learnt", "at random",
-            "evaluations saved"]
-    return table(head, [[each["space"], str(each["drawn"] - each["failed"]), percent(e["share"], 0), str(e["model"]),
-                         str(e["learnt"]), f"{e['random']:.1f}", f"{e['random'] / e['learnt']:.1f} x"]
-                        for each in figures for e in each.get("evaluations", [])])
+    head = ["space"]
+    for share in results.SHARES:
+        head += [f"{share:.0%}: model's order", "error learnt", "random"]
+    return table(head, [[each["space"], *(cell for e in each["evaluations"]
+                                          for cell in (e["model"], e["learnt"], f"{e['random']:.1f}"))]
+                        for each in figures if each.get("evaluations")])
 
 
 def limits(group):
@@ -86,116 +105,99 @@ def limits(group):
     return f"{group['low']:g} to {group['high']:g}" if group["high"] else f"above {group['low']:g}"
 
 
-def group_cells(group):
-    return [limits(group), group["pairs"], band(group["band_68"]), band(group["band_90"]),
-            percent(group["wrong_order"])]
-
-
-GROUP_HEAD = ["predicted ratio", "pairs", "68 % within", "90 % within", "order wrong"]
-
-
-def pooled_table(pools):
-    return table(["role", "kind", "model", *GROUP_HEAD],
-                 [[pool["role"], pool["kind"], pool["model"], *group_cells(group)]
-                  for pool in pools if pool["model"] != BASELINE for group in pool["groups"]])
+def order_table(pools):
+    """How often the model with the best order decides wrongly, by the predicted ratio."""
+    pools = [pool for pool in pools if pool["model"] == results.GUIDE]
+    names = list(dict.fromkeys(limits(group) for pool in pools for group in pool["groups"]))
+    names.sort(key=lambda name: (name == "all", name.startswith("above"), name))
+    rows = []
+    for pool in pools:
+        wrong = {limits(group): percent(group["wrong_order"]) for group in pool["groups"]}
+        rows.append([pool["kind"], pool["role"], *(wrong.get(name, "-") for name in names)])
+    return table(["kind", "role", *names], rows)
 
 
 def bands_table(bands):
-    """Roles below all spaces of a kind and model, where there are two."""
-    roles = ("all", *dict.fromkeys(each["role"] for each in bands if each["role"] != "all"))
-    kinds = list(dict.fromkeys(each["kind"] for each in bands))
-    models = sorted({each["model"] for each in bands} - {BASELINE}, key=results.model_rank)
+    """A line for each kind and model: all spaces of the kind, then those of each role."""
+    roles = ("all", *sorted({each["role"] for each in bands} - {"all"}))
     found = {(each["kind"], each["model"], each["role"]): each for each in bands}
     rows = []
-    for key in ((kind, model, role) for kind in kinds for model in models for role in roles):
-        if key not in found:
+    for kind, model in dict.fromkeys((each["kind"], each["model"]) for each in bands):
+        if model == BASELINE:
             continue
-        each = found[key]
-        rows.append([*key, each["spaces"], each["points"], number(each["single_90"], 2), each["pairs"],
-                     number(each["pair_90"], 2)])
-    return table(["kind", "model", "spaces", "number", "points", "90 % of single times within", "pairs",
-                  "90 % of ratios within"], rows)
+        of_role = [found.get((kind, model, role)) for role in roles]
+        rows.append([kind, model, *(number(each["single_90"], 2) if each else "-" for each in of_role),
+                     *(number(each["pair_90"], 2) if each else "-" for each in of_role)])
+    head = ["kind", "model", *(f"times, {role}" for role in roles), *(f"ratios, {role}" for role in roles)]
+    return table(head, rows)
 
 
-def differences_table(figures, name="differences"):
-    """One line for each space and model: all its pairs. The groups by ratio are in --json."""
-    return table(["space", "role", "model", *GROUP_HEAD[1:]],
-                 [[each["space"], each["role"], model, *group_cells(groups[-1])[1:]]
-                  for each in figures for model, groups in each.get(name, {}).items() if groups])
-
-
-def neighbours_table(figures):
-    return differences_table(figures, "neighbours")
+def differences_table(figures):
+    """The best model's errors for random pairs, and for pairs that differ in one parameter. The other models, and the
+    groups by ratio, are in --json."""
+    rows = []
+    for each in figures:
+        if not each.get("differences", {}).get(results.GUIDE):
+            continue
+        cells = []
+        for name in ("differences", "neighbours"):
+            group = (each.get(name, {}).get(results.GUIDE) or [None])[-1]
+            cells += [group["pairs"], band(group["band_90"]), percent(group["wrong_order"])] if group else ["-"] * 3
+        rows.append([each["space"], *cells])
+    return table(["space", "random pairs", "90 % within", "order wrong", "one parameter: pairs", "90 % within",
+                  "order wrong"], rows)
 
 
 def counters_table(figures):
-    head = ["space", "counter", "count", "points", "median difference", "90 % within", "worst"]
-    return table(head, [[each["space"], f"`{name}`", f["count"], f["points"], percent(f["median"], 2),
-                         percent(f["q90"], 2), percent(f["worst"], 1)]
-                        for each in figures for name, f in each.get("counters", {}).items()])
+    head = ["counter", "points", "median difference", "90 % within", "worst"]
+    return "".join(f"{each['space']}:\n\n" + table(head, [
+        [f"`{name}`", f["points"], percent(f["median"], 2), percent(f["q90"], 2), percent(f["worst"], 1)]
+        for name, f in each["counters"].items()]) for each in figures if each.get("counters"))
 
 
-def compiled_table(figures):
-    head = ["space", "compiled", "points", "equal"]
-    return table(head, [[each["space"], name.replace("_", " "), f["points"], f["equal"]]
-                        for each in figures for name, f in each.get("compiled", {}).items()])
-
-
-GOAL_NAMES = {"rho": "rho", "tau": "tau", "mape": "MAPE", "regret_1": "top-1 regret", "regret_10": "top-10 regret"}
-
-
-def goal_cell(name, goal):
-    """`0.97 (0.95)`; a goal that is missed is bold."""
-    shown = number if name in ("rho", "tau") else percent
-    text = f"{shown(goal['value'])} ({shown(goal['limit'], 2 if name in ('rho', 'tau') else 0)})"
-    return text if goal["met"] else f"**{text}**"
-
-
-def goals_table(figures):
-    head = ["space", "role", "kind", "model", "met", "reached (goal)"]
-    rows = []
+def compiled_list(figures):
+    """The counts of equal values; spaces with equal counts share a line."""
+    lines = {}
     for each in figures:
-        goals_of = {model: goals for model, goals in each.get("goals", {}).items() if model != BASELINE}
-        for model, goals in goals_of.items():
-            cells = [f"{GOAL_NAMES[name]} {goal_cell(name, goal)}" for name, goal in goals.items()]
-            met = sum(goal["met"] for goal in goals.values())
-            rows.append([each["space"], each["role"], each["kind"], model, f"{met} of {len(goals)}", ", ".join(cells)])
-    return table(head, rows)
+        text = ", ".join(f"{name.replace('_', ' ')} equal at {f['equal']} of {f['points']} points"
+                         for name, f in each.get("compiled", {}).items())
+        if text:
+            lines.setdefault(text, []).append(each["space"])
+    return "".join(wrapped(f"- {', '.join(names)}: {text}.", "  ") for text, names in lines.items())
 
 
 SECTIONS = (
     ("Spaces", spaces_table, ""),
-    ("Accuracy", accuracy_table, "Scale: the median of measured over predicted, one factor a space. \"68 % within\": "
-                                 "the factor that 68 % of the points are off by at most, as a percentage."),
-    ("Regret", regret_table, "How much slower the best of the model's first picks is than the best point drawn."),
-    ("Fraction of the optimum", fraction_table, "Best time of the points drawn over the best among those measured "
-                                                "first: in the model's order, and for random draws (exact mean)."),
+    ("", notes_list, "Points that are used, where not all are, and other notes:"),
+    ("Accuracy", accuracy_table,
+     "*scale*: the median of measured over predicted, one factor a space. *MAPE* and *90 % within*: after this scale. "
+     "*Regret*: how much slower the best of the model's first 1, 5 or 10 choices is than the best point drawn. "
+     "**Bold**: a goal that is missed."),
+    ("", baseline_line, ""),
     ("Evaluations saved", evaluations_table,
-     "Points measured until one reaches the share of the optimum. First come the event model's picks; a search that "
-     "learns the model's error corrects each prediction by the errors of the points measured so far, by parameter value. "
-     "Random order: exact mean. Saved: random over learnt."),
-    ("Error of a difference", differences_table, "Random pairs of points: error of the ratio of their predictions."),
-    ("Error of a difference, one parameter changed", neighbours_table,
-     "All pairs of points that differ in one parameter: most of what the two kernels do is the same."),
-    ("Error of a difference, by predicted ratio", "pools", "The pairs of all spaces of a kind together."),
-    ("Bands", "bands", "The factor that 90 % of single times are off by at most, after one scale a space, and 90 % "
-                       "of ratios of two times are off by at most, where the predicted ratio is below 2. All spaces of "
-                       "a kind, and those of one role."),
+     "Points measured until one reaches 95 % or 99 % of the optimum: in the event model's order; by a search that "
+     "learns the model's error from the points measured so far; in random order (exact mean)."),
+    ("Error of a ratio", differences_table,
+     "Errors of the event model's ratio of two predictions: for random pairs of points, and for all pairs that differ "
+     "in one parameter, which have most of their work in common."),
+    ("Wrong order by predicted ratio", "pools", "The event model, random pairs of all spaces of a kind."),
+    ("Bands", "bands",
+     "The factor that 90 % of single times (after one scale a space), and 90 % of ratios of two times (predicted ratio "
+     "below 2), are off by at most."),
     ("Counts against counters", counters_table, ""),
-    ("Compiled code against the recorded", compiled_table, ""),
-    ("Goals", goals_table, ""),
+    ("Compiled code against the recorded", compiled_list, ""),
 )
 
 
 def markdown(figures, pools, bands, model_version, options):
     points = f"At most {options.points}" if options.points else "All"
-    lines = [f"Model {model_version}. {points} points of each space, drawn without regard to their times (seed "
-             f"{options.seed}); {options.pairs} pairs.\n"]
-    of_all = {"pools": lambda: pooled_table(pools), "bands": lambda: bands_table(bands)}
+    lines = [wrapped(f"Model {model_version}. {points} points of each space, drawn without regard to their times (seed "
+                     f"{options.seed}).")]
+    of_all = {"pools": lambda: order_table(pools), "bands": lambda: bands_table(bands)}
     for title, make, words in SECTIONS:
         body = of_all[make]() if make in of_all else make(figures)
         if body:
-            lines.append(f"\n### {title}\n\n{words + chr(10) + chr(10) if words else ''}{body}")
+            lines += ["\n", f"### {title}\n\n" if title else "", wrapped(words) + "\n" if words else "", body]
     return "".join(lines)
 
 

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import files
@@ -177,30 +178,44 @@ def changed(params, first):
     return ",".join(f"{name}={str(value).lower()}" for name, value in params.items() if first.get(name) != value)
 
 
+def wrapped(text, indent=""):
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def alternative(entry, first):
+    """What a later schedule of a case changes, and what that should gain."""
+    same = entry["schedule"]["variant"] == first["schedule"]["variant"]
+    changes = changed(entry["schedule"]["kernels"][0], first["schedule"]["kernels"][0]) if same else ""
+    name = f"`{changes}`" if changes else f"`{entry['schedule']['variant']}`"
+    gain = f"{entry['predicted_us'] / first['predicted_us'] - 1:+.1%}"
+    return f"{name} {gain}" + (f" ({entry['why']})" if entry["why"] else "")
+
+
 def listing(folder):
-    """The comparisons as a page: predicted times, and what each alternative should gain. Of later schedules only what
-    differs from the first."""
+    """The comparisons as a page: predicted times, and what each alternative should gain."""
     package = files.read_json(folder / "package.json")
     made = package["made"]
-    rows = ["# Predictions for the next visit", "",
-            "`bench/visit/package.py --list PACKAGE` writes this page: the schedules that a visit of a GPU compares",
-            "(docs/evidence/visit.md), and why. Of an alternative it names what differs from the first schedule of its",
-            "case.", "",
-            f"Predicted in us for {made['device']}, {made['time'][:10]}, by {made['roofgen']}. Nothing was measured.",
-            f"The SHA-256 of the program begins with {made['roofgen_sha256']}.", "",
-            "| case | roof | schedule | predicted | against the first | why |",
-            "| --- | --- | --- | --- | --- | --- |"]
+    steps = {}
     for case in package["cases"]:
-        first = case["entries"][0]
-        for number, entry in enumerate(case["entries"]):
-            params = entry["schedule"]["kernels"][0]
-            gain = f"{entry['predicted_us'] / first['predicted_us'] - 1:+.1%}" if number else ""
-            shown = changed(params, first["schedule"]["kernels"][0] if number else {})
-            name = "" if number else f"{case['step']}: {case['name']}"
-            rows.append(f"| {name} | {'' if number else format(case['floor_us'], '.1f')} | "
-                        f"{entry['schedule']['variant']} {shown} | {entry['predicted_us']:.1f} | {gain} | "
-                        f"{entry['why']} |")
-    return "\n".join(rows) + "\n"
+        steps.setdefault(case["step"], []).append(case)
+    lines = ["# Predictions for the next visit", "",
+             wrapped("`bench/visit/package.py --list PACKAGE` writes this page: the schedules that a visit of a GPU "
+                     "compares (docs/evidence/visit.md). `bench/visit/cases.json` has each problem and schedule."), "",
+             wrapped(f"Predicted for {made['device']}, {made['time'][:10]}, by {made['roofgen']} (SHA-256 of the "
+                     f"program: {made['roofgen_sha256']}...). Nothing was measured."), "",
+             "## First schedules", "", "Predicted time and, in brackets, the roof, in us.", ""]
+    for step, cases in steps.items():
+        times = [f"{case['name']} {case['entries'][0]['predicted_us']:.1f} ({case['floor_us']:.1f})" for case in cases]
+        lines.append(wrapped(f"- **{step}**: {', '.join(times)}", "  "))
+    lines += ["", "## Alternatives", "", wrapped(
+        "Predicted change of the time against the first schedule of the case: of its parameters, or with another "
+        "variant."), ""]
+    for case in package["cases"]:
+        first, *others = case["entries"]
+        if others:
+            texts = [alternative(entry, first) for entry in others]
+            lines.append(wrapped(f"- {case['name']}, {first['schedule']['variant']}: {'; '.join(texts)}", "  "))
+    return "\n".join(lines) + "\n"
 
 
 def parse(argv):

@@ -88,7 +88,7 @@ class Binder {
     return constant == names.constants.end() ? node : literal(node, constant->second);
   }
 
-  /// Constants that do not decide an `and` or `or` are left out, as is everything behind one that does.
+  /// Constants that do not decide an `and` or `or` are left out, as is everything after one that does.
   Node chain(const Node& node) const {
     Node out = without_args(node);
     for (const Node& arg : node.args) {

@@ -102,7 +102,7 @@ class Splitter {
     return text_.substr(at).starts_with(word) ? skip_blank(at + word.size()) : text_.npos;
   }
 
-  /// First byte behind `{% raw %}`, npos for another tag. Its newline is kept, as in Jinja2.
+  /// First byte after `{% raw %}`, npos for another tag. Its newline is kept, as in Jinja2.
   size_t raw_body(size_t inside) const {
     const size_t end = word(inside, "raw");
     if (end == text_.npos) return text_.npos;

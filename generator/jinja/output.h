@@ -26,7 +26,7 @@ class OutputText {
  private:
   void append(std::string_view text, const std::string& file, int line, int advance);
 
-  /// A line that has only blanks so far belongs to the first tag or text that adds more: a macro call behind an
+  /// A line that has only blanks so far belongs to the first tag or text that adds more: a macro call after an
   /// indentation belongs to the macro's line.
   struct Origin {
     const std::string* file;

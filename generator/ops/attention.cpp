@@ -255,7 +255,7 @@ class Attention final : public Op {
     if (const size_t comma = lengths.find(','); comma == std::string::npos) {
       if (s.ragged()) lengths += "," + lengths;
     } else if (pattern == patterns(reduced).front()) {
-      // Once with the shorter sequence behind the longer one: the gap follows the last.
+      // Once with the shorter sequence after the longer one: the gap follows the last.
       lengths = lengths.substr(comma + 1) + "," + lengths.substr(0, comma);
     }
     return reduced;
@@ -401,7 +401,7 @@ class Attention final : public Op {
           sequence = owner;
           place += page * s.cache->page();
         }
-        gap = sequence < 0 || place >= s.keys(sequence);  // an unused page, or behind the end of the cache
+        gap = sequence < 0 || place >= s.keys(sequence);  // an unused page, or past the end of the cache
       }
       if (s.append() && is_cache && !gap) gap = place >= s.first_new(sequence);  // not written yet
       if (is_new && !gap) place += s.first_new(sequence);

@@ -39,8 +39,7 @@ Result<void> check_packed(const Problem& p) {
   for (const auto& [given, flag] : {std::pair{kv_lengths != p.texts.end(), "--kv-lengths"},
                                     {p.dims.count("page") != 0, "--page"},
                                     {append != p.flags.end() && append->second, "--append"}})
-    if (given)
-      return usage(fmt::format("--lengths and {}: the keys of packed sequences are no cache; leave one out", flag));
+    if (given) return usage(fmt::format("--lengths and {}: packed sequences have no cache; leave one out", flag));
   return {};
 }
 

@@ -40,7 +40,7 @@ class KvCache {
   struct Place {
     int64_t sequence = -1, page = 0;
   };
-  /// The place in the pool of a sequence's page; 2^31 - 1 behind its last page.
+  /// The place in the pool of a sequence's page; 2^31 - 1 after its last page.
   int32_t table(int64_t b, int64_t page) const;
   /// The contents of a page of the pool: a page of a sequence, its owner; sequence -1: unused.
   Place contents(int64_t page_of_pool) const;
@@ -62,7 +62,7 @@ class KvCache {
   int64_t page_, pages_ = 0, pages_per_sequence_ = 0;
   int64_t appended_;  ///< keys at the end of each sequence that kernels write: their pages have one owner
   std::vector<int64_t> lengths_;
-  std::vector<int64_t> first_;            ///< number of each sequence's first own page, and one behind the last
+  std::vector<int64_t> first_;            ///< number of each sequence's first own page, and one past the last
   std::vector<int32_t> place_, inverse_;  ///< page number -> place in the pool, and back
 };
 

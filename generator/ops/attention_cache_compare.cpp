@@ -17,7 +17,7 @@ namespace {
 /// Up to as many keys all are compared; of more, about 2048 at equal distances, and the last ones before the first new
 /// key.
 constexpr int64_t kAllKeys = 4096, kSampledKeys = 2048, kLastOldKeys = 64;
-/// Rows behind the end of a cache that are looked at, and pages whose first and last keys are.
+/// Rows past the end of a cache that are looked at, and pages whose first and last keys are.
 constexpr int64_t kRowsBehind = 16, kPagesBefore = 64;
 
 /// Keys of [0, count).
@@ -146,7 +146,7 @@ Result<void> compare_cache(const Shape& shape, InputPattern pattern, const Regio
   const Inputs inputs(shape, pattern);
   const int64_t b = band.batch, head = band.head / shape.group(), d = shape.d, first_new = shape.first_new(b),
                 keys = shape.keys(b);
-  // Rows behind the end, in the last page or the capacity.
+  // Rows past the end, in the last page or the capacity.
   const int64_t capacity = shape.paged() ? round_up(keys, shape.cache->page()) : shape.kv_len;
   const size_t size = static_cast<size_t>(size_of(shape.kv_dtype()));
   for (const Tensor tensor : {Tensor::kK, Tensor::kV}) {

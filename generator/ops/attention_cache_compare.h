@@ -13,7 +13,7 @@ Result<void> compare_plain(const Shape& shape, InputPattern pattern, const Regio
                            Comparison& out);
 
 /// K and V after a kernel has appended the rows of a band: the new keys in their places, and old ones (all of up to
-/// 4096, of more a sample) and rows behind the end of the cache unchanged. Nothing for bands of other heads than the
+/// 4096, of more a sample) and rows past the end of the cache unchanged. Nothing for bands of other heads than the
 /// first of a group.
 Result<void> compare_cache(const Shape& shape, InputPattern pattern, const Region& band, const ElementReader& read,
                            Comparison& out);

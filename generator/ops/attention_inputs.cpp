@@ -179,7 +179,7 @@ void Inputs::pattern_row(Tensor tensor, int64_t batch, int64_t head, int64_t row
     if (is_small && shape_.dtype == DType::kFp16 && !shape_.fp8()) scale(kSubnormal);
     if (pattern_ != InputPattern::kGrowing) return;
     if (tensor == Tensor::kV) {
-      // The keys of one head or sequence lie behind those of another. Two sequences may share a page: in pages, heads
+      // The keys of one head or sequence are after those of another. Two sequences may share a page: in pages, heads
       // alone differ. The last head of the last of two sequences, which is compared, is finite in both
       // cases. Of packed sequences the first is compared: the second follows.
       if (((shape_.paged() ? 1 : shape_.varlen() ? batch + 1 : batch) + head) % 2 != 0)

@@ -18,7 +18,7 @@ namespace roofgen::attention {
 inline constexpr const char* kSpread = "spread";
 /// Likewise: S and P are inputs of the kernels that read them.
 inline constexpr const char* kFed = "fed";
-/// Rows of the gap behind each head, at least those of the largest tile of keys. A page of a cache ends with its rows.
+/// Rows of the gap after each head, at least those of the largest tile of keys. A page of a cache ends with its rows.
 inline constexpr int64_t kSpreadRows = 256, kSpreadRowsOfPage = 2;
 
 /// Gaps begin and end at multiples of 16 bytes, which kernels copy at a time.
@@ -173,7 +173,7 @@ struct Shape : Numbers {
     return varlen() ? head * q_tokens() + first_token(b) + row : (b * heads + head) * q_len + row;
   }
 
-  /// `gap`: rows behind each head; `row_gap`: elements behind each row, 16 bytes. Both in spread layouts only.
+  /// `gap`: rows after each head; `row_gap`: elements after each row, 16 bytes. Both in spread layouts only.
   Layout layout(int64_t blocks, int64_t rows, int64_t n_heads, bool head_major, int64_t gap,
                 int64_t row_gap = 8) const {
     if (varlen()) blocks = 1, rows = q_tokens();

@@ -594,7 +594,7 @@ Result<Comparison> Gemm::compare_rows(const Problem& problem, InputPattern patte
   Region part = region;
   const int64_t halves = s.gated.empty() ? 1 : 2;
   if (region.col_end < 0 || formula.reductions() > 0) part.col_begin = 0, part.col_end = extent.cols;
-  Region wide = part;  // the columns of the product behind them
+  Region wide = part;  // the columns of the product after them
   wide.col_begin *= halves, wide.col_end *= halves;
   // The accumulators of a row, rounded to `stored` if they are stored between kernels.
   const auto sums_over = [&](int64_t k_begin, int64_t k_end, DType stored) {

@@ -9,7 +9,7 @@ namespace roofgen {
 
 const Op& gemm_op();
 /// C[m,:] = epilogue(A[m,:] B of the expert of row m): dims M, N, K, experts, and the text sizes; buffers A [M, K]
-/// sorted by expert, B [experts, N, K], offsets [experts + 1] (int32: the first row of each expert, and M behind them),
+/// sorted by expert, B [experts, N, K], offsets [experts + 1] (int32: the first row of each expert, and M after them),
 /// C [M, N]. A tensor [n] of the epilogue is [experts, N].
 const Op& grouped_gemm_op();
 

@@ -18,7 +18,7 @@ class Groups {
   explicit Groups(const Problem& problem);
 
   int64_t count() const { return static_cast<int64_t>(offsets_.size()) - 1; }
-  /// The first row of each expert, and the number of all rows behind them.
+  /// The first row of each expert, and the number of all rows after them.
   const std::vector<int64_t>& offsets() const { return offsets_; }
   int64_t begin(int64_t expert) const { return offsets_[static_cast<size_t>(expert)]; }
   int64_t end(int64_t expert) const { return offsets_[static_cast<size_t>(expert) + 1]; }

@@ -149,7 +149,7 @@ class Op {
   }
   /// The rows of a slice that have all that a pattern varies.
   virtual int64_t least_rows(const Problem&, InputPattern) const { return 1; }
-  /// Problems with the output of this one and a shorter sum behind each element, the shortest first: on them every tile
+  /// Problems with the output of this one and a shorter sum for each element, the shortest first: on them every tile
   /// of the real launch can run.
   struct Thin {
     Problem problem;

@@ -220,7 +220,7 @@ class Checker {
       if (index.kind != Kind::kName)
         fail(index.span, fmt::format("{}; an index is one of {} as it stands", expected, fmt::join(known, ", ")));
       if (std::find(known.begin(), known.end(), index.name) == known.end())
-        fail(index.span, fmt::format("{}; {} is no index here ({} are)", expected, index.name, fmt::join(known, ", ")));
+        fail(index.span, fmt::format("{}; unknown index {}; valid: {}", expected, index.name, fmt::join(known, ", ")));
       same = same && index.name == t->indices[i - 1];
       given += (i > 1 ? "," : "") + index.name;
     }
@@ -422,7 +422,7 @@ Result<void> check_names(const Vocabulary& v, const std::vector<Definition>& def
   for (const TensorArg& t : v.tensors)
     for (const std::string& i : t.indices)
       if (std::find(v.indices.begin(), v.indices.end(), i) == v.indices.end())
-        return usage(fmt::format("{}: {} is no index here ({} are)", to_string(t), i, fmt::join(v.indices, ", ")),
+        return usage(fmt::format("{}: unknown index {}; valid: {}", to_string(t), i, fmt::join(v.indices, ", ")),
                      "--arg");
   return {};
 }

@@ -174,9 +174,8 @@ class ModelReader : private JsonReader {
     if (j.contains("weights")) {
       const Json& weights = j["weights"];
       if (weights.is_object() && weights.contains("tp"))
-        return bad(
-            fmt::format("\"weights\" of {} have no \"tp\" of their own: that of the operator divides them", o.name),
-            o.name);
+        return bad(fmt::format("\"weights\" of {} have no \"tp\" of their own: the operator's divides them", o.name),
+                   o.name);
       ROOFGEN_TRY(o.weights, storage(weights, o.name));
       o.weights->sharded = !o.sharded.empty();
     }
@@ -193,7 +192,7 @@ class ModelReader : private JsonReader {
     ROOFGEN_TRY(const std::string op, string(j, "op"));
     const std::vector<std::string> legal(std::begin(kCollectives), std::end(kCollectives));
     if (!contains(legal, op))
-      return bad(fmt::format("\"after\" of {} is no collective: \"{}\"{}", owner, op, did_you_mean(op, legal)), op);
+      return bad(fmt::format("\"after\" of {} is not a collective: \"{}\"{}", owner, op, did_you_mean(op, legal)), op);
     ROOFGEN_TRY(out.formula, formula(op));
     ROOFGEN_TRY(out.elements, checked(j, "elements"));
     ROOFGEN_TRY(const std::string role, string(j, "dtype"));
@@ -253,8 +252,9 @@ class ModelReader : private JsonReader {
 
   Result<std::string> dtype(const std::string& name) const {
     if (contains(roles_, name) || find_number_format(name)) return name;
-    return bad(fmt::format("\"{}\" is no role of dtypes and no number format{}", name, did_you_mean(name, roles_)),
-               name);
+    return bad(
+        fmt::format("\"{}\" is neither a role of dtypes nor a number format{}", name, did_you_mean(name, roles_)),
+        name);
   }
 
   Result<expr::Expr> checked(const Json& object, const char* key) const {

@@ -285,7 +285,7 @@ class RowReader {
     const bool product = c.op == "gemm";
     if (const TableCell* cell = find("shape"); product && cell && !find_shape(cell->text))
       return cell_error(*cell, file_,
-                        fmt::format("\"{}\" is no shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] "
+                        fmt::format("\"{}\" is not the shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] "
                                     "was expected, with a leading batch in each or in none",
                                     cell->text));
     for (const char* key : {"shape", "notes"})

@@ -58,9 +58,10 @@ class RemoteGpu final : public GpuExecutor {
     if (options_.executable.empty()) {
       // Whether there is a GPU at all comes first.
       if (const auto driver = cuda::Driver::open(cuda::default_library()); !driver) return driver.error();
-      return Error{Exit::kUnavailable,
-                   "the program roofgen, in whose process candidates run, is not beside the library; ROOFGEN_PROGRAM "
-                   "can name it"};
+      return Error{
+          Exit::kUnavailable,
+          "the program roofgen, in whose process candidates run, is not in the library's folder; ROOFGEN_PROGRAM "
+          "can name it"};
     }
     ROOFGEN_CHECK(staging_.create());
     ROOFGEN_CHECK(start());
@@ -275,7 +276,7 @@ class RemoteGpu final : public GpuExecutor {
   }
   Result<void> fresh(uint64_t address) {
     if (address >> kTagShift == tag()) return {};
-    return address >> kTagShift == 0 ? refuse(fmt::format("{:#x} is no address of this GPU worker", address))
+    return address >> kTagShift == 0 ? refuse(fmt::format("{:#x} is not an address of this GPU worker", address))
                                      : stale("the buffer");
   }
   Error refuse(std::string message) {

@@ -139,7 +139,7 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
       sync.after_copies = true;
       break;
     case Action::kStas: {
-      // STAS [place, barrier], value: the barrier's address is in the register behind that of the place.
+      // STAS [place, barrier], value: the barrier's address is in the register after that of the place.
       if (!operand(0) || operand(0)->kind != Operand::Kind::kMemory) return;
       const Operand& to = *operand(0);
       const Lanes& barrier = w.registers[to.index + 1u];

@@ -82,7 +82,7 @@ void Interpreter::State::settle(WarpState& w) {
   if (!w.meetings.empty()) release(w, w.meetings.front().wanted);
 }
 
-/// The lanes that wait for `wanted` go on: together in a collective part, otherwise each behind its WARPSYNC.
+/// The lanes that wait for `wanted` go on: together in a collective part, otherwise each after its WARPSYNC.
 void Interpreter::State::release(WarpState& w, uint32_t wanted) {
   std::array<uint32_t, 32> targets{};
   uint32_t lanes = 0;
@@ -503,7 +503,7 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
   cta_z = static_cast<uint32_t>(cta / launch.grid.x / launch.grid.y);
   const auto threads = static_cast<uint32_t>(launch.block.count());
   const uint32_t warp_count = (threads + 31) / 32;
-  // Addresses of shared memory begin behind the part that the system reserves (1 KiB at most).
+  // Addresses of shared memory begin after the part that the system reserves (1 KiB at most).
   const size_t shared_bytes = size_t{256} << 10;
   shared.assign(shared_bytes, std::byte{0});
   shared_known.assign(shared_bytes, 0);

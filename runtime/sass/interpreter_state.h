@@ -151,7 +151,7 @@ struct Interpreter::State {
   const Code& code;
   StreamLaunch launch;
   std::vector<bool> steers;
-  /// By instruction, and for none behind the last: how many from it on do nothing but pass.
+  /// By instruction, and for none past the last: how many from it on do nothing but pass.
   std::vector<uint32_t> passing;
   /// An instruction that only makes registers unknown if one of its sources is. It passes, too, where they already are.
   struct Fading {

@@ -85,7 +85,7 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
     }
   }
   if (i.opcode->pipe == Pipe::kBranch || i.opcode->pipe == Pipe::kBarrier) e.roots |= e.sources;
-  // Counts, bytes and parities; of a tensor copy also the registers behind its first one: barrier and coordinates.
+  // Counts, bytes and parities; of a tensor copy also the registers after its first one: barrier and coordinates.
   if (a == Action::kSyncs || a == Action::kBulkCopy || a == Action::kTensorLoad) e.roots |= e.sources;
   if ((a == Action::kTensorLoad || a == Action::kTensorStore) && i.count > 0)
     add(e.roots, kUniformAt, i.operands[0].uniform, kTensorRegisters, kUniformZero);

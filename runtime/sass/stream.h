@@ -62,7 +62,7 @@ struct Sync {
 /// One executed warp instruction, or several plain ones that follow each other in the code: most instructions access
 /// nothing, and a stream with an entry for each would take hundreds of megabytes.
 struct Step {
-  static constexpr uint32_t kPlain = 13u << 28;  ///< and the number of plain instructions behind this one
+  static constexpr uint32_t kPlain = 13u << 28;  ///< and the number of plain instructions after this one
   static constexpr uint32_t kSkipped = ~0u;      ///< a barrier whose guard is false
   static constexpr uint32_t kFirstSync = 14u << 28, kFirstBarrier = 15u << 28;
   uint32_t index;            ///< in Code::instructions

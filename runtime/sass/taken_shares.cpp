@@ -7,7 +7,7 @@
 namespace roofgen::sass {
 namespace {
 
-/// Instructions behind a conditional exit that are looked at: the exit skips all of them.
+/// Instructions after a conditional exit that are looked at: the exit skips all of them.
 constexpr uint32_t kBehindExit = 32;
 
 /// The compiler's name of a file has a folder in one line table, and none in the other.

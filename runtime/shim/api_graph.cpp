@@ -47,7 +47,7 @@ Status add(State& s, const char* call, Handle* out, Handle handle, const Handle*
   CHECK(graph, kInvalidHandle, "no such graph");
   std::vector<Node*> edges;
   for (size_t i = 0; i < count; ++i) {
-    CHECK(graph_of(s, after[i]) == graph, kInvalidValue, "a dependency is no node of this graph");
+    CHECK(graph_of(s, after[i]) == graph, kInvalidValue, "a dependency is not a node of this graph");
     edges.push_back(static_cast<Node*>(after[i]));
   }
   Node* node = graph->add(std::move(work), std::move(edges));

@@ -213,7 +213,7 @@ ROOFGEN_CU(cuMemAllocPitch_v2, kContext,
 ROOFGEN_CU(cuMemFree_v2, kContext, (Address at), {
   if (at == 0) return kSuccess;
   const Status status = s.free(at);
-  return status == kInvalidValue ? s.refuse(call, status, fmt::format("{:#x} is no allocation", at)) : status;
+  return status == kInvalidValue ? s.refuse(call, status, fmt::format("{:#x} is not an allocation", at)) : status;
 })
 ROOFGEN_CU(cuMemGetInfo_v2, kContext, (size_t * free, size_t* total), {
   CHECK(free && total, kInvalidValue, "null");

@@ -83,7 +83,7 @@ ROOFGEN_CU_PTSZ(cuMemFreeAsync, kContext, (Address at, Handle handle), {
   CHECK(on, kInvalidHandle, "no such stream");
   CHECK(!on->capture, kNotSupported, "memory of a captured graph");
   CHECK(s.allocations.count(at) && s.leaving.insert(at).second, kInvalidValue,
-        "{:#x} is no allocation, or is freed already", at);
+        "{:#x} is not an allocation, or is freed already", at);
   const size_t bytes = s.allocations.at(at);
   return s.queue(call, handle,
                  {WorkType::kEmpty,

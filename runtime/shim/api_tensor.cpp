@@ -33,7 +33,7 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
   CHECK(swizzle >= 0 && swizzle <= 3, kNotSupported, "swizzle {}", swizzle);
   const Element element = kElements[type];
   CHECK(fill == 0 || (fill == 1 && element.nan), kInvalidValue, "NaN outside of a tensor of integers, or no such fill");
-  CHECK(address % 16 == 0, kInvalidValue, "address {:#x} is no multiple of 16", address);
+  CHECK(address % 16 == 0, kInvalidValue, "address {:#x} is not a multiple of 16", address);
   TensorView view;
   view.address = address;
   view.rank = rank;
@@ -49,11 +49,11 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
     view.box[i] = box[i];
     if (i == 0) continue;
     CHECK(strides[i - 1] % 16 == 0 && strides[i - 1] < uint64_t{1} << 40, kInvalidValue,
-          "a stride of {} bytes is no multiple of 16 below 2^40", strides[i - 1]);
+          "a stride of {} bytes is not a multiple of 16 below 2^40", strides[i - 1]);
     view.strides[i] = strides[i - 1];
   }
   const uint32_t inner = box[0] * element.bytes;
-  CHECK(inner % 16 == 0, kInvalidValue, "a box {} bytes wide is no multiple of 16", inner);
+  CHECK(inner % 16 == 0, kInvalidValue, "a box {} bytes wide is not a multiple of 16", inner);
   CHECK(swizzle == 0 || inner <= view.swizzle_bytes, kInvalidValue, "a box {} bytes wide does not fit a swizzle of {}",
         inner, view.swizzle_bytes);
   *out = view;

@@ -24,7 +24,7 @@ constexpr Row kRows[] = {
     {100, "CUDA_ERROR_NO_DEVICE", "there is no device"},
     {101, "CUDA_ERROR_INVALID_DEVICE", "no such device"},
     {102, "CUDA_ERROR_DEVICE_NOT_LICENSED", "the device has no licence"},
-    {200, "CUDA_ERROR_INVALID_IMAGE", "the image is no kernel image"},
+    {200, "CUDA_ERROR_INVALID_IMAGE", "the image is not a kernel image"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "no valid context is current"},
     {202, "CUDA_ERROR_CONTEXT_ALREADY_CURRENT", "the context is current already"},
     {205, "CUDA_ERROR_MAP_FAILED", "mapping failed"},

@@ -86,7 +86,7 @@ struct LaunchOp {
   std::vector<std::byte> params;
   std::vector<void*> args;  ///< pointers into `params`
   bool cooperative = false;
-  /// The launches before it in its stream, behind the last work of another kind; null: in a graph.
+  /// The launches before it in its stream, past the last work of another kind; null: in a graph.
   std::shared_ptr<sim::Prerequisites> prerequisites = nullptr;
 };
 

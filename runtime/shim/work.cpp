@@ -66,7 +66,7 @@ Status cluster_of(State& s, const char* call, const Function& f, const LaunchSha
   CHECK(out->count() <= most, kInvalidClusterSize, "{}: clusters of {} CTAs; at most {} are possible", name,
         out->count(), most);
   CHECK(shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
-        "{}: a grid of {} CTAs is no multiple of clusters of {}", name, text_of(shape.grid), text_of(*out));
+        "{}: a grid of {} CTAs is not a multiple of clusters of {}", name, text_of(shape.grid), text_of(*out));
   return kSuccess;
 }
 

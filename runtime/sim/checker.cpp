@@ -497,7 +497,7 @@ void Checker::check_read_only(const DeviceAccess& e) {
   }
 }
 
-/// Whether these lanes are behind a griddepcontrol.wait, their own or that of a warp that they synchronised with.
+/// Whether these lanes are after a griddepcontrol.wait, their own or that of a warp that they synchronised with.
 bool Checker::has_waited(uint32_t warp, uint32_t lanes) {
   uint32_t& waited = waited_[warp].lanes;
   for (uint32_t other = 0; other < n_warps_ && (lanes & ~waited); ++other)
@@ -522,7 +522,7 @@ void Checker::check_prerequisites(const DeviceAccess& e) {
                       : reads   ? "read of"
                                 : "write to",
                       describe(state_, e.address_of(i)), grid->kernel, written ? "writes" : "reads");
-      return !ends    ? fmt::format("{}: no launch behind {} executed griddepcontrol.wait, so it may still run", what,
+      return !ends    ? fmt::format("{}: no launch after {} executed griddepcontrol.wait, so it may still run", what,
                                     grid->kernel)
              : waited ? fmt::format("{} while this launch may have begun", what)
                       : fmt::format("{}, before a griddepcontrol.wait: {} may still run", what, grid->kernel);
@@ -540,7 +540,7 @@ void Checker::on(const GridControl& e) {
   state_.conduct->waited = true;
   waited.lanes |= e.mask;
   if (waited.at) return;
-  shadow_.advance();  // what the warp did before does not lie behind the wait
+  shadow_.advance();  // what the warp did before does not come after the wait
   waited.at = shadow_.now();
 }
 

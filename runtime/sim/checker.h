@@ -165,7 +165,7 @@ class Checker {
     share_wait(warp, ~0u);
     note_arrivals(warp);
   }
-  /// Lanes that synchronise are all behind griddepcontrol.wait if one of them is.
+  /// Lanes that synchronise are all after griddepcontrol.wait if one of them is.
   void share_wait(uint32_t warp, uint32_t lanes) {
     if (waited_[warp].lanes & lanes) waited_[warp].lanes |= lanes;
   }
@@ -201,7 +201,7 @@ class Checker {
   /// By warp: stamps of its batches of products that it has not waited for; by warpgroup: its last product.
   std::vector<std::vector<uint32_t>> batches_;
   std::vector<uint32_t> last_product_;
-  /// griddepcontrol.wait: the lanes of a warp that are behind it, and the warp's stamp at its first; 0: none.
+  /// griddepcontrol.wait: the lanes of a warp that are after it, and the warp's stamp at its first; 0: none.
   struct Waited {
     uint32_t lanes = 0, at = 0;
   };

@@ -63,7 +63,7 @@ void Decoder::branch_indexed(const PtxStmt& stmt, Modifiers& m) {
   const PtxStmt* targets = nullptr;
   for (size_t i = scopes_.size(); i-- > 0 && !targets;)
     if (auto it = scopes_[i].targets.find(stmt.operands[1].name); it != scopes_[i].targets.end()) targets = it->second;
-  if (!targets) fail(fmt::format("'{}' is no list of branch targets", stmt.operands[1].name));
+  if (!targets) fail(fmt::format("'{}' is not a list of branch targets", stmt.operands[1].name));
   emit(Kind::kBranchIndexed, Class::kControl);
   use(&Inst::a, stmt.operands[0], Slot::kB32);
   kernel_.code.back().e = static_cast<uint32_t>(targets->operands.size());

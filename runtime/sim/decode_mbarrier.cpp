@@ -24,7 +24,7 @@ void Decoder::mbarrier(const PtxStmt& stmt, Modifiers& m) {
     const bool adds = op == MbarrierOp::kArrive || op == MbarrierOp::kArriveDrop || op == MbarrierOp::kExpectTx ||
                       op == MbarrierOp::kCompleteTx;
     if (!take_shared(m) && m.take("shared::cluster") && (!adds || (address_at && stmt.operands[0].name != "_")))
-      fail(fmt::format("'{}': of other CTAs' mbarriers one can only arrive at, with the result '_', or add bytes",
+      fail(fmt::format("'{}': an mbarrier of another CTA allows only arrive (with the result '_') and expect_tx",
                        stmt.name));
     if (!m.take("b64") || !m.done()) unknown_opcode();
     operands_are(stmt, low, high);

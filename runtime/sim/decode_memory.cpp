@@ -191,7 +191,7 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   if (!take_order(m, scope)) take_scope(m, scope);
   Space space = Space::kGeneric;
   take_space(m, space);
-  take_scope(m, scope);  // compilers have it behind the space if there is no order
+  take_scope(m, scope);  // compilers have it after the space if there is no order
   if (space != Space::kGeneric && space != Space::kGlobal && space != Space::kShared) unknown_opcode();
   static constexpr const char* kOps[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"};
   std::string_view op_name = m.next();

@@ -91,7 +91,7 @@ void Decoder::lay_out_parameters() {
 }
 
 /// Shared variables get their place up front: those this kernel mentions, in order of declaration,
-/// then the dynamic array behind them.
+/// then the dynamic array after them.
 void Decoder::lay_out_shared() {
   std::unordered_set<std::string_view> mentioned;
   auto mention = [&](auto& self, const PtxOperand& o) -> void {
@@ -161,7 +161,8 @@ uint64_t Decoder::global_address(const PtxVar& var) {
     const auto to = globals_by_name_.find(p.to);
     const PtxFunction* const function = find_function(p.to);
     if (!function && (to == globals_by_name_.end() || to->second->space == Space::kShared))
-      fail(fmt::format("'{}' holds the address of '{}', which is no variable of the module's memory", var.name, p.to));
+      fail(fmt::format("'{}' holds the address of '{}', which is not a variable of the module's memory", var.name,
+                       p.to));
     const uint64_t address = (function ? address_of(*function) : global_address(*to->second)) + p.displacement;
     for (uint64_t i = 0; i < 8; ++i) own.init[p.at + i] = static_cast<uint8_t>(address >> (8 * i));
   }

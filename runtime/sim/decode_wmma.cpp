@@ -75,7 +75,7 @@ void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
     if (!m.done()) unknown_opcode();
     const Type* type = type_of(ab, shape, false);
     const Type* sum = type_of(c, shape, true);
-    if (c != d) refused(fmt::format("accumulators of {} and {}", c, d));
+    if (c != d) refused(fmt::format("accumulators of {} and results of {}", c, d));
     const WmmaFragment fragments[] = {{shape, Matrix::kAccumulator, sum->bytes},
                                       {shape, Matrix::kA, type->bytes},
                                       {shape, Matrix::kB, type->bytes},
@@ -88,7 +88,7 @@ void Decoder::wmma(const PtxStmt& stmt, Modifiers& m) {
     }
     const LaneEntry* entry =
         opcodes_.find(fmt::format("mma.sync.aligned.m16n8k{}.row.col.{}.{}.{}.{}", shape.k, d, ab, ab, c));
-    if (!entry) refused(fmt::format("elements of {} and sums of {}", ab, c));
+    if (!entry) refused(fmt::format("{} elements and {} accumulators", ab, c));
     const size_t left = shape.transposed() ? 2 : 1, right = 3 - left;
     const bool rows = shape.row_blocks() == 2;  // of which there are two blocks; else of columns
     for (uint32_t block = 0; block < 2; ++block) {

@@ -12,7 +12,7 @@
 namespace roofgen::sim {
 namespace {
 
-/// Cooperative groups rely on 288 (their memory.h). It lies behind the CTA's own.
+/// Cooperative groups rely on 288 (their memory.h). It is after the CTA's own.
 constexpr uint32_t kReservedSharedBytes = 512;
 
 uint32_t lanes_of(uint32_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }

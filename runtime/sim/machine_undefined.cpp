@@ -89,7 +89,7 @@ void Machine::follow_lanes(Warp& w, const Inst& in, uint32_t mask) {
     if (o.is_def && !some) set_defined(w, o.place, mask);
   if (!some) return;
 
-  // The sources are looked at before one of them changes that is also the result.
+  // All sources are read first: the destination may be one of them.
   SourceBits sources[4];
   uint32_t origin[kWarpSize] = {};
   for (const Operand& o : operands) {

@@ -27,7 +27,7 @@ std::string MatrixDescriptor::fault(uint64_t bits, uint32_t along) const {
 
 // ---- the warps of a group ------------------------------------------------------------------------------
 
-/// False: the warp waits for the others of its group. The last one goes on for all, and all then continue behind the
+/// False: the warp waits for the others of its group. The last one goes on for all, and all then continue after the
 /// instruction.
 bool Machine::warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const char* name) {
   require_full(w, in, mask, "partial-warp", name);

@@ -1,7 +1,7 @@
 // Sums of e4m3 and e5m2 products as the tensor cores of sm_90 (wgmma) and sm_89 (mma.sync) add them.
 //
 // A step aligns its products and the sum before it to the greatest of their exponents, cuts each off towards zero at 13
-// bits behind the point, adds exactly, and cuts the result off at 13 fraction bits. The exponent of a product is the
+// bits after the point, adds exactly, and cuts the result off at 13 fraction bits. The exponent of a product is the
 // sum of the exponents of its factors, so its significand is in [1, 4); zeros have none. Sums of halves are rounded to
 // nearest instead. The rule is that of Xie et al., "MMA-Sim" (arXiv 2511.10909), and of Khattak and Mikaitis, "Accurate
 // Models of NVIDIA Tensor Cores" (arXiv 2512.07004).

@@ -143,7 +143,7 @@ class DeviceMemory {
   uint32_t take_slot_locked();  ///< by a caller that holds mutex_
   /// Returns the pages of free slots to the system, and lets the lowest slots serve first.
   void give_pages_back();
-  /// Drops a share of the lines behind the `first` oldest, the older ones, and returns their number. Their owner may
+  /// Drops a share of the lines after the `first` oldest, the older ones, and returns their number. Their owner may
   /// release the buffer meanwhile.
   size_t drop_lines(Buffer& buffer, size_t first, double share);
   Result<std::shared_ptr<Buffer>> locate(uint64_t address, uint64_t bytes);

@@ -7,7 +7,7 @@
 // warp w. Two accesses of different warps, one of them a write, race when the later one
 // has not seen the stamp of the earlier one. Precise: no order is assumed that no barrier gives.
 //
-// An engine is a reader beside the warps, numbered behind them: the asynchronous products of a warpgroup. It knows what
+// An engine is a reader beside the warps, numbered after them: the asynchronous products of a warpgroup. It knows what
 // all of its warps have seen; a warp that waits for a product has seen the engine's reads up to that product's stamp.
 // Each chunk has the stamp of the last read of each engine.
 //
@@ -237,7 +237,7 @@ class SharedShadow {
   uint32_t now() const { return now_; }
   /// Every warp has seen all accesses up to this stamp.
   uint32_t settled() const { return settled_; }
-  /// Adds records for `bytes` (whole chunks) behind shared memory, written but by no warp of this CTA. Their first
+  /// Adds records for `bytes` (whole chunks) after shared memory, written but by no warp of this CTA. Their first
   /// offset.
   uint32_t add(uint32_t bytes);
   uint32_t size() const { return static_cast<uint32_t>(chunks_.size() * 16); }

@@ -27,7 +27,7 @@ constexpr Rule kRules[] = {
     {"unpack", MadeOf::kMoved, 1},       {"shl", MadeOf::kMoved, 1},         {"shr", MadeOf::kMoved, 1},
     {"shf", MadeOf::kMoved, 2},          {"prmt", MadeOf::kMoved, 2},        {"bfe", MadeOf::kMoved, 1},
     {"bfi", MadeOf::kMoved, 2},          {"brev", MadeOf::kMoved, 1}};
-/// With an integer type behind, and nothing else.
+/// With an integer type after, and nothing else.
 constexpr Rule kIntegerRules[] = {
     {"add", MadeOf::kSum},          {"sub", MadeOf::kDifference},    {"mul.lo", MadeOf::kProduct},
     {"mul.wide", MadeOf::kProduct}, {"mad.lo", MadeOf::kProductSum}, {"mad.wide", MadeOf::kProductSum},

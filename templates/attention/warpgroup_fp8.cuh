@@ -8,7 +8,7 @@
 //     slots along k is key 8 b + 2 t + e, in P and in V; the sum over keys does not depend on their order.
 //   - Columns: of 16 columns of O, the even ones come first. A lane has columns 4 t to 4 t + 3 of a row in two
 //     neighbouring blocks of 8.
-// FlashAttention-3 (Shah et al. 2024, section 3.3) turns V in the kernel too.
+// FlashAttention-3 (Shah et al. 2024, section 3.3) transposes V in the kernel, too.
 
 /// V as [column][key], cut into slabs of keys.
 using Turned = SwizzledSlab<BN % 128 == 0 ? 64 : BN % 64 == 0 ? 32 : 16>;
@@ -90,7 +90,7 @@ __device__ __forceinline__ void turn_tile(unsigned from, unsigned to, unsigned w
   }
 }
 
-/// A warp that turns V, from the ring as it is in memory into the ring for the products.
+/// A warp that transposes V from the ring as it is in memory into the ring for the products.
 struct Turner {
   unsigned smem;
   const Barriers& at;

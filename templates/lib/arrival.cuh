@@ -3,7 +3,7 @@
 /// Arrives at the counter; returns how many arrived before. After `last` others it returns to zero, so that the next
 /// launch finds it as this one did.
 /// Between two barriers of the CTA one thread's arrival orders all of the CTA's accesses: it releases those before the
-/// first barrier, and those behind the second come after everything that the earlier arrivals released.
+/// first barrier, and those after the second come after everything that the earlier arrivals released.
 __device__ __forceinline__ unsigned arrive(unsigned* counter, unsigned last) {
   unsigned before;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"

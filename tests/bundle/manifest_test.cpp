@@ -139,8 +139,8 @@ TEST_F(MadeAgain, OtherMachineCodeOfTheSamePtxIsTaken) {
   ASSERT_TRUE(second) << to_string(second.error());
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_EQ(warnings_[0],
-            "m.json: attention has other machine code, by NVRTC 13.1 instead of NVRTC 13.0; its PTX is that of the "
-            "verified kernel");
+            "m.json: attention has other machine code, by NVRTC 13.1 instead of NVRTC 13.0; its PTX is the verified "
+            "kernel's");
   EXPECT_EQ(parse_json(second->at("manifest.json"))["compiler"], "NVRTC 13.1");
 }
 
@@ -179,7 +179,7 @@ TEST_F(MadeAgain, AResultOfOtherKernelsIsRefused) {
   json["pipelines"][0]["result"]["variant"]["kernels"][0]["digest"] = std::string(64, 'c');
   const auto other = again(json_document(json));
   ASSERT_FALSE(other);
-  EXPECT_THAT(other.error().message, HasSubstr("\"result\" is that of other kernels"));
+  EXPECT_THAT(other.error().message, HasSubstr("\"result\" belongs to other kernels"));
 }
 
 TEST_F(MadeAgain, ArgumentsThatDoNotFitAreNamed) {

@@ -167,7 +167,7 @@ TEST(Arguments, TensorMapsOfBuffers) {
            {R"({"dims": [8, 8, 8, 8, 8, 8], "box": [8]})", "a list of 1 to 5 numbers was expected"},
            {R"({"dims": [0], "box": [8]})", R"("dims" holds 0; numbers from 1 to 4294967296 were expected)"},
            {R"({"dims": [8, 8], "box": [8]})", "2 dimensions with 1 sides of a box"},
-           {R"({"dims": [7, 8], "box": [8, 8]})", "a stride of 14 bytes is no multiple of 16"},
+           {R"({"dims": [7, 8], "box": [8, 8]})", "a stride of 14 bytes is not a multiple of 16"},
            {R"({"dims": [128, 8], "box": [128, 8], "swizzle": 128})", "does not fit a swizzle of 128"},
            {R"({"dims": [4294967296, 4294967296, 8], "box": [8, 8, 8]})", "a stride of 1099511627776 bytes"},
            {R"({"dims": [8], "box": [8], "nan_fill": 1})", R"("nan_fill" is 1; true or false was expected)"},
@@ -303,14 +303,14 @@ TEST(Arguments, AreRefusedInOneLineWithTheirPlace) {
       {R"([{"type": "f64", "value": 1, "align": 4}])", "\"align\" is 4; a power of two from 8 to 256"},
       {R"([{"type": "f64", "size": 1, "align": 16}])", "\"align\" is for values"},
       {R"([{"type": "bytes"}])", "either \"value\" (hexadecimal digits) or \"file\""},
-      {R"([{"type": "bytes", "value": "0g"}])", "'g' is no hexadecimal digit"},
+      {R"([{"type": "bytes", "value": "0g"}])", "'g' is not a hexadecimal digit"},
       {R"([{"type": "bytes", "value": "012"}])", "two for each byte were expected"},
       {R"([{"type": "bytes", "value": ""}])", "0 bytes; 1 to 32764 were expected"},
       {R"([{"type": "bytes", "file": "."}])", "cannot be read"},
       {R"([{"type": "f32", "size": 3, "file": "."}])", "cannot be read"},
       {R"([{"symbol": "s", "type": "f32", "value": 1}])", "the contents of the variable were expected"},
       {R"([{"type": "struct", "fields": [{"symbol": "s", "type": "f32", "size": 1}]}])",
-       "a variable is no field of a struct"},
+       "a variable is not a field of a struct"},
       {R"([{"type": "null", "size": 3}])", "a null pointer takes no other member"}};
   for (const auto& [json, message] : cases) {
     const auto args = parse_arguments(json, "args.json", ".");

@@ -1,4 +1,5 @@
-// docs/evidence/errata.md: it has a row for each artifact, and every command in a row runs and prints the stated text.
+// docs/evidence/errata.md: it has a row for each artifact, and the commands of errata/commands.txt compute what it
+// says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,57 +29,69 @@ struct Command {
 
 struct Row {
   int number = 0;
-  std::string says, right;
+  std::string right;  ///< what is right
   std::vector<Command> commands;
   std::string fault;  ///< the reason why the row could not be read
 };
 
-std::vector<std::string> split(const std::string& text, const std::string& by) {
-  std::vector<std::string> out;
-  size_t at = 0;
-  for (size_t next; (next = text.find(by, at)) != std::string::npos; at = next + by.size())
-    out.push_back(text.substr(at, next - at));
-  out.push_back(text.substr(at));
+fs::path evidence(const char* name) { return fs::path(ROOFGEN_SOURCE_DIR) / "docs/evidence" / name; }
+
+/// A row of the page: "12. **What the document says.** What is right.", in any number of lines.
+Row read_row(const std::string& text) {
+  Row row;
+  row.number = std::atoi(text.c_str());
+  if (const test::Match m = test::whole_match(text, R"(\d+\. \*\*(.*[^*])\*\* (.+))"); !m.empty())
+    row.right = m[2];
+  else
+    row.fault = "`1. **what the document says** what is right` was expected: " + text;
+  return row;
+}
+
+std::vector<Row> rows_of_page() {
+  std::vector<Row> out;
+  std::ifstream in(evidence("errata.md"));
+  std::string item;
+  const auto end = [&] {
+    if (!item.empty()) out.push_back(read_row(item));
+    item.clear();
+  };
+  for (std::string line; std::getline(in, line);) {
+    const bool begins = test::contains(line, R"(^\d+\. )");
+    const size_t text = line.find_first_not_of(' ');
+    if (begins || text == std::string::npos) end();
+    if (begins)
+      item = line;
+    else if (!item.empty() && text != std::string::npos)
+      item += " " + line.substr(text);
+  }
+  end();
   return out;
 }
 
-/// `roofgen ...` → `text`, no `text`
-bool read_command(const std::string& cell, Command& out) {
-  const test::Match m = test::whole_match(cell, "`roofgen ?([^`]*)` → ((no )?`[^`]+`(, (no )?`[^`]+`)*)");
-  if (m.empty()) return false;
-  out.line = m[1];
-  for (const test::Match& one : test::matches(m[2], "(no )?`([^`]+)`"))
-    out.expected.push_back({one[2], !one[1].empty()});
-  return true;
-}
-
-Row read_row(const std::string& line) {
-  Row row;
-  const std::vector<std::string> cells = split(line.substr(2, line.size() - 4), " | ");
-  row.number = std::atoi(cells[0].c_str());
-  if (cells.size() != 4) {
-    row.fault = "four cells were expected: " + line;
-    return row;
+/// A line of commands.txt: the number of a row, "  a command", "    = text", or "    ! text" that must be absent.
+void read_line(const std::string& line, std::vector<Row>& rows, Row*& row) {
+  if (line.empty() || line[0] == '#') return;
+  const bool expects = line.starts_with("    = ") || line.starts_with("    ! ");
+  if (line[0] != ' ') {
+    const auto of_number = [&](const Row& r) { return r.number == std::atoi(line.c_str()); };
+    const auto found = std::find_if(rows.begin(), rows.end(), of_number);
+    ASSERT_NE(found, rows.end()) << "commands.txt: no such row: " << line;
+    row = &*found;
+  } else if (!row || (expects && row->commands.empty())) {
+    ADD_FAILURE() << "commands.txt: the number of a row, or a command, was expected before: " << line;
+  } else if (expects) {
+    row->commands.back().expected.push_back({line.substr(6), line[4] == '!'});
+  } else {
+    row->commands.push_back({line.substr(2), {}});
   }
-  row.says = cells[1];
-  row.right = cells[2];
-  for (const std::string& part : split(cells[3], "<br>")) {
-    Command command;
-    if (read_command(part, command))
-      row.commands.push_back(command);
-    else
-      row.fault = "`roofgen ...` → `text` was expected: " + part;
-  }
-  return row;
 }
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
-    std::vector<Row> out;
-    std::ifstream in(fs::path(ROOFGEN_SOURCE_DIR) / "docs/evidence/errata.md");
-    for (std::string line; std::getline(in, line);)
-      if (line.size() > 8 && line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2])))
-        out.push_back(read_row(line));
+    std::vector<Row> out = rows_of_page();
+    std::ifstream in(evidence("errata/commands.txt"));
+    Row* row = nullptr;
+    for (std::string line; std::getline(in, line);) read_line(line, out, row);
     return out;
   }();
   return all;
@@ -143,7 +156,9 @@ TEST_P(Artifact, IsShownByItsCommands) {
   for (const Row& row : rows()) {
     if (row.number != GetParam()) continue;
     ASSERT_EQ(row.fault, "") << "artifact " << row.number;
+    EXPECT_FALSE(row.commands.empty()) << "artifact " << row.number;
     for (const Command& c : row.commands) {
+      EXPECT_FALSE(c.expected.empty()) << "artifact " << row.number << ": roofgen " << c.line;
       const Home home;
       fs::create_directory_symlink(fs::path(ROOFGEN_SOURCE_DIR) / "docs", home.dir() / "docs");
       const Outcome result = home.run(c.line);

@@ -87,8 +87,8 @@ TEST(FamilyUsage, BadListsAreOneLine) {
   const Home home;
   const std::string norm = "tune rmsnorm --cols 64 --rows ";
   const std::pair<std::string, std::string> cases[] = {
-      {norm + "64,", "--rows 64,: \"\" is no size"},
-      {norm + "64,x", "--rows 64,x: \"x\" is no size"},
+      {norm + "64,", "--rows 64,: \"\" is not a size"},
+      {norm + "64,x", "--rows 64,x: \"x\" is not a size"},
       {norm + "64,128,64", "--rows 64,128,64: 64 occurs twice"},
       {norm + "''", "--rows"},
       {norm + "64,0", "rows is 0"},

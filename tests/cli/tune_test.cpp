@@ -140,9 +140,8 @@ TEST_F(TuneCli, EmptyTextsAndCachesOfPackedSequencesAreErrors) {
   for (const auto& [flags, message] :
        {std::pair{"--kv-lengths ''", "--kv-lengths is empty; expected: lengths of the caches"},
         {"--rotary ''", "--rotary is empty; expected: rotate Q and K"},
-        {"--lengths 3,4 --page 16", "--lengths and --page: the keys of packed sequences are no cache; leave one out"},
-        {"--lengths 3,4 --append",
-         "--lengths and --append: the keys of packed sequences are no cache; leave one out"}}) {
+        {"--lengths 3,4 --page 16", "--lengths and --page: packed sequences have no cache; leave one out"},
+        {"--lengths 3,4 --append", "--lengths and --append: packed sequences have no cache; leave one out"}}) {
     const Outcome o = home.run(job + flags);
     EXPECT_EQ(o.exit, 2) << flags;
     EXPECT_NE(o.err.find(message), std::string::npos) << o.err;

@@ -21,7 +21,7 @@ if arguments[0] == "generate":
                            "search_spaces/stages/attention_forward.json"), encoding="utf-8") as file:
         assert "accumulators + fragments <= 224" in file.read()
     print(f"// {' '.join(arguments[:2] + arguments[arguments.index('--set'):])}")
-    print("const int row0 = (gridDim.x - 1 - blockIdx.x) * BM;" if arguments[1] == "attention" else "")
+    print("int row = gridDim.x / kSection - 1 - blockIdx.x / kSection;" if arguments[1] == "attention" else "")
     sys.exit()
 
 

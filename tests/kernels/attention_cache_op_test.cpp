@@ -75,9 +75,9 @@ TEST(AttentionCacheOp, RefusesInvalidCaches) {
   EXPECT_EQ(refusal({{"L", 8}}, {{"kv_lengths", "60,8"}}, {{"causal", true}}), "accepted");
   EXPECT_EQ(refusal({{"L", 8}}, {{"kv_lengths", "60,5"}}), "accepted");
   EXPECT_EQ(refusal({}, {{"kv_lengths", "5,6"}, {"lengths", "5,6"}}),
-            "--lengths and --kv-lengths: the keys of packed sequences are no cache; leave one out");
+            "--lengths and --kv-lengths: packed sequences have no cache; leave one out");
   EXPECT_EQ(refusal({{"page", 16}}, {{"lengths", "5,6"}}),
-            "--lengths and --page: the keys of packed sequences are no cache; leave one out");
+            "--lengths and --page: packed sequences have no cache; leave one out");
   EXPECT_EQ(refusal({}, {{"kv_lengths", "5,6"}}), "attention needs L");
   EXPECT_NE(refusal({{"L", 1}, {"kv_len", 1 << 24}, {"batch", 256}, {"heads", 1}, {"page", 16}}, {})
                 .find("the number of pages is 268435456; 0 to 67108864 was expected"),

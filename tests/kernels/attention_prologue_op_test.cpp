@@ -45,7 +45,7 @@ TEST(PrologueOp, RefusesWhatDoesNotFitTogether) {
             "--rotary-table: with fewer keys than queries positions begin at -3; the table has no such row");
   EXPECT_EQ(refusal({"", {{"L", 40}}, kHalf}), "accepted");
   EXPECT_EQ(refusal({"", {}, {{"lengths", "7,3"}}, kAppend}),
-            "--lengths and --append: the keys of packed sequences are no cache; leave one out");
+            "--lengths and --append: packed sequences have no cache; leave one out");
   EXPECT_EQ(refusal({"", {{"L", 38}}, {}, kAppend}),
             "L is 38, but every sequence has 37 keys; with --append at most as many queries as keys were expected");
   EXPECT_EQ(refusal({"", {{"L", 37}}, {}, kAppend}), "accepted");

@@ -138,7 +138,7 @@ void stages(roofgen::Session& session) {
     int64_t stride;
     int status;
     const char* part;
-  } wrong[] = {{kHeads * kD + 2, ROOFGEN_USAGE, "a stride of Q is 130 elements, which is no multiple of 16 bytes"},
+  } wrong[] = {{kHeads * kD + 2, ROOFGEN_USAGE, "a stride of Q is 130 elements, which is not a multiple of 16 bytes"},
                {-128, ROOFGEN_USAGE, "q_row_stride is -128; 0 to 2^40"},
                {(int64_t{1} << 40) + 1, ROOFGEN_USAGE, "0 to 2^40 elements"},
                {int64_t{1} << 36, ROOFGEN_USAGE, "Q"}};

@@ -128,7 +128,7 @@ TEST(FormulaErrors, OfTheWholeFormula) {
   EXPECT_EQ(error_of({{"y", std::string(9000, ' ') + "x"}}, {{"y", "y"}}),
             "a formula of 9001 bytes; the limit is 8192");
   v.tensors.push_back({"table", DType::kFp32, {"h"}});
-  EXPECT_EQ(error_of({{"y", "x"}}, {{"y", "y"}}, v), "table:fp32[h]: h is no index here (m, n are)");
+  EXPECT_EQ(error_of({{"y", "x"}}, {{"y", "y"}}, v), "table:fp32[h]: unknown index h; valid: m, n");
 }
 
 TEST(FormulaErrors, TensorArguments) {

@@ -298,13 +298,13 @@ TEST_F(Cuda, TensorMapsAreEncodedWithTheBuffersAddress) {
   EXPECT_EQ(message([](TensorMap& m) {
               m.box = {4, 1};
             }),
-            "kernel mapped: tensor map A: a box 8 bytes wide is no multiple of 16");
+            "kernel mapped: tensor map A: a box 8 bytes wide is not a multiple of 16");
   EXPECT_EQ(message([](TensorMap& m) {
               m.box = {16, 257};
             }),
             "kernel mapped: tensor map A: side 1 of the box is 257; 1 to 256 are possible");
   EXPECT_EQ(message([](TensorMap& m) { m.stride_bytes = {24}; }),
-            "kernel mapped: tensor map A: a stride of 24 bytes is no multiple of 16 below 2^40");
+            "kernel mapped: tensor map A: a stride of 24 bytes is not a multiple of 16 below 2^40");
   EXPECT_EQ(message([](TensorMap& m) { m.swizzle_bytes = 48; }),
             "kernel mapped: tensor map A: there is no swizzle of 48 bytes; 0, 32, 64 or 128 was expected");
   EXPECT_EQ(message([](TensorMap& m) { m.dims = {}; }),

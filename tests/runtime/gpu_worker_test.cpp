@@ -260,7 +260,7 @@ TEST_F(GpuWorker, ARefusedCallChangesNoState) {
   EXPECT_EQ(too_much.error().message, "kernel fill needs 300000 bytes of shared memory; Fake GPU 0 has 232448");
   launch = fill_launch({0x1000}, 1, 8);
   auto odd = gpu_->run(fill_, launch, {});
-  EXPECT_EQ(odd.error().message, "0x1000 is no address of this GPU worker");
+  EXPECT_EQ(odd.error().message, "0x1000 is not an address of this GPU worker");
   EXPECT_FALSE(gpu_->time(std::vector<Shot>(1)));
   EXPECT_EQ(gpu_->generation(), 0u);
   EXPECT_TRUE(run(fill_));

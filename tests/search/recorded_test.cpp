@@ -132,7 +132,7 @@ TEST(Recorded, RefusesWithThePlace) {
   expect_refused(with(kCachefile, "\"time\": 2.5", "\"time\": -1"), "expected a time above 0", 3);
   expect_refused(with(kCachefile, "\"time\": 2.5", "\"time\": [1]"), "expected a number or a string as \"time\"", 3);
   expect_refused(with(kCachefile, "\"x\": 8", "\"x\": {}"), "expected a number, a string or a boolean", 3);
-  expect_refused(with(kT4, "\"x\": 2", "\"y\": 2"), "\"y\" is no parameter of the points before", 4);
+  expect_refused(with(kT4, "\"x\": 2", "\"y\": 2"), "\"y\" is not a parameter of the points before", 4);
   expect_refused(with(kT4, "miliseconds", "fortnights"), "expected seconds", 1);
   expect_refused(with(kT4, "\"name\": \"time\"", "\"name\": \"tim\""), "expected a number as the measurement \"time\"",
                  3);

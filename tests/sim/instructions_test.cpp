@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -87,65 +88,89 @@ Coverage coverage_of(const std::string& text) {
   return in.sub ? Coverage::kOrders : Coverage::kHint;
 }
 
-std::string code(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '|' ? "\\|" : std::string(1, c);  // in a table
-  return "`" + out + "`";
+constexpr const char* kNames[] = {"executed", "orders", "no effect", "not modelled"};
+using Forms = std::vector<std::pair<std::string, Coverage>>;
+
+/// "`form` (2 of 4; not `a`, `b`)": a form of which a part is modelled.
+std::string partly_text(const std::string& form, const Forms& forms) {
+  constexpr size_t kMostNamed = 4;
+  std::vector<std::string> missing;
+  for (const auto& [name, coverage] : forms)
+    if (coverage == Coverage::kNotModelled) missing.push_back(name);
+  std::string out = fmt::format("`{}` ({} of {}; not", form, forms.size() - missing.size(), forms.size());
+  for (size_t i = 0; i < std::min(kMostNamed, missing.size()); ++i)
+    out += fmt::format("{} `{}`", i ? "," : "", missing[i]);
+  return out + (missing.size() > kMostNamed ? " and others)" : ")");
 }
 
-/// "executed", or which forms are not.
-std::string coverage_text(const std::vector<std::pair<std::string, Coverage>>& forms) {
-  constexpr size_t kMostNamed = 4;
-  constexpr const char* kNames[] = {"executed", "orders", "no effect", "not modelled"};
-  std::map<Coverage, std::vector<std::string>> by;
-  for (const auto& [form, coverage] : forms) by[coverage].push_back(form);
-  if (by.size() == 1) return kNames[static_cast<int>(forms[0].second)];
-  std::string out;
-  for (const auto& [coverage, names] : by) {
-    out += fmt::format("{}{} {}", out.empty() ? "" : "; ", kNames[static_cast<int>(coverage)], names.size());
-    if (coverage != Coverage::kNotModelled) continue;
-    for (size_t i = 0; i < std::min(kMostNamed, names.size()); ++i) out += (i ? ", " : ": ") + code(names[i]);
-    if (names.size() > kMostNamed) out += " and others";
+/// A list item with its entries, in lines of 120 columns where an entry is not longer.
+std::string item(const std::string& lead, const std::vector<std::string>& entries) {
+  std::string out, line = "- " + lead + ":";
+  for (size_t i = 0; i < entries.size(); ++i) {
+    std::istringstream words(entries[i] + (i + 1 < entries.size() ? "," : ""));
+    for (std::string word; words >> word;) {
+      if (line.size() + 1 + word.size() > 120) out += line + "\n", line = " ";
+      line += " " + word;
+    }
   }
-  return out;
+  return out + line + "\n";
 }
+
+/// The forms of one section of the page by what becomes of them.
+struct Section {
+  std::map<std::string, std::vector<std::string>> by;
+
+  void add(const std::string& form, const Forms& forms) {
+    const auto same = [&](const auto& each) { return each.second == forms[0].second; };
+    if (std::all_of(forms.begin(), forms.end(), same))
+      by[kNames[static_cast<int>(forms[0].second)]].push_back("`" + form + "`");
+    else
+      by["executed in part"].push_back(partly_text(form, forms));
+  }
+  std::string text() const {
+    std::string out;
+    for (const char* name : {"executed", "executed in part", "orders", "no effect", "not modelled"})
+      if (const auto at = by.find(name); at != by.end()) out += item(name, at->second);
+    return out;
+  }
+};
 
 TEST(Instructions, ThePageSaysWhatIsExecuted) {
   std::ifstream lines(ROOFGEN_SOURCE_DIR "/tests/sim/instruction_forms.txt");
   ASSERT_TRUE(lines);
-  std::string tables;
+  std::string sections;
+  Section section;
   std::map<Coverage, int> counts;
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line[0] == '#') continue;
     if (line[0] == '=') {
-      tables += fmt::format("\n## {}{}\n\n| forms | in the simulator |\n| --- | --- |\n",
-                            static_cast<char>(std::toupper(line[2])), line.substr(3));
+      sections += section.text();
+      section = {};
+      sections += fmt::format("\n## {}{}\n", static_cast<char>(std::toupper(line[2])), line.substr(3));
       continue;
     }
     const size_t gap = line.find("  ");
     ASSERT_NE(gap, line.npos) << line;
-    std::vector<std::pair<std::string, Coverage>> forms;
+    Forms forms;
     for (const std::string& opcode : expanded(line.substr(0, gap))) {
       forms.emplace_back(opcode, coverage_of(opcode + " " + operands_for(opcode, line.substr(gap + 2))));
       ++counts[forms.back().second];
     }
     // Of moves the operands say what they are.
-    const std::string shown = line.starts_with("mov.") ? line.replace(gap, 2, " ") : line.substr(0, gap);
-    tables += fmt::format("| {} | {} |\n", code(shown), coverage_text(forms));
+    section.add(line.starts_with("mov.") ? line.replace(gap, 2, " ") : line.substr(0, gap), forms);
   }
+  sections += section.text();
   const std::string page = fmt::format(
       "# Instructions\n\nWhat the simulator does with the instructions of the PTX ISA 9.0 in kernels of sm_90a, as the "
-      "decoder answers for each\nform of `tests/sim/instruction_forms.txt`. `[x]`: with and without; `(a|b)`: each.\n\n"
-      "| in the simulator | forms | meaning |\n| --- | --- | --- |\n"
-      "| executed | {} | values, memory and checks as in the ISA |\n"
-      "| orders | {} | fences and groups: no value changes; the checks follow the order |\n"
-      "| no effect | {} | hints of caches and time |\n"
-      "| not modelled | {} | `check` ends a CTA that comes there (docs/use/findings.md, `not-modelled`); `run` and "
-      "`tune` "
-      "refuse the kernel |\n\n"
-      "Types and forms that no row has are not modelled. Of `wgmma` and `wmma` the table has one shape.\n{}",
+      "decoder answers for each\nform of `tests/sim/instruction_forms.txt`. `[x]`: with and without; `(a|b)`: each. "
+      "Types and forms that are absent are\nnot modelled. Of `wgmma` and `wmma` the page has one shape.\n\n"
+      "- **executed** ({} forms): values, memory and checks as in the ISA.\n"
+      "- **orders** ({}): fences and groups. No value changes; the checks follow the order.\n"
+      "- **no effect** ({}): hints of caches and time.\n"
+      "- **not modelled** ({}): `check` ends a CTA that comes there (docs/use/findings.md, `not-modelled`); `run` and "
+      "`tune`\n  refuse the kernel.\n{}",
       counts[Coverage::kExecuted], counts[Coverage::kOrders], counts[Coverage::kHint], counts[Coverage::kNotModelled],
-      tables);
+      sections);
   const std::string path = ROOFGEN_SOURCE_DIR "/docs/internals/instructions.md";
   if (std::getenv("ROOFGEN_UPDATE_GOLDEN")) std::ofstream(path) << page;
   std::ostringstream committed;

@@ -132,7 +132,7 @@ TEST(Prerequisites, EachKernelOfAChainMustWait) {
     return stream.run("last", last, true);
   };
   const std::string missing =
-      "race read of a[byte 0], which first writes: no launch behind first executed griddepcontrol.wait, so it may "
+      "race read of a[byte 0], which first writes: no launch after first executed griddepcontrol.wait, so it may "
       "still run";
   EXPECT_EQ(third(kTrigger + kWait + kWriteC, kWait + kReadA), "");
   EXPECT_EQ(third(kTrigger + kWriteC, kWait + kReadA), missing);

@@ -1,5 +1,5 @@
 // A pipeline of tensor copies and products that is right, and the same with one thing wrong each: every one of these is
-// a finding or a wrong result. docs/internals/simulator.md has the table.
+// a finding or a wrong result.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -103,7 +103,7 @@ TEST_F(SlowMeasured, TheModelsFirstPicksComeFirstAndItsErrorIsLearnt) {
   options.pins.clear();
   options.variants = {"fused"};
   options.evals = 24;
-  options.heat = 8;
+  options.batch = 8;
   options.check = Check::kGpu;
   length = 128;
   const auto timed_of = [&](bool by_model) {
@@ -123,7 +123,7 @@ TEST_F(SlowMeasured, TheModelsFirstPicksComeFirstAndItsErrorIsLearnt) {
     EXPECT_FALSE(not_timed(plain));
     EXPECT_TRUE(not_timed(by_model));
     EXPECT_LT(by_model.gpu->timed, plain.gpu->timed);
-    EXPECT_GE(by_model.gpu->timed, options.heat);
+    EXPECT_GE(by_model.gpu->timed, options.batch);
     EXPECT_NEAR(by_model.find("fused")->seconds / plain.find("fused")->seconds, 1, 0.01);
     EXPECT_EQ(by_model.time_origin(), Origin::kMeasured);
   }

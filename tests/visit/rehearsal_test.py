@@ -214,8 +214,8 @@ class Rehearsal(unittest.TestCase):
         self.assertIn("has no case x", self.make("--only", "x").stderr)
         table = subprocess.run([sys.executable, ROOT / "bench/visit/package.py", "--list", self.package],
                                capture_output=True, text=True, check=True).stdout
-        self.assertRegex(table, r"\| peers: gemm \| [\d.]+ \| fused BM=.* \| [\d.]+ \|  \|  \|\n"
-                                r"\|  \|  \| fused stages=2 \| [\d.]+ \| [+-][\d.]+% \| a longer ring \|")
+        self.assertRegex(table, r"- \*\*peers\*\*: .*gemm [\d.]+ \([\d.]+\)")
+        self.assertRegex(table, r"- gemm, fused: `stages=2` [+-][\d.]+% \(a longer ring\)\n")
 
 
 class Parts(unittest.TestCase):

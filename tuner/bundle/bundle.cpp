@@ -181,8 +181,8 @@ class Rebuilder {
       if (!binaries[k]) return Error{Exit::kFailed, "the compiler gave no answer", kernel.where};
       if (programs[k]) return changed(kernel, out.kernels[k].program, *binaries[k]);
       if (sha256(binaries[k]->cubin) != kernel.cubin_sha256)
-        warn_(fmt::format("{}: {} has other machine code, by {}; its PTX is that of the verified kernel",
-                          manifest_.file, kernel.name, by_));
+        warn_(fmt::format("{}: {} has other machine code, by {}; its PTX is the verified kernel's", manifest_.file,
+                          kernel.name, by_));
       binaries[k]->digest = kernel.digest;
       out.binaries.push_back(std::move(*binaries[k]));
     }
@@ -194,7 +194,7 @@ class Rebuilder {
     const std::string what =
         source == kernel.source_sha256
             ? fmt::format("by {}; its source is the same", by_)
-            : fmt::format("that of its source {:.12} instead of {:.12}: this roofgen has other templates", source,
+            : fmt::format("its source is {:.12} instead of {:.12}: this roofgen has other templates", source,
                           kernel.source_sha256);
     return Error{Exit::kFailed,
                  fmt::format("{} is not the kernel that was verified: the SHA-256 of its PTX is {:.12} instead of "

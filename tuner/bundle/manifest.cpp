@@ -28,7 +28,7 @@ class ManifestReader : ProblemReader {
     Manifest out;
     out.file = file_.file();
     ROOFGEN_TRY(out.name, string(root, "name"));
-    if (!is_c_name(out.name)) return bad_at(root, fmt::format("\"{}\" is no name in C", out.name), "name");
+    if (!is_c_name(out.name)) return bad_at(root, fmt::format("\"{}\" is not a name in C", out.name), "name");
     ROOFGEN_TRY(out.compiler, string(root, "compiler"));
     ROOFGEN_TRY(const Json* problem_object, member(root, "problem", &Json::is_object, "an object"));
     ROOFGEN_TRY(out.problem, whole_problem(*problem_object));
@@ -113,7 +113,7 @@ class ManifestReader : ProblemReader {
       ROOFGEN_TRY(const std::string of, digest((*timed)[k], "digest"));
       same = of == out.kernels[k].digest;
     }
-    if (!same) return bad_at(j, "\"result\" is that of other kernels: variant and digests differ", "result");
+    if (!same) return bad_at(j, "\"result\" belongs to other kernels: variant and digests differ", "result");
     out.result = json_line(*result);
     return out;
   }
@@ -127,7 +127,7 @@ class ManifestReader : ProblemReader {
       same = table.kernels[p].variant == out.pipelines[p].variant &&
              std::ranges::equal(table.kernels[p].stages, out.pipelines[p].kernels, {}, &DispatchKernel::Stage::digest,
                                 &ManifestKernel::digest);
-    if (!same) return bad_at(file_.root(), "\"table\" is that of other kernels: variants and digests differ", "table");
+    if (!same) return bad_at(file_.root(), "\"table\" belongs to other kernels: variants and digests differ", "table");
     for (const Json& shape : j["shapes"]) ROOFGEN_CHECK(whole_problem(shape["problem"]));
     if (to_string(table.shapes.front().problem) != to_string(out.problem))
       return bad_at(file_.root(), "\"problem\" is not the first shape of \"table\"", "problem");

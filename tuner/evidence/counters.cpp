@@ -99,7 +99,7 @@ Result<std::string> find_ncu(const std::string& chosen) {
   const std::string named = !chosen.empty() ? chosen : environment("ROOFGEN_NCU");
   std::string found = find_program(named, "ncu", {"/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"});
   if (!found.empty()) return found;
-  if (!named.empty()) return Error{Exit::kUnavailable, fmt::format("ncu: {} is no program that can be run", named)};
+  if (!named.empty()) return Error{Exit::kUnavailable, fmt::format("ncu: {} is not a program that can be run", named)};
   return Error{Exit::kUnavailable,
                "ncu (Nsight Compute) was not found in PATH, /usr/local/cuda/bin or /opt/nvidia/nsight-compute; "
                "ROOFGEN_NCU can name it"};

@@ -112,11 +112,11 @@ SanitizerReport sanitize(const SanitizerRequest& request) {
   report.tool =
       find_program(named, "compute-sanitizer",
                    {"/usr/local/cuda/bin/compute-sanitizer", "/usr/local/cuda/compute-sanitizer/compute-sanitizer"});
-  auto scratch =
-      report.tool.empty()
-          ? Result<ScratchReplay>(Error{Exit::kUnavailable, named.empty() ? "compute-sanitizer was not found"
-                                                                          : named + " is no program that can be run"})
-          : ScratchReplay::make(request.replay);
+  auto scratch = report.tool.empty()
+                     ? Result<ScratchReplay>(
+                           Error{Exit::kUnavailable, named.empty() ? "compute-sanitizer was not found"
+                                                                   : named + " is not a program that can be run"})
+                     : ScratchReplay::make(request.replay);
   if (!report.tool.empty())
     if (const auto version = run_process({.argv = {report.tool, "--version"},
                                           .environment = {{"LC_ALL", "C"}},

@@ -221,7 +221,7 @@ class ObjectReader {
   Format format_ = Format::kNone;
   std::optional<RecordingBuilder> builder_;
   std::vector<std::string> names_;
-  // Metadata may stand behind the results.
+  // Metadata may come after the results.
   std::optional<double> unit_;
   std::string device_, kernel_, origin_;
   Json problem_;

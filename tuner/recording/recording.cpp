@@ -17,7 +17,7 @@ std::string RecordingBuilder::value(const std::string& name, const Json& value) 
     return fmt::format("expected a number, a string or a boolean as \"{}\"", name);
   const auto [axis, is_new] = name_of_.try_emplace(name, out_.names.size());
   if (is_new) {
-    if (!out_.points.empty()) return fmt::format("\"{}\" is no parameter of the points before", name);
+    if (!out_.points.empty()) return fmt::format("\"{}\" is not a parameter of the points before", name);
     if (out_.names.size() == kMostNames) return fmt::format("more than {} parameters", kMostNames);
     out_.names.push_back(name);
     out_.values.emplace_back();

@@ -72,8 +72,8 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
 
 // ---- By the model ------------------------------------------------------------------------------
 
-/// Candidates of a stage between which the event model decides, the best of the interval model. On each recorded space
-/// but one, the optimum is among the first five (docs/evidence/fidelity.md, "Regret").
+/// Candidates of a stage between which the event model decides, the best of the interval model. On the recorded spaces
+/// the best of the interval model's first five is within 8 % of the best point (docs/evidence/fidelity.md, "Accuracy").
 constexpr size_t kDecided = 5;
 
 /// The same launch as a candidate's, for the models.
@@ -313,14 +313,14 @@ class GpuTiming {
     std::vector<size_t> all(stage.tasks.size());
     std::iota(all.begin(), all.end(), size_t{0});
     const std::string phase = "timing " + name;
-    const size_t most = std::max<size_t>(2, run_.options.heat);
-    if (all.size() <= most) return heat(phase, before, all, true, stage);
+    const size_t most = std::max<size_t>(2, run_.options.batch);
+    if (all.size() <= most) return time_batch(phase, before, all, true, stage);
 
-    // Heats that each hold the default, and a last one of the best of all. The model's first picks come first, and what
-    // they show of its error decides which others are worth a measurement.
+    // Batches that each include the default, then the best of all batches together. The model's first choices come
+    // first: their error decides which others are worth a measurement.
     std::optional<LearntPrior> prior = prior_of(stage);
     std::vector<size_t> left(all.begin() + 1, all.end());
-    const size_t heats = (left.size() + most - 2) / (most - 1), each = (left.size() + heats - 1) / heats;
+    const size_t batches = (left.size() + most - 2) / (most - 1), each = (left.size() + batches - 1) / batches;
     for (bool first = true; !left.empty() && !lost_ && !out_.interrupted; first = false) {
       if (prior) sort_out(*prior, name, stage, left);
       std::vector<size_t> some{0};
@@ -328,7 +328,7 @@ class GpuTiming {
       some.insert(some.end(), left.begin(), left.begin() + static_cast<ptrdiff_t>(take));
       left.erase(left.begin(), left.begin() + static_cast<ptrdiff_t>(take));
       if (some.size() == 1) break;
-      ROOFGEN_CHECK(heat(phase, before, some, false, stage));
+      ROOFGEN_CHECK(time_batch(phase, before, some, false, stage));
       for (size_t i : some)
         if (prior && stage.tasks[i].measurement && (i > 0 || first))
           prior->learn(i, 1e-9 * ranking_timing(*stage.tasks[i].measurement)->median_ns);
@@ -345,7 +345,7 @@ class GpuTiming {
     if (lost_ || out_.interrupted) {
       stage.ranking = best;
     } else {
-      ROOFGEN_CHECK(heat(phase, before, best, true, stage));
+      ROOFGEN_CHECK(time_batch(phase, before, best, true, stage));
     }
     for (size_t i : rest)
       if (stage.tasks[i].measurement) stage.ranking.push_back(i);
@@ -392,8 +392,8 @@ class GpuTiming {
   }
 
   /// One measurement of the candidates `in`. The last one also ranks them.
-  Result<void> heat(const std::string& phase, const std::vector<const Task*>& before, const std::vector<size_t>& in,
-                    bool last, StageTimes& stage) {
+  Result<void> time_batch(const std::string& phase, const std::vector<const Task*>& before,
+                          const std::vector<size_t>& in, bool last, StageTimes& stage) {
     Workload workload;
     for (const Task* t : before) workload.prepare.push_back(kernel_of(*t));
     std::vector<Contender> contenders;
@@ -410,7 +410,7 @@ class GpuTiming {
         out_.timed += !t.measurement;
         t.measurement = std::move(outcome.measurement);
       } else if (outcome.rejected) {
-        // A candidate that fails in a later heat does not keep the time of an earlier one.
+        // A candidate that fails in a later batch does not keep the time of an earlier one.
         t.measurement.reset();
         reject({t.task->candidate.schedule, outcome.rejected->stage, outcome.rejected->reason});
       }

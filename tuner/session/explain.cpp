@@ -76,7 +76,7 @@ void ExplainRequest::declare(FlagSet app) {
   app.add("--dtype", dtype, "dtype of all operands that have no --<operand>-dtype [bf16]");
   app.add("--math-dtype", math_dtype, "operand format of the matrix units [the widest operand]");
   app.add("--acc-dtype", acc_dtype, "accumulator format of the matrix units [fp32, int32, fp64]");
-  app.add("--softmax-flops", softmax_flops, "FLOPs counted per softmax element beside MMA FLOPs [0]");
+  app.add("--softmax-flops", softmax_flops, "FLOPs counted per softmax element, in addition to MMA FLOPs [0]");
   app.add("--ceilings", ceilings, "datasheet or sustained [datasheet]");
   app.add("--html", html, "write a self-contained page of figures here");
   app.add_switch("--json", json, "as JSON (docs/use/explain.md)");

@@ -177,7 +177,7 @@ std::vector<CommandText> CommandLine::commands() const {
         if (flag.positional) flag.names.push_back(o->get_name(true));
         for (const std::string& name : o->get_snames()) flag.names.push_back("-" + name);
         for (const std::string& name : o->get_lnames()) flag.names.push_back("--" + name);
-        // CLI11 shows the validators behind the type: "TEXT:{auto,always,never}", "TEXT:DIR".
+        // CLI11 shows the validators after the type: "TEXT:{auto,always,never}", "TEXT:DIR".
         const std::string type = o->get_items_expected_max() > 0 ? o->get_type_name() : "";
         flag.value = type.substr(0, type.find(':'));
         flag.directory = type.find(":DIR") != std::string::npos;

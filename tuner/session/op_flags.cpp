@@ -101,7 +101,7 @@ Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::str
       if (text.find(',') == std::string::npos)
         return Error{Exit::kUsage, fmt::format("Could not convert: {} = {}; a number was expected", flag, text)};
       return Error{Exit::kUsage,
-                   fmt::format("{} {}: \"{}\" is no size; numbers with commas were expected, as in 512,1024", flag,
+                   fmt::format("{} {}: \"{}\" is not a size; numbers with commas were expected, as in 512,1024", flag,
                                text, text.substr(begin, end - begin))};
     }
     if (std::ranges::count(out, size) > 0)
@@ -141,11 +141,11 @@ void OpFlags::declare(FlagSet app) {
         t.ops, group(t.ops));
   own(app.add_each<std::string>(
           "--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; },
-          "number format of the output [that of the inputs; fp32 for tf32, bf16 for fp8, int32 for int8]"),
+          "number format of the output [the inputs' format; fp32 for tf32, bf16 for fp8, int32 for int8]"),
       " gemm grouped_gemm rmsnorm layernorm softmax map ", "Problem");
   own(app.add_each<std::string>(
           "--kv-dtype", [this](const std::string& v) { dtypes_["kv"] = v; },
-          "number format of K and V: fp8 (e4m3 with scales) [that of Q]"),
+          "number format of K and V: fp8 (e4m3 with scales) [Q's format]"),
       kAttention, "Attention");
   // One --arg each; its commas are its own.
   own(app.add("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]").repeated(),

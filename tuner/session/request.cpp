@@ -35,7 +35,7 @@ void ProblemFlags::declare(FlagSet app) {
   app.add("--device", device, fmt::format("device of the catalogue [{}]", kDefaultDevice)).group("Device");
   profile.declare(app);
   app.add("--arch", arch,
-          "compile for this architecture: sm_90 for portable kernels only, sm_90a also for those of this one [the "
+          "compile for this architecture: sm_90 for portable kernels only, sm_90a also for its own kernels [the "
           "device's]")
       .group("Device");
   app.add("--set", sets, "pin parameters: BM=128,stages=2").split(',').group("Search");

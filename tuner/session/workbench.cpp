@@ -21,13 +21,13 @@ Result<Device> choose_device(const DataFiles& files, const std::string& asked, c
     ROOFGEN_TRY(Device device, find_device(files, asked, profile, say));
     const auto& names = device.driver_names;
     if (gpu && std::find(names.begin(), names.end(), gpu->info().device_name) == names.end())
-      say(fmt::format("the GPU is {}; roofs and model are those of {}", gpu->info().device_name, device.name));
+      say(fmt::format("the GPU is {}; using the roofs and the model of {}", gpu->info().device_name, device.name));
     return device;
   }
   if (!gpu) return find_device(files, asked.empty() ? kDefaultDevice : asked, profile, say);
   auto matched = gpu_device(files, *gpu, profile, say);
   if (matched || !asked.empty() || !profile.file.empty()) return matched;
-  say(matched.error().message + "; roofs and model are those of " + kDefaultDevice);
+  say(matched.error().message + "; using the roofs and the model of " + kDefaultDevice);
   return find_device(files, kDefaultDevice, profile, say);
 }
 

@@ -46,7 +46,7 @@ Result<void> migrate(Database& database) {
 
 // ---- Repair ------------------------------------------------------------------------------------
 
-// Rows that one damaged page may hide; further behind it the scan ends.
+// Rows that one damaged page may hide; further after it the scan ends.
 constexpr int64_t kMostUnreadable = 100'000;
 
 /// Copies the rows that can be read, and in `evaluation` only those that are what was written.

@@ -144,7 +144,7 @@ ROOFGEN_WIDE void solve_lower(const std::vector<std::vector<double>>& columns, s
 
 /// The covariances of one point along an axis.
 struct Factor {
-  const float* table;  ///< with each value; behind the last one kLanes more can be read
+  const float* table;  ///< with each value; past the last one kLanes more can be read
   size_t size;
   const int32_t* values;  ///< of the other points
 };

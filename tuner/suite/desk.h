@@ -16,19 +16,19 @@
 
 namespace roofgen {
 
-/// What a worker needs of the desk. Thread-safe.
+/// Gives out the problems of a suite and takes their results. Thread-safe.
 class SuiteDesk {
  public:
   virtual ~SuiteDesk() = default;
-  /// The next problem that nobody has; none: all are given out, or the run is being stopped.
+  /// The next problem that no worker has; none: all are given out, or the run is being stopped.
   virtual std::optional<size_t> next() = 0;
   /// `result`: one line of JSON.
   virtual void finish(size_t problem, std::string result) = 0;
-  /// A store whose evaluations are those of rank 0; null if that has none.
+  /// The store of rank 0, or null.
   virtual std::unique_ptr<Evaluations> store() = 0;
 };
 
-/// The desk itself, on rank 0 or without ranks.
+/// On rank 0, or without ranks.
 class LocalDesk : public SuiteDesk {
  public:
   /// `open`: opens the store. `stopped`: no further problem is given out.

@@ -25,7 +25,7 @@ double tensor_cycles(const Machine& m, const Instruction& i) {
 
 namespace {
 
-/// Whether a product is the last one of its group: "gsb0" behind its operands.
+/// Whether a product is the last one of its group: "gsb0" after its operands.
 bool has_group(const Instruction& i) {
   return i.count > 0 && i.operands[i.count - 1u].kind == sass::Operand::Kind::kOther;
 }

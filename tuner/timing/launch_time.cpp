@@ -614,7 +614,7 @@ class LaunchModel::Estimate {
       f.share = is_shared ? std::min(1.0, (f.any + unseen) / (f.all * scale)) : 1;
       sum += f.all, distinct += f.share * f.all;
     }
-    const double mean = sum > 0 ? distinct / sum : 1;  // for instructions behind the part
+    const double mean = sum > 0 ? distinct / sum : 1;  // for instructions after the part
     distinct = 0;
     for (const auto& [sector, index] : own) {
       const auto f = of.find(index);
@@ -764,7 +764,7 @@ class LaunchModel::Estimate {
   Machine m_;
   LaunchRequest r_;
   sass::Interpreter interpreter_;
-  std::optional<CtaStream> last_;  ///< of the CTA that does the rest of the work behind the exit of the others
+  std::optional<CtaStream> last_;  ///< of the CTA that does the rest of the work after the exit of the others
   Dim3 grid_;
   uint64_t ctas_;
   std::array<Axis, 3> dims_;  ///< of the grid

@@ -542,7 +542,7 @@ class Sm {
     b = {until, producer, cause};
   }
 
-  /// The load-store unit, and what lies behind it.
+  /// The load-store unit, and what is after it.
   void memory(Scheduler& s, Warp& w, const Facts& f, const sass::Step& step, double now, double& result_at,
               double& operands_at) {
     static constexpr sass::Access kNone;
@@ -680,7 +680,7 @@ class Sm {
     ++i.issues;
     const auto add = [&](Stall cause, double cycles) {
       if (cycles <= 0) return;
-      // A warp waits at the barrier, not at the instruction behind it.
+      // A warp waits at the barrier, not at the instruction after it.
       InstructionTime& at = cause == Stall::kBarrier ? out_.instructions[w.producer] : i;
       at.stalls[static_cast<size_t>(cause)] += cycles;
       out_.stalls[static_cast<size_t>(cause)] += cycles;

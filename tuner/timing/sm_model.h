@@ -88,7 +88,7 @@ struct SmLoad {
   double shared_bytes = 0;                   ///< of all resident CTAs; the rest of the unified memory is L1
   double l2_miss = 1;                        ///< share of the sectors read from L2 that come from DRAM
   double write_back = 1;                     ///< share of the written sectors that go to DRAM
-  double local_miss = 0;                     ///< share of the local memory sectors behind L1 that go to DRAM
+  double local_miss = 0;                     ///< share of the local memory sectors after L1 that go to DRAM
   double atomic_sharers = 1;                 ///< SMs whose atomic operations go to the same addresses
   int active_sms = 1;                        ///< that share L2 and DRAM
   double copy_sharing = 0;                   ///< share of the tensor copies' sectors that other SMs read meanwhile
@@ -102,7 +102,7 @@ double copy_rate(const Machine& machine, const SmLoad& load);
 
 SmTime simulate_sm(const Machine& machine, const sass::Code& code, const SmLoad& load);
 
-/// What one round of resident CTAs does, at every clock: cycles of the units, sectors behind L1.
+/// What one round of resident CTAs does, at every clock: cycles of the units, sectors after L1.
 struct RoundWork {
   std::array<double, static_cast<size_t>(sass::Pipe::kCount)> pipes{};
   double tensor = 0;  ///< of `pipes`, at the highest rate

@@ -29,7 +29,7 @@ class SharedInputs {
   std::map<std::pair<std::string, std::string>, DevicePtr> buffers_;
 };
 
-/// Releases a buffer that begins up to one step of allocation behind the start of its allocation.
+/// Releases a buffer that begins up to one step of allocation after the start of its allocation.
 void release_allocation(Executor& executor, DevicePtr buffer);
 
 }  // namespace roofgen

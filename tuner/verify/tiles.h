@@ -14,7 +14,7 @@ namespace roofgen {
 int64_t finest_step(const Launch& launch, std::string_view axis);
 
 /// The tiles of rows of a launch whose axes have GridAxis::by_group, in their order. A group has a multiple of
-/// `together` tiles; the last ones may be behind its rows (begin >= end).
+/// `together` tiles; the last ones may be after its rows (begin >= end).
 struct GroupTile {
   int64_t group, begin, end;
 };

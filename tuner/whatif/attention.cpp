@@ -223,7 +223,7 @@ Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& cha
   const PartitionReport* best = report.best();
   if (chain.has_gemm() && best && best->kernels[0].work.ctas < context.device.at("sms"))
     report.notes.push_back(
-        fmt::format("{} fills {:g} of {:g} SMs: kernels that split the sum over K, as those of tune gemm, take two "
+        fmt::format("{} fills {:g} of {:g} SMs: kernels that split the sum over K, as some of tune gemm, take two "
                     "launches and are "
                     "no part of a chain",
                     best->kernels[0].stage, best->kernels[0].work.ctas, context.device.at("sms")));

@@ -29,7 +29,7 @@ bool same_main_loop(const KernelReport& a, const KernelReport& b) {
 }
 
 /// The difference between the epilogues of two gemms with one main loop, pipe after pipe on the busiest SM. The model
-/// may wrongly hide it behind the main loop.
+/// may wrongly hide it after the main loop.
 double epilogue_seconds(const WhatIfReport& report, const KernelReport& x, const KernelReport& y) {
   const auto a = roof_times(report.device, x.work, RoofSet::kSustained),
              b = roof_times(report.device, y.work, RoofSet::kSustained);
