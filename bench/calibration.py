@@ -3,8 +3,9 @@
 
     calibration.py [--results DIR]
 
-Reads the results of visits (docs/evidence/visit.md). Of the rows of a package only cases marked `fit` count: a model that is
-fitted to all has nothing left to be judged by. Kernels that ran only on the GPU have no counts and are left out.
+Reads the results of visits (docs/evidence/visit.md). Of the rows of a package only cases marked `fit` count: a model
+that is fitted to all has nothing left to be judged by. Kernels that ran only on the GPU have no counts and are left
+out.
 Kernels of recorded spaces (*.t4.json.gz) can be counted without a GPU:
 `roofgen tune ... --executor sim --variant V --set ... --evals 1 --json`.
 """

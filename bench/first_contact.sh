@@ -4,7 +4,8 @@
 #
 #   bench/first_contact.sh [--test] [--keep]
 #
-# Prints the figures of docs/evidence/first-contact.md. Exit 1: a figure is above its limit. --keep leaves the clone and names it.
+# Prints the figures of docs/evidence/first-contact.md. Exit 1: a figure is above its limit. --keep
+# leaves the clone and names it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -151,7 +151,8 @@ def write_times(options, profile):
         raise Bad(f"--times is for spaces of one device; these are of {', '.join(devices) or 'none'}")
     items = [timed(options, profile, space, point) for space in listed
              for point in drawn(spaces.load(space, options.spaces)[0], options.points, options.seed)]
-    measured = f"recorded spaces {', '.join(space.name for space in listed)} of {devices[0]} (docs/evidence/fidelity.md)"
+    spaces = ", ".join(space.name for space in listed)
+    measured = f"recorded spaces {spaces} of {devices[0]} (docs/evidence/fidelity.md)"
     document = {"schema": "roofgen.times.1", "measured": measured, "kernels": items}
     options.times.write_text(json.dumps(document, indent=1))
 

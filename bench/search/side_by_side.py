@@ -70,8 +70,8 @@ class Space:
         options.update(
             tune_params=self.params, restrictions=[], restrictions_unmodified=[], cache=self.cache, cachefile=None,
             simulation_mode=True, objective=["time"], objective_higher_is_better=[False], metrics=None, verify=None,
-            verbose=False, strategy_options=Options(max_fevals=BUDGETS[-1]), simulated_time=0, max_fevals=BUDGETS[-1], seed=seed,
-            snap=True, scaling=False)
+            verbose=False, strategy_options=Options(max_fevals=BUDGETS[-1]), simulated_time=0,
+            max_fevals=BUDGETS[-1], seed=seed, snap=True, scaling=False)
         if hasattr(util, "TuningBudget"):  # 1.4
             options["budget"] = util.TuningBudget(None, BUDGETS[-1])
         else:  # 1.3
@@ -123,7 +123,8 @@ def main():
     print(f"{'strategy':40}" + "".join(f"{b:>8}" for b in BUDGETS) + f"{'us/eval':>10}")
 
     def show(name, means, overhead):
-        print(f"{name:40}" + "".join(f"{m:8.3f}" for m in means) + (f"{overhead:10.0f}" if overhead else ""), flush=True)
+        print(f"{name:40}" + "".join(f"{m:8.3f}" for m in means) + (f"{overhead:10.0f}" if overhead else ""),
+              flush=True)
 
     for row in roofgen_rows(args.roofgen, args.files, args.seeds):
         show(*row)

@@ -5,7 +5,8 @@ it. A case that the file already has is left out, so that a new process goes on 
 
   rows.py PACKAGE STEP --out FILE --seconds S [--gpu N] [--rehearse] [--once CASE]
 
-Exit codes: 0 all cases have a row, 2 usage, 3 no GPU, 130 interrupted. docs/evidence/visit.md has the members of a row."""
+Exit codes: 0 all cases have a row, 2 usage, 3 no GPU, 130 interrupted. docs/evidence/visit.md has the members of a
+row."""
 import argparse
 import concurrent.futures
 import datetime

@@ -59,8 +59,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Result:
-    """What a call gives. `text` is that of the C function (docs/use/library.md), `verdict` "FUSE: ..." of a tuned problem,
-    `kernels` those of the best variant in launch order."""
+    """What a call gives: `text` as of the C function (docs/use/library.md), of a tuned problem the `verdict` "FUSE: ...",
+    and the `kernels` of the best variant in launch order."""
     text: str = field(repr=False)
     verdict: str
     kernels: Sequence[Kernel] = field(repr=False)
