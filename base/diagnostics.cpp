@@ -50,6 +50,11 @@ Where locate(const Source& source, uint32_t offset) {
   if (where.line == 0) return where;
   const llvm::SMDiagnostic at = diagnostic(source, offset);
   const int column = static_cast<int>(characters(line_before(at)));
+  if (!source.lines.empty()) {
+    where = source.lines[static_cast<size_t>(at.getLineNo() - 1)];
+    where.col += column;
+    return where;
+  }
   where.col = at.getLineNo() == 1 ? std::max(where.col, 1) + column : 1 + column;
   where.line += at.getLineNo() - 1;
   return where;

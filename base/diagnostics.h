@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "roofgen/result.h"
 
@@ -12,7 +13,8 @@ namespace roofgen {
 /// A text that errors point into: a whole file, or an expression that was cut from one.
 struct Source {
   std::string text;
-  Where origin;  ///< of text[0]; line 0 when the place in the file is not known
+  Where origin;                   ///< of text[0]; line 0 when the place in the file is not known
+  std::vector<Where> lines = {};  ///< where each line begins, of a text put together from several places
 };
 
 /// A range of bytes of a Source, end excluded.

@@ -28,6 +28,15 @@ std::optional<size_t> JsonScan::find(const Json& root, const Json& wanted, std::
   return found_;
 }
 
+std::unordered_map<const Json*, size_t> JsonScan::places(const Json& root) {
+  std::unordered_map<const Json*, size_t> out;
+  at_ = begin_of(text_);
+  places_ = &out;
+  value(&root);
+  places_ = nullptr;
+  return out;
+}
+
 std::vector<size_t> JsonScan::items_of_list() {
   std::vector<size_t> out;
   at_ = begin_of(text_);
@@ -56,6 +65,7 @@ bool JsonScan::expect(const char* what) {
 /// Returns false after an error or when the wanted value was found.
 bool JsonScan::value(const Json* j) {
   const char c = next();
+  if (places_) places_->emplace(j, at_);
   if (j && j == wanted_ && member_.empty()) {
     found_ = at_;
     return false;

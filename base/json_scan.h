@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/json.h"
@@ -23,6 +24,8 @@ class JsonScan {
   /// The position of `wanted`, a value within `root`, which was parsed from the text. With `member`, the position of
   /// the name of that member of `wanted`, inside the quotes.
   std::optional<size_t> find(const Json& root, const Json& wanted, std::string_view member);
+  /// The positions of `root` and of all values within it.
+  std::unordered_map<const Json*, size_t> places(const Json& root);
   /// The positions of the items of a document that is a list.
   std::vector<size_t> items_of_list();
 
@@ -39,6 +42,7 @@ class JsonScan {
   const Json* wanted_ = nullptr;
   std::string_view member_;
   std::optional<size_t> found_;
+  std::unordered_map<const Json*, size_t>* places_ = nullptr;
 };
 
 }  // namespace roofgen

@@ -161,6 +161,19 @@ class ItemReader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
+std::string without_comments(std::string text) {
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' || text[i] == '\n') in_string = text[i] == '"' && !in_string;
+    if (in_string && text[i] == '\\') ++i;
+    if (in_string || text.compare(i, 2, "//") != 0) continue;
+    const size_t end = std::min(text.find('\n', i), text.size());
+    std::fill(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    i = end;
+  }
+  return text;
+}
+
 Result<JsonFile> JsonFile::parse(std::string text, std::string file, size_t most) {
   if (text.size() > most)
     return Error{Exit::kFailed, fmt::format("file of {} bytes; the limit is {}", text.size(), most), {file}};
@@ -217,9 +230,13 @@ std::vector<Where> JsonFile::places() const {
 
 Where JsonFile::place(const Json& value, std::string_view member) const {
   JsonScan scan(source_.text);
+  if (member.empty()) {
+    if (places_.empty()) places_ = scan.places(root_);
+    const auto known = places_.find(&value);
+    return known == places_.end() ? Where{file()} : locate(source_, static_cast<uint32_t>(known->second));
+  }
   std::optional<size_t> at = scan.find(root_, value, member);
-  if (!at && !member.empty()) at = scan.find(root_, value, "");
-  return at ? locate(source_, static_cast<uint32_t>(*at)) : Where{file()};
+  return at ? locate(source_, static_cast<uint32_t>(*at)) : place(value);
 }
 
 std::vector<std::string> JsonFile::excerpt(const Where& at) const {

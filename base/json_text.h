@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -12,6 +13,9 @@
 #include "roofgen/result.h"
 
 namespace roofgen {
+
+/// A text with blanks in the place of `// comments`: all else keeps its position.
+std::string without_comments(std::string text);
 
 /// A parsed file that still knows its text, so that errors can point into it.
 class JsonFile {
@@ -34,6 +38,7 @@ class JsonFile {
  private:
   Json root_;
   Source source_;
+  mutable std::unordered_map<const Json*, size_t> places_;  ///< of all parts of root_, once one was asked for
 };
 
 /// A document that is too long for one value: an object whose members have very many items. The items are read one at a

@@ -26,6 +26,17 @@ expr::Value to_value(const ParamValue& v) {
   return std::visit([](const auto& x) { return expr::Value(x); }, v);
 }
 
+namespace {
+
+Result<expr::Map> with_names(expr::Map scope, const std::vector<std::pair<std::string, expr::Expr>>& names) {
+  for (const auto& [name, e] : names) {
+    ROOFGEN_TRY(scope[name], e.eval(scope));
+  }
+  return scope;
+}
+
+}  // namespace
+
 Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
   expr::Map scope = problem_scope;
   scope["dependent"] = false;
@@ -38,10 +49,7 @@ Result<expr::Map> stage_scope(const Variant& variant, const Stage& stage, const 
                                               variant.file, stage.name, stage.formula, variant.op)};
     scope["formula"] = map->at(stage.formula);
   }
-  for (const auto& [name, e] : stage.problem) {
-    ROOFGEN_TRY(scope[name], e.eval(scope));
-  }
-  return scope;
+  return with_names(std::move(scope), stage.problem);
 }
 
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits) {
@@ -59,7 +67,7 @@ Result<Variant> instance(const Variant& variant, int64_t value) {
   out.name += std::to_string(value);
   ROOFGEN_TRY(const expr::Expr number, expr::Expr::parse(std::to_string(value)));
   for (Stage& s : out.stages) s.problem.insert(s.problem.begin(), {variant.instances->name, number});
-  out.constants.emplace_back(variant.instances->name, value);
+  out.problem.emplace_back(variant.instances->name, number);
   return out;
 }
 
@@ -75,15 +83,28 @@ Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   return true;
 }
 
-/// Removes the kernels, or the temporaries, that the problem does not need.
-template <class T, class Wanted>
-Result<void> keep_wanted(std::vector<T>& list, const Wanted& wanted) {
-  std::vector<T> kept;
-  for (T& item : list) {
-    ROOFGEN_TRY(const bool keep, wanted(item.when));
-    if (keep) kept.push_back(std::move(item));
+Result<bool> wanted(const std::optional<expr::Expr>& when, const expr::Map& scope) {
+  return when ? when->check(scope) : Result<bool>(true);
+}
+
+/// Removes the kernels and the temporaries that the problem does not need. The kernels use the buffers that such
+/// temporaries stand for.
+Result<void> keep_wanted(Variant& variant, const expr::Map& scope) {
+  std::vector<Stage> stages;
+  for (Stage& stage : variant.stages) {
+    ROOFGEN_TRY(const bool keep, wanted(stage.when, scope));
+    if (keep) stages.push_back(std::move(stage));
   }
-  list = std::move(kept);
+  std::vector<Variant::Temporary> temporaries;
+  for (Variant::Temporary& temporary : variant.temporaries) {
+    ROOFGEN_TRY(const bool keep, wanted(temporary.when, scope));
+    if (!keep)
+      for (Stage& stage : stages)
+        std::erase_if(stage.buffers, [&](const auto& buffer) { return buffer.second == temporary.name; });
+    if (keep) temporaries.push_back(std::move(temporary));
+  }
+  variant.stages = std::move(stages);
+  variant.temporaries = std::move(temporaries);
   return {};
 }
 
@@ -103,11 +124,9 @@ Result<void> add_dependent_launches(std::vector<Stage>& stages) {
 }
 
 /// The values of a variant's instances, ascending.
-Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances, expr::Map scope) {
+Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances, const expr::Map& problem_scope) {
   std::vector<int64_t> out;
-  for (const auto& [name, e] : instances.problem) {
-    ROOFGEN_TRY(scope[name], e.eval(scope));
-  }
+  ROOFGEN_TRY(expr::Map scope, with_names(problem_scope, instances.problem));
   for (const expr::Expr& e : instances.values) {
     ROOFGEN_TRY(const int64_t value, e.eval_int(scope));
     scope[instances.name] = value;
@@ -122,20 +141,17 @@ Result<std::vector<int64_t>> instance_values(const Variant::Instances& instances
 }  // namespace
 
 Result<std::vector<Variant>> expand(std::vector<Variant> variants, const expr::Map& problem_scope) {
-  const auto wanted = [&](const std::optional<expr::Expr>& when) {
-    return when ? when->check(problem_scope) : Result<bool>(true);
-  };
   std::vector<Variant> out;
   std::set<std::string> elsewhere;  // targets of the problem's variants
   for (Variant& v : variants) {
     ROOFGEN_TRY(const bool runs, runs_on_device(v, problem_scope));
-    ROOFGEN_TRY(const bool has, wanted(v.when));
+    ROOFGEN_TRY(const expr::Map scope, with_names(problem_scope, v.problem));
+    ROOFGEN_TRY(const bool has, wanted(v.when, scope));
     if (has && !runs)
       for (const Stage& s : v.stages)
         if (!s.target.empty()) elsewhere.insert(s.target);
     if (!runs || !has) continue;
-    ROOFGEN_CHECK(keep_wanted(v.stages, wanted));
-    ROOFGEN_CHECK(keep_wanted(v.temporaries, wanted));
+    ROOFGEN_CHECK(keep_wanted(v, scope));
     ROOFGEN_CHECK(add_dependent_launches(v.stages));
     if (!v.instances) {
       out.push_back(std::move(v));
@@ -267,8 +283,7 @@ Result<Program> generate(const DataFiles& files, const Stage& stage, const Legal
 
 Result<std::vector<Buffer>> temporaries(const Variant& variant, const expr::Map& problem_scope) {
   std::vector<Buffer> out;
-  expr::Map scope = problem_scope;
-  for (const auto& [name, value] : variant.constants) scope[name] = value;
+  ROOFGEN_TRY(const expr::Map scope, with_names(problem_scope, variant.problem));
   for (const Variant::Temporary& t : variant.temporaries) {
     ROOFGEN_TRY(int64_t bytes, t.bytes.eval_int(scope));
     ROOFGEN_TRY(expr::Value dtype, t.dtype.eval(scope));

@@ -122,7 +122,8 @@ struct Variant : VariantInfo {
     expr::Expr when;
   };
   std::optional<Instances> instances;
-  std::vector<std::pair<std::string, int64_t>> constants;  ///< of an instance: the number
+  /// Expressions over the problem, for the temporaries. Each stage's `problem` begins with them.
+  std::vector<std::pair<std::string, expr::Expr>> problem;
 };
 
 /// All variants of an op, sorted by name. Errors carry the position in the JSON file.

@@ -112,11 +112,36 @@ Result<expr::Expr> JsonReader::parse(const std::string& text) const {
   return expr::Expr::parse(text, file_.find(text));
 }
 
+Result<expr::Expr> JsonReader::expression(const Json& value) const {
+  if (value.is_array()) return cases(value);
+  if (!value.is_string() && !value.is_number() && !value.is_boolean())
+    return bad_at(value, "an expression was expected: a string, a number, true, false, or a list of cases");
+  const std::string text = json_words(value);
+  Where at = file_.place(value);
+  if (value.is_string() && at.line > 0) ++at.col;  // behind the quote
+  // Copied values are not in the file's tree.
+  ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(text, at.line > 0 ? at : file_.find(text)));
+  return e.with(let_);
+}
+
+Result<expr::Expr> JsonReader::cases(const Json& list) const {
+  if (list.empty() || list.back().is_array())
+    return bad_at(list.empty() ? list : list.back(), "the last item of cases is the value where no condition holds");
+  std::vector<std::pair<expr::Expr, expr::Expr>> cases;
+  for (const Json& item : list) {
+    if (&item == &list.back()) break;
+    if (!item.is_array() || item.size() != 2) return bad_at(item, "a case [\"condition\", \"value\"] was expected");
+    ROOFGEN_TRY(expr::Expr condition, expression(item[0]));
+    ROOFGEN_TRY(expr::Expr value, expression(item[1]));
+    cases.emplace_back(std::move(condition), std::move(value));
+  }
+  ROOFGEN_TRY(const expr::Expr otherwise, expression(list.back()));
+  return expr::Expr::cases(cases, otherwise);
+}
+
 Result<expr::Expr> JsonReader::expression(const Json& object, const char* key) const {
-  if (object.is_object() && object.contains(key) && !object[key].is_string())
-    return expr::Expr::parse(json_line(object[key]), file_.find(key));
-  ROOFGEN_TRY(std::string text, string(object, key));
-  return parse(text);
+  if (!object.is_object() || !object.contains(key)) return bad_at(object, fmt::format("\"{}\" is missing", key));
+  return expression(object[key]);
 }
 
 Result<std::vector<expr::Expr>> JsonReader::expressions(const Json& object, const char* key) const {
@@ -124,23 +149,22 @@ Result<std::vector<expr::Expr>> JsonReader::expressions(const Json& object, cons
   if (!object.contains(key)) return out;
   if (!object[key].is_array()) return bad_at(object, fmt::format("\"{}\" must be a list of expressions", key), key);
   for (const Json& item : object[key]) {
-    Where at = file_.place(item);
-    if (item.is_string()) ++at.col;  // after the quote
-    if (!item.is_string() && !item.is_number_integer() && !item.is_boolean())
-      return bad_at(item, fmt::format("\"{}\" must be a list of expressions", key));
-    ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(item.is_string() ? item.get<std::string>() : json_line(item), at));
-    out.push_back(std::move(e));
+    ROOFGEN_TRY(out.emplace_back(), expression(item));
   }
   return out;
 }
 
+Result<std::pair<std::string, expr::Expr>> JsonReader::pair(const Json& item, const char* what) const {
+  if (!item.is_array() || item.size() != 2 || !item[0].is_string())
+    return bad(fmt::format("\"{}\" holds pairs [\"name\", \"expression\"]", what), what);
+  ROOFGEN_TRY(expr::Expr e, expression(item[1]));
+  return std::pair(item[0].get<std::string>(), std::move(e));
+}
+
 Result<std::vector<std::pair<std::string, expr::Expr>>> JsonReader::pairs(const Json& items, const char* what) const {
   std::vector<std::pair<std::string, expr::Expr>> out;
-  for (const Json& p : items) {
-    if (!p.is_array() || p.size() != 2 || !p[0].is_string() || !p[1].is_string())
-      return bad(fmt::format("\"{}\" holds pairs [\"name\", \"expression\"]", what), what);
-    ROOFGEN_TRY(expr::Expr e, parse(p[1].get<std::string>()));
-    out.emplace_back(p[0].get<std::string>(), std::move(e));
+  for (const Json& item : items) {
+    ROOFGEN_TRY(out.emplace_back(), pair(item, what));
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,15 +42,21 @@ class JsonReader {
   Result<Json> list(const Json& object, const char* key) const;
   Result<std::vector<std::string>> strings(const Json& object, const char* key) const;
   Result<expr::Expr> parse(const std::string& text) const;
-  /// An expression: a string, or a number or boolean that stands for itself.
+  /// An expression: a string, a number or boolean that stands for itself, or cases [[condition, value], ..., value].
+  /// Expressions of `let_` replace their names.
+  Result<expr::Expr> expression(const Json& value) const;
   Result<expr::Expr> expression(const Json& object, const char* key) const;
-  /// The member as a list of expressions, an empty one when it is absent. Errors point at the item, so that short
-  /// texts such as "64", which a file has in many places, are found.
+  /// The member as a list of expressions, an empty one when it is absent.
   Result<std::vector<expr::Expr>> expressions(const Json& object, const char* key) const;
+  Result<std::pair<std::string, expr::Expr>> pair(const Json& item, const char* what) const;
   /// A list of ["name", "expression"].
   Result<std::vector<std::pair<std::string, expr::Expr>>> pairs(const Json& list, const char* what) const;
 
   const JsonFile& file_;
+  std::map<std::string, expr::Expr> let_;  ///< names for parts of expressions
+
+ private:
+  Result<expr::Expr> cases(const Json& list) const;
 };
 
 }  // namespace roofgen

@@ -258,14 +258,14 @@ Result<Launch> launch_in_call(const Variant& variant, const Stage& stage, const 
 Result<std::string> bytes_code(Interface& interface, const EmittedPipeline& pipeline,
                                const Variant::Temporary& temporary) {
   expr::Map scope = pipeline.scope;
-  const auto& constants = pipeline.variant->constants;
-  for (const auto& [name, value] : constants) scope[name] = value;
-  const auto fixed = [&](const std::string& name) {
-    return std::any_of(constants.begin(), constants.end(), [&](const auto& c) { return c.first == name; });
-  };
+  std::set<std::string> fixed;
+  for (const auto& [name, e] : pipeline.variant->problem) {
+    ROOFGEN_TRY(scope[name], e.eval(scope));
+    if (e.names().empty()) fixed.insert(name);
+  }
   ROOFGEN_TRY(const expr::CCode code,
               expr::to_c(temporary.bytes, scope, [&](const std::string& name) -> Result<std::string> {
-                return fixed(name) ? "" : interface.variable(name);
+                return fixed.contains(name) ? "" : interface.variable(name);
               }));
   return code.text;
 }

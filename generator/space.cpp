@@ -25,9 +25,13 @@ std::optional<int> feature_set_of(const std::string& target) {
 
 namespace {
 
+constexpr size_t kMostVariants = 1000, kMostStages = 64;  // of a file, of a variant
+
 class SpaceReader : private JsonReader {
  public:
-  SpaceReader(const JsonFile& file, const DataFiles& files) : JsonReader(file), files_(files) {}
+  /// `shared`: the stages of other files that were read before.
+  SpaceReader(const JsonFile& file, const DataFiles& files, std::map<std::string, Stage>& shared)
+      : JsonReader(file), files_(files), shared_(shared) {}
 
   /// A file of search_spaces/stages/: a single stage.
   Result<Stage> read_stage() {
@@ -37,17 +41,41 @@ class SpaceReader : private JsonReader {
     return stage(root, {"schema", "description"});
   }
 
-  Result<Variant> read() {
-    Variant v;
-    v.file = file_.file();
+  /// The variants of a file: one, or one for each row of its table.
+  Result<std::vector<Variant>> read() {
     const Json& root = file_.root();
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.space.1") return bad("schema must be \"roofgen.space.1\"", schema);
-    ROOFGEN_CHECK(
-        only(root, {"schema", "op", "variant", "description", "when", "fused", "instances", "temporaries", "stages"}));
+    const bool table = root.contains("variants");
+    ROOFGEN_CHECK(only(root, {"schema", "op", "when", "fused", "instances", "problem", "temporaries", "stages"},
+                       {table ? "variants" : "variant", table ? "variants" : "description"}));
+    std::vector<Variant> out;
+    if (!table) {
+      ROOFGEN_TRY(out.emplace_back(), variant(root, root));
+      return out;
+    }
+    ROOFGEN_TRY(const Json* rows, items(root, "variants", kMostVariants));
+    for (const Json& row : *rows) {
+      ROOFGEN_CHECK(only(row, {"variant", "description", "problem"}));
+      ROOFGEN_TRY(out.emplace_back(), variant(root, row));
+    }
+    return out;
+  }
+
+ private:
+  /// `row`: what the variant has for itself.
+  Result<Variant> variant(const Json& root, const Json& row) {
+    Variant v;
+    v.file = file_.file();
     ROOFGEN_TRY(v.op, string(root, "op"));
-    ROOFGEN_TRY(v.name, string(root, "variant"));
-    ROOFGEN_TRY(v.description, string(root, "description"));
+    ROOFGEN_TRY(v.name, string(row, "variant"));
+    ROOFGEN_TRY(v.description, string(row, "description"));
+    let_.clear();
+    ROOFGEN_TRY(v.problem, names(root, "problem"));
+    if (&row != &root) {
+      ROOFGEN_TRY(const auto own, names(row, "problem"));
+      put_first(own, v.problem);
+    }
     ROOFGEN_TRY(v.when, condition(root));
     if (root.contains("instances")) {
       ROOFGEN_TRY(v.instances, instances(root["instances"]));
@@ -59,32 +87,24 @@ class SpaceReader : private JsonReader {
         ROOFGEN_TRY(temp.dtype, expression(t, "dtype"));
         ROOFGEN_TRY(temp.bytes, expression(t, "bytes"));
         ROOFGEN_TRY(temp.when, condition(t));
-        if (t.contains("zeroed")) {
-          if (!t["zeroed"].is_boolean()) return bad_at(t, "\"zeroed\" must be true or false", "zeroed");
-          temp.zeroed = t["zeroed"].get<bool>();
-        }
+        ROOFGEN_TRY(temp.zeroed, flag(t, "zeroed", false));
         v.temporaries.push_back(std::move(temp));
       }
-    if (!root.contains("stages") || !root["stages"].is_array() || root["stages"].empty())
-      return bad("\"stages\" must be a list of at least one stage", "stages");
-    for (const Json& s : root["stages"]) {
+    ROOFGEN_TRY(const Json* stages, items(root, "stages", kMostStages));
+    for (const Json& s : *stages) {
       ROOFGEN_TRY(Stage parsed, s.contains("use") ? shared_stage(s) : stage(s));
+      put_first(v.problem, parsed.problem);
       v.stages.push_back(std::move(parsed));
     }
-    v.fused = v.stages.size() == 1;
-    if (root.contains("fused")) {
-      if (!root["fused"].is_boolean()) return bad("\"fused\" must be true or false", "fused");
-      v.fused = root["fused"].get<bool>();
-    }
+    ROOFGEN_TRY(v.fused, flag(root, "fused", v.stages.size() == 1));
     return v;
   }
 
- private:
   Result<Variant::Instances> instances(const Json& j) const {
     Variant::Instances out;
     ROOFGEN_CHECK(only(j, {"name", "problem", "values", "when"}));
     ROOFGEN_TRY(out.name, string(j, "name"));
-    ROOFGEN_TRY(out.problem, pairs(j.value("problem", Json::array()), "problem"));
+    ROOFGEN_TRY(out.problem, names(j, "problem"));
     ROOFGEN_TRY(out.values, expressions(j, "values"));
     ROOFGEN_TRY(out.when, expression(j, "when"));
     return out;
@@ -97,20 +117,38 @@ class SpaceReader : private JsonReader {
     return std::optional<expr::Expr>(std::move(e));
   }
 
+  Result<bool> flag(const Json& j, const char* key, bool otherwise) const {
+    if (!j.contains(key)) return otherwise;
+    if (!j[key].is_boolean()) return bad_at(j, fmt::format("\"{}\" must be true or false", key), key);
+    return j[key].get<bool>();
+  }
+
+  /// The member as pairs of a name and an expression, none where it is absent.
+  Result<std::vector<std::pair<std::string, expr::Expr>>> names(const Json& j, const char* key) const {
+    if (!j.contains(key)) return std::vector<std::pair<std::string, expr::Expr>>();
+    ROOFGEN_TRY(const Json* list, member(j, key, &Json::is_array, "a list"));
+    return pairs(*list, key);
+  }
+
+  /// First, because a stage's own names may use them.
+  static void put_first(const std::vector<std::pair<std::string, expr::Expr>>& names,
+                        std::vector<std::pair<std::string, expr::Expr>>& list) {
+    list.insert(list.begin(), names.begin(), names.end());
+  }
+
   /// A shared stage with its own name, formula and buffers.
   Result<Stage> shared_stage(const Json& j) const {
     ROOFGEN_CHECK(only(j, {"use", "when", "name", "output", "formula", "buffers", "problem"}));
     ROOFGEN_TRY(const std::string use, string(j, "use"));
-    auto loaded = load_stage(files_, use);
+    auto loaded = load_shared(use);
     if (!loaded && loaded.error().where.file.empty()) return bad(loaded.error().message, use);
     ROOFGEN_TRY(Stage s, std::move(loaded));
     ROOFGEN_TRY(s.name, string_or(j, "name", s.name));
     ROOFGEN_TRY(s.output, string_or(j, "output", s.output));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", s.formula));
     ROOFGEN_TRY(s.when, condition(j));
-    // First, because the stage's own names may use them.
-    ROOFGEN_TRY(auto names, pairs(j.value("problem", Json::array()), "problem"));
-    s.problem.insert(s.problem.begin(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
+    ROOFGEN_TRY(const auto given, names(j, "problem"));
+    put_first(given, s.problem);
     if (j.contains("buffers")) {
       if (!j["buffers"].is_object()) return bad("\"buffers\" must be an object of names", "buffers");
       for (const auto& [from, to] : j["buffers"].items()) {
@@ -138,12 +176,12 @@ class SpaceReader : private JsonReader {
   }
 
   /// `more`: further members that the object may have.
-  Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) const {
+  Result<Stage> stage(const Json& j, std::initializer_list<const char*> more = {}) {
     Stage s;
     ROOFGEN_CHECK(only(j,
-                       {"name",        "template", "entry",  "target",  "output",  "problem",    "params",  "derived",
-                        "constraints", "prunes",   "grid",   "assumes", "block",   "smem",       "cluster", "overlap",
-                        "dependent",   "args",     "panels", "work",    "formula", "persistent", "ctas"},
+                       {"name",        "template", "entry",     "target",  "output", "let",  "problem",    "params",
+                        "derived",     "prunes",   "grid",      "assumes", "block",  "smem", "cluster",    "ctas",
+                        "constraints", "overlap",  "dependent", "args",    "panels", "work", "persistent", "formula"},
                        more));
     ROOFGEN_TRY(s.name, string(j, "name"));
     ROOFGEN_TRY(s.template_name, string(j, "template"));
@@ -154,20 +192,25 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.output, string(j, "output"));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));
     for (const char* list :
-         {"problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "args", "panels"})
+         {"let", "problem", "params", "derived", "constraints", "prunes", "grid", "assumes", "args", "panels"})
       if (j.contains(list) && !j[list].is_array()) return bad(fmt::format("\"{}\" must be a list", list), list);
-    std::set<std::string> names;
-    for (const Json& p : j.value("params", Json::array())) {
+    ROOFGEN_CHECK(read_let(j));
+    std::set<std::string> known;
+    for (const Json& p : list_of(j, "params")) {
       ROOFGEN_TRY(Param parsed, param(p));
-      if (!names.insert(parsed.name).second)
+      if (!known.insert(parsed.name).second)
         return bad(fmt::format("parameter {} is declared twice", parsed.name), parsed.name);
       s.params.push_back(std::move(parsed));
     }
-    ROOFGEN_TRY(s.problem, pairs(j.value("problem", Json::array()), "problem"));
-    ROOFGEN_TRY(s.derived, pairs(j.value("derived", Json::array()), "derived"));
-    ROOFGEN_TRY(s.prunes, rules(j, "prunes", "a rule"));
-    ROOFGEN_TRY(s.constraints, rules(j, "constraints", "a constraint"));
-    ROOFGEN_TRY(s.assumes, rules(j, "assumes", "an assumption"));
+    ROOFGEN_TRY(s.problem, pairs(list_of(j, "problem"), "problem"));
+    ROOFGEN_TRY(s.derived, pairs(list_of(j, "derived"), "derived"));
+    for (const auto* list : {&s.problem, &s.derived})
+      for (const auto& [name, value] : *list) known.insert(name);
+    for (const auto& [name, meaning] : let_)
+      if (known.contains(name)) return bad(fmt::format("\"let\": {} has another meaning in this stage", name), name);
+    ROOFGEN_TRY(s.prunes, expressions(j, "prunes"));
+    ROOFGEN_TRY(s.constraints, expressions(j, "constraints"));
+    ROOFGEN_TRY(s.assumes, expressions(j, "assumes"));
     ROOFGEN_TRY(s.axes, axes(j));
     for (const auto& [key, ctas] : {std::pair{"persistent", &s.persistent}, std::pair{"ctas", &s.ctas}})
       if (j.contains(key)) {
@@ -183,38 +226,40 @@ class SpaceReader : private JsonReader {
     if (j.contains("overlap")) {
       ROOFGEN_TRY(s.overlap, expression(j, "overlap"));
     }
-    if (j.contains("dependent")) {
-      if (!j["dependent"].is_boolean()) return bad_at(j, "\"dependent\" must be true or false", "dependent");
-      if (s.dependent = j["dependent"]; s.dependent && s.overlap)
-        return bad_at(j, "a stage has \"dependent\" or \"overlap\", not both", "dependent");
-    }
-    if (j.contains("args"))
-      for (const Json& a : j["args"]) {
-        if (a.is_object() && a.contains("when")) {
-          ROOFGEN_CHECK(conditional(a, s.args));
-          continue;
-        }
-        ROOFGEN_TRY(Stage::ArgSpec arg, argument(a));
-        s.args.push_back(std::move(arg));
+    ROOFGEN_TRY(s.dependent, flag(j, "dependent", false));
+    if (s.dependent && s.overlap) return bad_at(j, "a stage has \"dependent\" or \"overlap\", not both", "dependent");
+    for (const Json& a : list_of(j, "args")) {
+      if (a.is_object() && a.contains("when")) {
+        ROOFGEN_CHECK(conditional(a, s.args));
+        continue;
       }
+      ROOFGEN_TRY(Stage::ArgSpec arg, argument(a));
+      s.args.push_back(std::move(arg));
+    }
     ROOFGEN_TRY(s.panels, panels(j));
     ROOFGEN_TRY(s.work, work(j));
     return s;
   }
 
-  Result<std::vector<expr::Expr>> rules(const Json& j, const char* key, const char* what) const {
-    std::vector<expr::Expr> out;
-    for (const Json& c : j.value(key, Json::array())) {
-      if (!c.is_string()) return bad(fmt::format("{} is a string", what), key);
-      ROOFGEN_TRY(expr::Expr e, parse(c.get<std::string>()));
-      out.push_back(std::move(e));
+  /// The names of this stage for parts of its expressions. Each may use those before it.
+  Result<void> read_let(const Json& j) {
+    let_.clear();
+    for (const Json& one : list_of(j, "let")) {
+      ROOFGEN_TRY(auto read, pair(one, "let"));
+      if (!let_.insert(std::move(read)).second) return bad_at(one, "\"let\" has this name twice");
     }
-    return out;
+    return {};
+  }
+
+  /// The member, or an empty list. Part of the file's tree, so that errors find their place.
+  static const Json& list_of(const Json& j, const char* key) {
+    static const Json kEmpty = Json::array();
+    return j.contains(key) ? j[key] : kEmpty;
   }
 
   Result<std::vector<Stage::AxisSpec>> axes(const Json& j) const {
     std::vector<Stage::AxisSpec> out;
-    const Json grid = j.value("grid", Json::array());
+    const Json& grid = list_of(j, "grid");
     if (grid.empty() || grid.size() > 3) return bad("\"grid\" needs one to three dimensions", "grid");
     for (size_t dim = 0; dim < grid.size(); ++dim) {
       if (!grid[dim].is_array()) return bad("a grid dimension is a list of axes", "grid");
@@ -226,11 +271,8 @@ class SpaceReader : private JsonReader {
         ROOFGEN_TRY(axis.extent, expression(a, "extent"));
         ROOFGEN_TRY(axis.step, a.contains("step") ? expression(a, "step") : expr::Expr::parse("1"));
         ROOFGEN_TRY(axis.tile, a.contains("tile") ? expression(a, "tile") : expr::Expr::parse("0"));
-        for (const auto& [key, flag] : {std::pair{"reverse", &axis.reverse}, std::pair{"by_group", &axis.by_group}}) {
-          if (!a.contains(key)) continue;
-          if (!a[key].is_boolean()) return bad(fmt::format("\"{}\" must be true or false", key), key);
-          *flag = a[key].get<bool>();
-        }
+        ROOFGEN_TRY(axis.reverse, flag(a, "reverse", false));
+        ROOFGEN_TRY(axis.by_group, flag(a, "by_group", false));
         out.push_back(std::move(axis));
       }
     }
@@ -338,49 +380,54 @@ class SpaceReader : private JsonReader {
 
   Result<std::vector<Stage::PanelSpec>> panels(const Json& j) const {
     std::vector<Stage::PanelSpec> out;
-    for (const Json& p : j.value("panels", Json::array())) {
+    for (const Json& p : list_of(j, "panels")) {
       ROOFGEN_CHECK(only(p, {"name", "axes", "bytes", "streamed"}));
       Stage::PanelSpec panel;
       ROOFGEN_TRY(panel.name, string(p, "name"));
       ROOFGEN_TRY(panel.axes, strings(p, "axes"));
       ROOFGEN_TRY(panel.bytes, expression(p, "bytes"));
-      if (p.contains("streamed")) {
-        if (!p["streamed"].is_boolean()) return bad("\"streamed\" must be true or false", "streamed");
-        panel.streamed = p["streamed"].get<bool>();
-      }
+      ROOFGEN_TRY(panel.streamed, flag(p, "streamed", true));
       out.push_back(std::move(panel));
     }
     return out;
   }
 
   Result<std::vector<std::pair<std::string, expr::Expr>>> work(const Json& j) const {
-    const Json work = j.value("work", Json::object());
-    if (!work.is_object()) return bad("\"work\" must be an object of formulas", "work");
+    std::vector<std::pair<std::string, expr::Expr>> out;
+    if (!j.contains("work")) return out;
+    if (!j["work"].is_object()) return bad("\"work\" must be an object of formulas", "work");
     static const std::vector<std::string> kWork = {
         "mma_flops",      "wgmma_flops", "tcgen05_flops",   "exps",        "l2_read_bytes",
         "l2_write_bytes", "dram_bytes",  "smem_wavefronts", "issue_slots", "registers",
         "ctas",           "async_waits", "async_distance",  "amount",      "fp32_flops"};
-    std::vector<std::pair<std::string, expr::Expr>> out;
-    for (const auto& [key, value] : work.items()) {
+    for (const auto& [key, value] : j["work"].items()) {
       if (std::find(kWork.begin(), kWork.end(), key) == kWork.end())
         return bad(fmt::format("unknown work formula \"{}\"{}", key, did_you_mean(key, kWork)), key);
-      if (!value.is_string()) return bad("a work formula is a string", key);
-      ROOFGEN_TRY(expr::Expr e, parse(value.get<std::string>()));
+      ROOFGEN_TRY(expr::Expr e, expression(value));
       out.emplace_back(key, std::move(e));
     }
     return out;
   }
 
+  /// A shared stage, read once for all variants.
+  Result<Stage> load_shared(const std::string& name) const {
+    if (const auto known = shared_.find(name); known != shared_.end()) return known->second;
+    ROOFGEN_TRY(Stage loaded, load_stage(files_, name));
+    return shared_.emplace(name, std::move(loaded)).first->second;
+  }
+
   const DataFiles& files_;
+  std::map<std::string, Stage>& shared_;
 };
 
 }  // namespace
 
 Result<Stage> load_stage(const DataFiles& files, const std::string& name) {
   const std::string path = "search_spaces/" + name;
-  ROOFGEN_TRY(const std::string text, files.load(path));
-  ROOFGEN_TRY(JsonFile file, JsonFile::parse(text, files.origin(path)));
-  return SpaceReader(file, files).read_stage();
+  ROOFGEN_TRY(std::string text, files.load(path));
+  ROOFGEN_TRY(JsonFile file, JsonFile::parse(without_comments(std::move(text)), files.origin(path)));
+  std::map<std::string, Stage> none;
+  return SpaceReader(file, files, none).read_stage();
 }
 
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op) {
@@ -398,14 +445,16 @@ Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::st
     if (const auto at = known.find(key); at != known.end()) return at->second;
   }
   std::vector<Variant> out;
+  std::map<std::string, Stage> shared;
   for (const std::string& name : files.list(prefix)) {
     if (!name.ends_with(".json")) continue;
-    const auto text = files.read(name);
+    auto text = files.read(name);
     if (!text) continue;
-    ROOFGEN_TRY(JsonFile file, JsonFile::parse(*text, files.origin(name)));
-    ROOFGEN_TRY(Variant v, SpaceReader(file, files).read());
-    out.push_back(std::move(v));
+    ROOFGEN_TRY(JsonFile file, JsonFile::parse(without_comments(std::move(*text)), files.origin(name)));
+    ROOFGEN_TRY(std::vector<Variant> read, SpaceReader(file, files, shared).read());
+    std::ranges::move(read, std::back_inserter(out));
   }
+  std::ranges::sort(out, {}, &Variant::name);
   if (out.empty())
     return Error{Exit::kUnavailable, fmt::format("no search space for {}: {} holds no .json file", op, prefix)};
   const std::lock_guard lock(mutex);

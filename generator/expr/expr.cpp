@@ -42,11 +42,16 @@ void collect_names(const Node& node, std::set<std::string>& out) {
 }
 
 Result<Expr> Expr::parse(std::string_view text, Where where) {
-  if (text.size() > kMaxExpressionBytes)
+  return parse(Source{std::string(text), std::move(where)});
+}
+
+Result<Expr> Expr::parse(Source source) {
+  if (source.text.size() > kMaxExpressionBytes)
     return Error{Exit::kFailed,
-                 fmt::format("an expression of {} bytes; the limit is {}", text.size(), kMaxExpressionBytes), where};
+                 fmt::format("an expression of {} bytes; the limit is {}", source.text.size(), kMaxExpressionBytes),
+                 source.origin};
   auto tree = std::make_shared<Tree>();
-  tree->source = {std::string(text), std::move(where)};
+  tree->source = std::move(source);
   try {
     const Tokens tokens = tokenize(tree->source, 0, Until::kEndOfText);
     Parser parser(tree->source, tokens.list, Dialect::kExpression);

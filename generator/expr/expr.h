@@ -8,10 +8,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "roofgen/result.h"
+
+namespace roofgen {
+struct Source;
+}
 
 namespace roofgen::expr {
 
@@ -63,6 +68,10 @@ class Expr {
  public:
   /// `where`: the position of text[0] in its file, for error messages.
   static Result<Expr> parse(std::string_view text, Where where = {"<expression>", 1, 1});
+  /// The value of the first pair whose condition holds, or else `otherwise`: `a if c else b if d else e`.
+  static Result<Expr> cases(const std::vector<std::pair<Expr, Expr>>& cases, const Expr& otherwise);
+  /// With an expression in the place of each name that `meanings` has.
+  Result<Expr> with(const std::map<std::string, Expr>& meanings) const;
   Result<Value> eval(const Map& scope) const;
   Result<int64_t> eval_int(const Map& scope) const;
   Result<double> eval_number(const Map& scope) const;
@@ -74,6 +83,7 @@ class Expr {
 
  private:
   friend class Points;
+  static Result<Expr> parse(Source source);
   std::shared_ptr<const Tree> tree_;
 };
 

@@ -242,5 +242,58 @@ TEST(Value, Truth) {
     EXPECT_TRUE(v.truthy());
 }
 
+Expr at(std::string_view text, int line, int col) { return *Expr::parse(text, {"f.json", line, col}); }
+
+std::string place_of(const Error& error) {
+  return std::to_string(error.where.line) + ":" + std::to_string(error.where.col) + " " + error.message;
+}
+
+TEST(Expr, CasesAreANestedConditional) {
+  const auto choose = [](std::vector<std::pair<Expr, Expr>> cases, const Expr& otherwise) {
+    return Expr::cases(std::move(cases), otherwise)->eval(scope())->str();
+  };
+  const Expr yes = at("causal", 1, 1), no = at("not causal", 1, 1), one = at("1", 1, 1), two = at("2", 1, 1),
+             three = at("3", 1, 1), nested = at("8 if causal else 9", 1, 1);
+  EXPECT_EQ(choose({{yes, one}, {yes, two}}, three), "1");
+  EXPECT_EQ(choose({{no, one}, {yes, two}}, three), "2");
+  EXPECT_EQ(choose({{no, one}, {no, two}}, three), "3");
+  EXPECT_EQ(choose({}, three), "3");
+  // A conditional as a condition or value stays one.
+  EXPECT_EQ(choose({{at("0 if causal else 1", 1, 1), one}, {yes, nested}}, three), "8");
+  EXPECT_EQ(choose({{no, nested}}, nested), "8");
+  // Only the case that holds is evaluated.
+  EXPECT_EQ(choose({{yes, one}, {at("undefined", 1, 1), two}}, at("1 / 0", 1, 1)), "1");
+}
+
+TEST(Expr, AFaultInACaseHasItsPlace) {
+  const Expr cases = *Expr::cases({{at("d > 64", 10, 7), at("BN", 10, 20)}, {at("causl", 11, 7), at("BM", 11, 20)}},
+                                  at("7 / d", 12, 5));
+  const Error error = cases.eval(scope()).error();
+  EXPECT_EQ(place_of(error), "11:7 undefined name \"causl\"; did you mean \"causal\"?");
+  ASSERT_EQ(error.notes.size(), 2u);
+  EXPECT_EQ(error.notes[0], "   11 | if causl");
+  EXPECT_EQ(error.notes[1], "      |    ^~~~~");
+  const Expr last = *Expr::cases({{at("d > 64", 10, 7), at("BN", 10, 20)}}, at("7 / d", 12, 5));
+  EXPECT_EQ(place_of(last.eval(scope()).error()).substr(0, 5), "12:7 ");
+}
+
+TEST(Expr, MeaningsTakeThePlaceOfNames) {
+  std::map<std::string, Expr> meanings{{"rows", at("BM + 1", 3, 9)}};
+  meanings.emplace("twice", *at("2 * rows", 4, 9).with(meanings));
+  const Expr e = *at("rows * twice - rows", 20, 5).with(meanings);
+  EXPECT_EQ(e.eval(scope())->str(), std::to_string(129 * 2 * 129 - 129));
+  EXPECT_EQ(e.names(), std::vector<std::string>{"BM"});
+  // Not in members, functions and strings.
+  EXPECT_EQ(at("device.smem + len('rows')", 1, 1)
+                .with({{"smem", at("1", 1, 1)}, {"len", at("1", 1, 1)}})
+                ->eval(scope())
+                ->str(),
+            std::to_string(232448 + 4));
+  const Expr wrong = *at("1 + rows * none_value", 20, 5).with({{"rows", at("BM + BNN", 3, 9)}});
+  EXPECT_EQ(place_of(wrong.eval(scope()).error()), "3:14 undefined name \"BNN\"; did you mean \"BN\"?");
+  const Expr after = *at("rows + causl", 20, 5).with(meanings);
+  EXPECT_EQ(place_of(after.eval(scope()).error()).substr(0, 6), "20:12 ");
+}
+
 }  // namespace
 }  // namespace roofgen::expr::expr_test

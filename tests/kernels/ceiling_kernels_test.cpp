@@ -50,13 +50,14 @@ class Ceilings : public testing::Test {
   }
 
   Result<Ran> run(const CeilingSpec& spec, const std::vector<Edit>& edits = {}, bool last = false, int64_t arch = 90) {
-    ROOFGEN_TRY(const std::vector<Variant> variants, load_variants(files_, "ceilings"));
+    const expr::Map scope = small_scope(arch);
+    ROOFGEN_TRY(std::vector<Variant> variants, load_variants(files_, "ceilings"));
+    ROOFGEN_TRY(variants, expand(std::move(variants), scope));
     const Variant* variant = nullptr;
     for (const Variant& v : variants)
       if (v.name == spec.name) variant = &v;
     if (!variant) return Error{Exit::kFailed, "no such search space"};
     const Stage& stage = variant->stages.front();
-    const expr::Map scope = small_scope(arch);
     std::optional<MicroKernel> kernel;
     std::string why = "no point is legal";
     ROOFGEN_TRY(const LegalPoints points, legal_points(*variant, stage, scope, {}));

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/json_text.h"
 #include "generator/generate.h"
 
 namespace roofgen::data_files_test {
@@ -69,6 +70,14 @@ TEST(DataFiles, MissingFileListsTheSearchedFolders) {
   EXPECT_EQ(text.error().message, "no file 'devices/nothing.json'");
   ASSERT_EQ(text.error().notes.size(), 2u);
   EXPECT_EQ(text.error().notes[0], "looked in /nonexistent/dir");
+}
+
+TEST(DataFiles, CommentsBecomeBlanks) {
+  EXPECT_EQ(without_comments("{ // one\n\"a // b\": 1,// \"two\n//\n\"c\\\" // d\": 2}//"),
+            "{       \n\"a // b\": 1,       \n  \n\"c\\\" // d\": 2}  ");
+  EXPECT_EQ(without_comments("1 / 2"), "1 / 2");
+  // A string that is never closed ends at its line, as JSON's do.
+  EXPECT_EQ(without_comments("\"a\n// b"), "\"a\n    ");
 }
 
 TEST_F(DataDir, ComesBeforeTheEmbeddedFiles) {

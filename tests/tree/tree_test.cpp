@@ -264,4 +264,15 @@ TEST(Tree, NoTrailingSpaceAndOneFinalNewline) {
   }
 }
 
+// An expression is a string of one line.
+TEST(Tree, SearchSpacesHaveShortLines) {
+  int checked = 0;
+  for (const File& file : tree()) {
+    if (!file.name.starts_with("search_spaces/")) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i, ++checked)
+      EXPECT_LE(file.lines[i].size(), 120u) << file.name << ":" << i + 1;
+  }
+  EXPECT_GT(checked, 1000);
+}
+
 }  // namespace

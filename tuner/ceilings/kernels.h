@@ -26,8 +26,8 @@ struct RateLimit {
   Origin origin = Origin::kDatasheet;
 };
 
-/// One ceiling. Its points are those of search_spaces/ceilings/<name>.json. Their work formula "amount" is the exact
-/// work of one launch: bytes, FLOPs or exponentials.
+/// One ceiling. Its points are those of the variant `name` of search_spaces/ceilings. Their work formula "amount" is
+/// the exact work of one launch: bytes, FLOPs or exponentials.
 struct CeilingSpec {
   const char* name;
   const char* what;   ///< title: "DRAM read"

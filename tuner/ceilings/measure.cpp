@@ -39,8 +39,9 @@ class Session {
     report_.compiler = c_.compiler.description();
     report_.protocol = to_string(o_.protocol.mode);
     report_.chosen = !o_.only.empty();
-    ROOFGEN_TRY(variants_, load_variants(c_.files, "ceilings"));
     scope_ = ceiling_scope(limits(c_.device), o_.sizes ? *o_.sizes : ceiling_sizes(c_.device));
+    ROOFGEN_TRY(variants_, load_variants(c_.files, "ceilings"));
+    ROOFGEN_TRY(variants_, expand(std::move(variants_), scope_));
     ROOFGEN_CHECK(choose());
     compile();
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -83,7 +84,7 @@ class Session {
       const auto variant =
           std::find_if(variants_.begin(), variants_.end(), [&](const Variant& v) { return v.name == spec.name; });
       if (variant == variants_.end())
-        return Error{Exit::kFailed, fmt::format("there is no search_spaces/ceilings/{}.json", spec.name)};
+        return Error{Exit::kFailed, fmt::format("search_spaces/ceilings has no variant {}", spec.name)};
       c.variant = &*variant;
       std::set<std::string> reasons;
       ROOFGEN_TRY(const LegalPoints points, legal_points(*variant, variant->stages.front(), scope_, {}));
