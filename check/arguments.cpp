@@ -14,8 +14,8 @@
 
 #include "base/json.h"
 #include "base/suggest.h"
-#include "generator/json_reader.h"
 #include "generator/ops/counter_random.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen::check {
 namespace {

@@ -1,5 +1,5 @@
 # roofgen_embed_data(<target> <folder>...): compiles every file below the folders (relative to the project's root) into
-# <target>, as the table declared in generator/embedded_files.h. Names of the roofline's data begin below roofline/
+# <target>, as the table declared in generator/space/embedded_files.h. Names of the roofline's data begin below roofline/
 # ("devices/...").
 #
 # roofgen_embed_text(<target> <function> <header> <file>): compiles one file, from any location, into <target> as
@@ -101,7 +101,7 @@ foreach(name IN LISTS names)
   math(EXPR index "${index} + 1")
 endforeach()
 file(WRITE ${EMBED_OUTPUT} "// Written by cmake/embed.cmake.
-#include \"generator/embedded_files.h\"
+#include \"generator/space/embedded_files.h\"
 
 namespace roofgen {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "generator/jinja/jinja.h"
-#include "generator/json_reader.h"
 #include "generator/launch_code.h"
-#include "generator/problem_json.h"
+#include "generator/space/json_reader.h"
+#include "generator/space/problem_json.h"
 
 namespace roofgen {
 namespace {

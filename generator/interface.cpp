@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "generator/expr/c_code.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/paths.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 #include "library/session.h"
 #include "tuner/session/emit.h"
 #include "tuner/session/explain.h"
@@ -213,12 +213,12 @@ int roofgen_emit(roofgen_session* session, const char* request, const char* dire
   if (result) *result = nullptr;
   if (!directory) return null_argument("directory");
   return run<BundleRequest>(session, "emit", request, result, {{"--output", {directory}}},
-                          [](const Session& here, BundleRequest& asked, roofgen_result& out) -> Result<void> {
-                            ROOFGEN_TRY(const auto emitted, emit(here, asked));
-                            if (!emitted) return Error{Exit::kInterrupted, ""};
-                            out.text = emitted_text(*emitted, asked);
-                            return {};
-                          });
+                            [](const Session& here, BundleRequest& asked, roofgen_result& out) -> Result<void> {
+                              ROOFGEN_TRY(const auto emitted, emit(here, asked));
+                              if (!emitted) return Error{Exit::kInterrupted, ""};
+                              out.text = emitted_text(*emitted, asked);
+                              return {};
+                            });
 }
 
 int roofgen_explain(roofgen_session* session, const char* request, roofgen_result** result) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen::profile {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/suggest.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen {
 namespace {

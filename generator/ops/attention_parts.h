@@ -3,10 +3,10 @@
 // write (docs/use/whatif.md).
 #pragma once
 
-#include "generator/generate.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/chain.h"
 #include "generator/ops/op.h"
+#include "generator/space/space.h"
 
 namespace roofgen {
 

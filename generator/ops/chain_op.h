@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "generator/generate.h"
 #include "generator/ops/chain.h"
 #include "generator/ops/op.h"
+#include "generator/space/space.h"
 
 namespace roofgen {
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 
-#include "generator/generate.h"
 #include "generator/ops/declared.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/formula_reference.h"
@@ -17,6 +16,7 @@
 #include "generator/ops/gemm_shape.h"
 #include "generator/ops/limits.h"
 #include "generator/pointwise/functions.h"
+#include "generator/space/space.h"
 
 namespace roofgen {
 namespace gemm {

@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include "base/suggest.h"
-#include "generator/generate.h"
 #include "generator/ops/attention.h"
 #include "generator/ops/gemm.h"
 #include "generator/ops/limits.h"
 #include "generator/ops/op.h"
 #include "generator/ops/rows.h"
+#include "generator/space/space.h"
 
 namespace roofgen {
 

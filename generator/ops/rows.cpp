@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "generator/generate.h"
 #include "generator/ops/declared.h"
 #include "generator/ops/limits.h"
 #include "generator/ops/rows_compare.h"
 #include "generator/ops/rows_formulas.h"
+#include "generator/space/space.h"
 
 namespace roofgen {
 namespace {

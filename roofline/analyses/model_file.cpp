@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/suggest.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 #include "roofline/analyses/model.h"
 
 namespace roofgen {

@@ -1,7 +1,7 @@
 #include "tests/generator/json_value.h"
 
 #include "base/json.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen::test {
 

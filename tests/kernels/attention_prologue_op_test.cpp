@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/json_text.h"
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tests/kernels/attention_prologue_world.h"
 
 namespace roofgen::attention_prologue_op_test {

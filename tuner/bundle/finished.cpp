@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/build_id.h"
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "runtime/sass/disassembler.h"
 #include "tuner/bundle/saved_report.h"
 #include "tuner/views/views.h"

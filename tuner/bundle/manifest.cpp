@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/suggest.h"
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 
 namespace roofgen {
 namespace {

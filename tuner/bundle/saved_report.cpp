@@ -1,6 +1,6 @@
 #include "tuner/bundle/saved_report.h"
 
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tuner/code_time_json.h"
 #include "tuner/verify/result_json.h"
 #include "tuner/views/json.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tuner/dispatch/dispatch.h"
 
 namespace roofgen {

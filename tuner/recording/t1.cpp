@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/suggest.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen {
 namespace {

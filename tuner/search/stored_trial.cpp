@@ -1,5 +1,5 @@
 // What the store tells people of a candidate.
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tuner/search/timing.h"
 #include "tuner/search/trials.h"
 

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "base/sha256.h"
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 
 namespace roofgen {
 namespace {

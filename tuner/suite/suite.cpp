@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/shell.h"
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tuner/recording/recording.h"
 #include "tuner/views/json.h"
 #include "tuner/views/views.h"

@@ -1,6 +1,6 @@
 #include "tuner/views/json.h"
 
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tuner/whatif/whatif.h"
 
 namespace roofgen {

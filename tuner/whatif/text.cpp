@@ -4,7 +4,7 @@
 
 #include "base/text_table.h"
 #include "base/units.h"
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 #include "tuner/views/views.h"
 #include "tuner/whatif/whatif.h"
 

@@ -1,3 +1,5 @@
+#include "generator/space/data_files.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,8 +8,7 @@
 #include <fstream>
 #include <set>
 
-#include "generator/embedded_files.h"
-#include "generator/generate.h"
+#include "generator/space/embedded_files.h"
 
 namespace roofgen {
 

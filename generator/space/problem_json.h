@@ -2,7 +2,7 @@
 // schedule as one.
 #pragma once
 
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 #include "roofgen/pipeline.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "generator/json_reader.h"
+#include "generator/space/json_reader.h"
 
 #include <fmt/format.h>
 

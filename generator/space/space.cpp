@@ -1,5 +1,7 @@
 // search_spaces/<op>/<variant>.json -> Variant (docs/internals/search-spaces.md). Errors carry the position in the
 // file.
+#include "generator/space/space.h"
+
 #include <fmt/format.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/xxhash.h>
@@ -11,8 +13,7 @@
 #include <set>
 
 #include "base/suggest.h"
-#include "generator/generate.h"
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 
 namespace roofgen {
 

@@ -1,4 +1,4 @@
-#include "generator/problem_json.h"
+#include "generator/space/problem_json.h"
 
 #include <fmt/format.h>
 
