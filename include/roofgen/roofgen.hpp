@@ -1,5 +1,5 @@
-// roofgen from C++20 (docs/use/library.md): a thin layer over roofgen.h without code of its own in a library. Errors are
-// values: a Result has a value or an Error. Nothing throws, beside std::bad_alloc.
+// roofgen from C++20 (docs/use/library.md): a thin layer over roofgen.h without code of its own in a library. Errors
+// are values: a Result has a value or an Error. Nothing throws, beside std::bad_alloc.
 #pragma once
 
 #if __cplusplus < 202002L
