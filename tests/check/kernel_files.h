@@ -2,19 +2,36 @@
 //
 //   // grid: 8  block: 64  smem: 1024
 //   // args: [...]
-//   // finds: race at 11
-//   // with NO_FENCE: race          the same kernel with the macro NO_FENCE, and its findings
+//   // finds: nothing              also "leaves open: orders", where the verdict is incomplete
+//   // with no_fence: race at 14    the same kernel with the edit no_fence, and its findings
+//   //   grid: 4                    what else differs, and words about the edit
+//   // with NO_FENCE: race          the same kernel with the macro NO_FENCE
+//
+// An edit replaces the line before its own, or a part of that line; without text it takes the line away:
+//
+//     __threadfence();
+//     // edit no_fence:
+//     flag.store(1, order);
+//     // edit relaxed: order => relaxed
+//
+// If the edit has the name of the file, the kernel without it is NAME_mended.
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 
 #include "check/check.h"
 
 namespace roofgen::check {
+
+[[noreturn]] inline void bad_kernel_file(const std::string& file, const std::string& message) {
+  throw std::runtime_error(file + ": " + message);
+}
 
 struct Kernel {
   std::string name, file, text;
@@ -36,6 +53,40 @@ inline void add_fields(const std::string& line, std::map<std::string, std::strin
   }
 }
 
+/// Applies an edit: false if the file has no line `edit NAME`. All lines keep their numbers.
+inline bool apply_edit(Kernel& k, const std::string& name) {
+  const std::string mark = "// edit ";
+  std::vector<std::string> lines;
+  std::istringstream in(k.text);
+  bool found = false;
+  size_t code = 0;  // the line that edits change
+  for (std::string line; std::getline(in, line); lines.push_back(line)) {
+    const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (line.compare(indent, mark.size(), mark) != 0) {
+      code = lines.size();
+      continue;
+    }
+    const size_t colon = line.find(':', indent);
+    if (colon == std::string::npos || line.substr(indent + mark.size(), colon - indent - mark.size()) != name) continue;
+    found = true;
+    const std::string text = line.size() > colon + 2 ? line.substr(colon + 2) : "";
+    std::string& target = lines.at(code);
+    if (const size_t arrow = text.find(" => "); arrow == std::string::npos) {
+      target = target.substr(0, std::min(target.find_first_not_of(' '), target.size())) + text;
+    } else {
+      const std::string from = text.substr(0, arrow);
+      const size_t at = target.find(from);
+      if (at == std::string::npos || target.find(from, at + 1) != std::string::npos)
+        bad_kernel_file(k.file, "edit " + name + ": \"" + from + "\" was expected once in \"" + target + "\"");
+      target.replace(at, from.size(), text.substr(arrow + 4));
+    }
+  }
+  if (!found) return false;
+  k.text.clear();
+  for (const std::string& line : lines) k.text += line + "\n";
+  return true;
+}
+
 inline std::vector<Kernel> kernels_in(const std::string& directory, const std::string& prefix = "") {
   std::vector<Kernel> out;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -45,20 +96,29 @@ inline std::vector<Kernel> kernels_in(const std::string& directory, const std::s
     text << std::ifstream(entry.path()).rdbuf();
     k.text = text.str();
     std::istringstream lines(k.text);
-    std::vector<std::pair<std::string, std::string>> others;  // a macro, the findings with it
+    std::vector<std::pair<std::string, std::map<std::string, std::string>>> others;  // a name, what differs with it
     for (std::string line; std::getline(lines, line) && line.starts_with("// ");) {
       if (line.starts_with("// with ")) {
         const size_t colon = line.find(": ");
-        others.emplace_back(line.substr(8, colon - 8), line.substr(colon + 2));
+        others.push_back({line.substr(8, colon - 8), {{"finds", line.substr(colon + 2)}}});
+      } else if (!others.empty()) {
+        add_fields(line.substr(std::min<size_t>(5, line.size())), others.back().second);
       } else {
         add_fields(line.substr(3), k.says);
       }
     }
-    for (const auto& [macro, finds] : others) {
+    const std::string stem = k.name;
+    for (auto& [name, says] : others) {
       Kernel changed = k;
-      changed.name += "_" + macro;
-      changed.says["finds"] = finds;
-      changed.says["macro"] = macro;
+      for (const auto& [field, value] : says) changed.says[field] = value;
+      if (std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); })) {
+        changed.name = stem + "_" + name;
+        changed.says["macro"] = name;
+      } else {
+        if (!apply_edit(changed, name) && says.size() == 1) bad_kernel_file(k.file, "no line of the edit " + name);
+        changed.name = name;
+        if (name == stem) k.name = stem + "_mended";
+      }
       out.push_back(std::move(changed));
     }
     out.push_back(std::move(k));

@@ -21,18 +21,18 @@ namespace {
 
 /// Kernels as programs have them.
 std::vector<Kernel> kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS); }
-/// Small ones around one fault, or around code that looks like one.
+/// Small ones around one fault.
 std::vector<Kernel> wrong_kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS "/../wrong", "cta_"); }
 
-/// Pairs of a wrong and a mended kernel, with the mistakes that are made with copies, clusters and wgmma of Hopper.
-std::vector<Kernel> pairs() { return kernels_in(ROOFGEN_CHECK_KERNELS "/../today"); }
-
-/// Those that grid_order_test.cpp does not run.
+/// Right ones of suspicious look, some with an edit that makes them wrong; without those of grid_order_test.cpp.
 std::vector<Kernel> right_kernels() {
   std::vector<Kernel> all = kernels_in(ROOFGEN_CHECK_KERNELS "/../right");
   std::erase_if(all, [](const Kernel& k) { return k.name.starts_with("grid_"); });
   return all;
 }
+
+/// Right ones, each with an edit: the mistakes that are made with copies, clusters and wgmma of Hopper.
+std::vector<Kernel> pairs() { return kernels_in(ROOFGEN_CHECK_KERNELS "/../today"); }
 
 /// A library's header takes seconds to compile: of the kernels with cooperative groups or cuda::barrier, some are slow.
 std::vector<Kernel> chosen(std::vector<Kernel> all, bool slow) {
@@ -86,7 +86,8 @@ TEST_P(Kernels, FindsThePlantedFaults) {
   const std::string wanted = says["finds"];
   if (wanted == "nothing") {
     EXPECT_EQ(found, std::set<std::string>());
-    EXPECT_NE(report->verdict(), Verdict::kFindings);
+    EXPECT_EQ(report->verdict(), says.count("leaves open") ? Verdict::kIncomplete : Verdict::kClean)
+        << check_text(*report, 0);
   } else {
     // If the place depends on scheduling, the file states only the kind.
     for (const std::string& w : split(wanted)) {
@@ -121,17 +122,26 @@ INSTANTIATE_TEST_SUITE_P(SlowPlanted, Kernels, testing::ValuesIn(chosen(kernels(
 INSTANTIATE_TEST_SUITE_P(SlowRight, Kernels, testing::ValuesIn(chosen(right_kernels(), true)), kName);
 
 TEST(Kernels, AreManyOfBothKinds) {
-  int clean = 0, faulty = 0;
   std::set<std::string> kinds;
-  for (Kernel& k : kernels()) {
-    (k.says["finds"] == "nothing" ? clean : faulty)++;
-    kinds.insert(k.says["finds"].substr(0, k.says["finds"].find(' ')));
-  }
-  EXPECT_GE(clean, 30);
-  EXPECT_GE(faulty, 30);
-  for (Kernel& k : wrong_kernels()) kinds.insert(k.says["finds"].substr(0, k.says["finds"].find(' ')));
-  EXPECT_GE(right_kernels().size() + clean, 110u);
-  EXPECT_GE(wrong_kernels().size(), 30u);
+  struct Counts {
+    int clean = 0, faulty = 0;
+  };
+  const auto count = [&](std::vector<Kernel> all) {
+    Counts counts;
+    for (Kernel& k : all) {
+      (k.says["finds"] == "nothing" ? counts.clean : counts.faulty)++;
+      kinds.insert(k.says["finds"].substr(0, k.says["finds"].find(' ')));
+    }
+    return counts;
+  };
+  const Counts planted = count(kernels()), right = count(right_kernels()), wrong = count(wrong_kernels());
+  EXPECT_EQ(planted.clean, 79);
+  EXPECT_EQ(planted.faulty, 62);
+  EXPECT_EQ(right.clean, 121);
+  EXPECT_EQ(right.faulty + wrong.faulty, 86);
+  const Counts today = count(pairs());
+  EXPECT_EQ(today.clean, 47);  // two wrong ones are not found
+  EXPECT_EQ(today.clean + today.faulty, 90);
   for (const char* kind : {"out-of-bounds",
                            "misaligned",
                            "uninitialised",
@@ -184,9 +194,9 @@ std::string table_of_pairs() {
   return fmt::format(R"(
 ## {} pairs of a wrong and a corrected kernel
 
-`tests/check/today` has mistakes with asynchronous copies, mbarriers, clusters and `wgmma`. Each is a wrong kernel and a
-corrected one that differs as little as possible; the first lines say what goes wrong and where this was reported.
-`check` finds {} of the {} wrong kernels, and nothing in the corrected ones.
+`tests/check/today` has mistakes with asynchronous copies, mbarriers, clusters and `wgmma`, each as a right kernel with
+an edit that makes it wrong. The first lines say what goes wrong and where the mistake was reported. `check` finds {} of
+the {} wrong kernels, and nothing in the corrected ones.
 
 {})",
                      n, found, n, rows);
@@ -213,7 +223,8 @@ std::string table() {
     const std::string finds = k.says["finds"];
     if (finds != "nothing") {
       ++n_faulty;
-      faulty += fmt::format("- `{}`: {}\n", name, places_of(finds));
+      const bool edited = k.file.substr(0, k.file.find('.')) != k.name;
+      faulty += fmt::format("- `{}`{}: {}\n", name, edited ? " in `" + k.file + "`" : "", places_of(finds));
       continue;
     }
     clean.push_back(name);

@@ -11,83 +11,6 @@ namespace {
 
 using Case = AttentionCase;
 
-const Texts kScoreMask{
-    {"kv_lengths", "140,77,9"}, {"score", "s + 0.1 * slope[h] * (k - q) + extra[b, k]"}, {"mask", "q - k < 50"}};
-
-const Case kCases[] = {
-    {"ragged", {{"L", 1}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kLse, {{"kv_lengths", "100,333,33,1"}}},
-    {"ragged_empty", {{"L", 3}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}}, kLse, {{"kv_lengths", "0,100,0,0,33,0"}}},
-    {"paged_empty",
-     {{"L", 1}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 16}},
-     kLse,
-     {{"kv_lengths", "64,0,100,0"}},
-     {},
-     0,
-     DType::kBf16,
-     InputPattern::kGrowing},
-    {"ragged_causal", {{"L", 5}, {"d", 64}, {"heads", 2}}, kCausalLse, {{"kv_lengths", "130,5,77"}}},
-    {"ragged_capacity", {{"L", 3}, {"kv_len", 400}, {"d", 64}, {"heads", 1}}, {}, {{"kv_lengths", "256,200"}}},
-    {"ragged_more_queries_than_keys", {{"L", 70}, {"d", 64}, {"heads", 1}}, kLse, {{"kv_lengths", "20,150"}}},
-    {"ragged_score_mask",
-     {{"L", 6}, {"d", 64}, {"heads", 2}},
-     kCausalLse,
-     kScoreMask,
-     {kSlope, {"extra", DType::kFp32, {"b", "k"}}}},
-    {"ragged_hnd",
-     {{"L", 2}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}},
-     kLse,
-     {{"kv_lengths", "100,33"}, {"kv_layout", "hnd"}}},
-    {"hnd", {{"L", 70}, {"kv_len", 133}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse, {{"kv_layout", "hnd"}}},
-    {"hnd_lengths", {{"d", 64}, {"heads", 2}}, kCausalLse, {{"lengths", "70,33"}, {"kv_layout", "hnd"}}},
-    {"paged_16",
-     {{"L", 4}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 16}},
-     kLse,
-     {{"kv_lengths", "100,300,33"}}},
-    {"paged_32_d80",
-     {{"L", 1}, {"d", 80}, {"heads", 2}, {"page", 32}},
-     kCausalLse,
-     {{"kv_lengths", "31,70,200,65"}},
-     {},
-     0,
-     DType::kFp16},
-    {"paged_64_same_lengths", {{"L", 3}, {"kv_len", 200}, {"d", 64}, {"batch", 3}, {"heads", 2}, {"page", 64}}, kLse},
-    {"paged_64_whole_pages", {{"L", 64}, {"kv_len", 256}, {"d", 128}, {"batch", 2}, {"heads", 1}, {"page", 64}}},
-    {"paged_128_hnd",
-     {{"L", 2}, {"kv_len", 700}, {"d", 64}, {"heads", 4}, {"kv_heads", 2}, {"page", 128}},
-     kLse,
-     {{"kv_lengths", "300,513"}, {"kv_layout", "hnd"}}},
-    {"paged_256", {{"L", 1}, {"d", 64}, {"heads", 1}, {"page", 256}}, kLse, {{"kv_lengths", "300,513"}}},
-    {"paged_score_mask",
-     {{"L", 6}, {"d", 64}, {"heads", 2}, {"page", 32}},
-     kCausalLse,
-     kScoreMask,
-     {kSlope, {"extra", DType::kFp32, {"b", "k"}}}},
-    {"paged_zero_query",
-     {{"L", 2}, {"d", 64}, {"heads", 1}, {"page", 16}},
-     kLse,
-     {{"kv_lengths", "40,129"}},
-     {},
-     0,
-     DType::kBf16,
-     InputPattern::kZeroQuery},
-    {"paged_one_hot",
-     {{"L", 66}, {"d", 64}, {"heads", 1}, {"page", 16}},
-     kLse,
-     {{"kv_lengths", "100,129"}},
-     {},
-     0,
-     DType::kBf16,
-     InputPattern::kOneHot},
-    {"paged_growing",
-     {{"L", 66}, {"d", 64}, {"heads", 2}, {"page", 16}},
-     kCausalLse,
-     {{"kv_lengths", "100,129"}},
-     {},
-     0,
-     DType::kBf16,
-     InputPattern::kGrowing},
-};
-
 class AttentionCache : public testing::TestWithParam<Case> {};
 
 TEST_P(AttentionCache, IsRight) {
@@ -126,7 +49,7 @@ TEST_P(AttentionCache, IsRightInOtherParts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Problems, AttentionCache, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Problems, AttentionCache, testing::ValuesIn(attention_cases("caches")),
                          [](const auto& test) { return test.param.name; });
 
 // A cache may have lost all keys since the kernels were made, also one whose queries then begin before position 0.

@@ -1,7 +1,7 @@
 // An attention problem for tests.
 #pragma once
 
-#include "tests/kernels/run_kernel.h"
+#include "tests/kernels/mutant_run.h"
 
 namespace roofgen::test {
 
@@ -19,10 +19,19 @@ struct AttentionCase {
   DType dtype = DType::kBf16;
   InputPattern pattern = InputPattern::kNormal;
   std::map<std::string, DType> dtypes = {};
+  std::string given = {};  ///< flags of `roofgen tune attention` instead of all these but the pattern
 };
 inline void PrintTo(const AttentionCase& c, std::ostream* out) { *out << c.name; }
 
+/// The cases of a section of attention_cases.txt.
+std::vector<AttentionCase> attention_cases(const std::string& section);
+
 inline Problem problem_of(const AttentionCase& c) {
+  if (!c.given.empty()) {
+    auto made = run_of("attention " + c.given);
+    EXPECT_TRUE(made) << to_string(made.error());
+    return std::move(made->request.problem);
+  }
   Problem p{"attention", c.dims, c.dtype, c.flags, {}};
   p.texts = c.texts;
   p.args = c.args;
@@ -40,20 +49,6 @@ struct VariantCase {
   std::map<std::string, Pins> pins = {};
 };
 inline void PrintTo(const VariantCase& c, std::ostream* out) { *out << c.problem.name; }
-
-/// Runs all kernels of the variant: no finding, no spill, and outputs within the tolerance.
-inline void expect_right(const Request& request) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  SCOPED_TRACE(request.variant);
-  auto runs = run(request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  for (const StageRun& r : *runs) {
-    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
-    EXPECT_GT(r.comparison.rows, 0u);
-    testing::Test::RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
-  }
-}
 
 inline void expect_right(const VariantCase& c) {
   Request request;

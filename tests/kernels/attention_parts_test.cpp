@@ -13,110 +13,6 @@ namespace {
 
 using Case = AttentionCase;
 
-const Case kCases[] = {
-    {"plain", {{"L", 257}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse},
-    {"causal", {{"L", 257}, {"d", 64}, {"batch", 1}, {"heads", 2}}, kCausalLse},
-    {"everything",
-     {{"L", 130}, {"kv_len", 203}, {"d", 64}, {"batch", 2}, {"heads", 2}, {"kv_heads", 1}},
-     kCausalLse,
-     {{"score", "s + 0.05 * slope[h] * (k - q) + row[q]"}, {"mask", "k < 4 or q - k < 70"}},
-     {kSlope, {"row", DType::kFp32, {"q"}}},
-     3},
-    {"heads_of_a_group_in_a_tile",
-     {{"L", 3}, {"kv_len", 333}, {"d", 64}, {"batch", 2}, {"heads", 10}, {"kv_heads", 2}},
-     kCausalLse,
-     {{"score", "s + 0.05 * slope[h] * (k - q)"}, {"mask", "k < 4 or q - k < 70 + 20 * h"}},
-     {kSlope}},
-    {"rows_that_are_not_a_number",  // row 23 of the table
-     {{"L", 90}, {"d", 64}, {"batch", 1}, {"heads", 1}},
-     kLse,
-     {{"score", "s * factor[q]"}},
-     {{"factor", DType::kFp16, {"q"}}},
-     0,
-     DType::kBf16,
-     InputPattern::kGrowing},
-};
-
-const Case kMore[] = {
-    {"even", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}},
-    {"even_causal", {{"L", 256}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausal},
-    {"d80_fp16", {{"L", 150}, {"d", 80}, {"batch", 1}, {"heads", 2}}, kCausalLse, {}, {}, 0, DType::kFp16},
-    {"d128_shared_keys",
-     {{"L", 97}, {"kv_len", 300}, {"d", 128}, {"batch", 2}, {"heads", 4}, {"kv_heads", 2}},
-     kCausalLse},
-    {"d256", {{"L", 100}, {"d", 256}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 0, DType::kFp16},
-    {"fewer_keys", {{"L", 301}, {"kv_len", 99}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse},
-    {"one_query", {{"L", 1}, {"kv_len", 333}, {"d", 64}, {"batch", 2}, {"heads", 2}}, kLse},
-    {"long_row", {{"L", 3}, {"kv_len", 5000}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse},
-    {"window", {{"L", 390}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "q >= k and q - k < 70"}}},
-    {"window_fp16",
-     {{"L", 130}, {"d", 64}, {"batch", 1}, {"heads", 1}},
-     kLse,
-     {{"mask", "abs(q - k) <= 40"}},
-     {},
-     0,
-     DType::kFp16},
-    {"window_causal_more_keys",
-     {{"L", 190}, {"kv_len", 421}, {"d", 64}, {"batch", 1}, {"heads", 1}},
-     kCausalLse,
-     {{"mask", "q - k < 70"}}},
-    {"documents",
-     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 2}},
-     kLse,
-     {{"mask", "document[q] == other[k]"}},
-     {{"document", DType::kInt32, {"q"}}, {"other", DType::kInt8, {"k"}}}},
-    {"some_rows_see_nothing",
-     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}},
-     kLse,
-     {{"mask", "q % 3 != 0 and k > 20"}}},
-    {"nobody_sees_anything", {{"L", 100}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kLse, {{"mask", "k < 0"}}},
-    {"rows_hidden_by_a_table",
-     {{"L", 150}, {"d", 64}, {"batch", 1}, {"heads", 1}},
-     kLse,
-     {{"mask", "row[q] != 0"}},
-     {{"row", DType::kInt8, {"q"}}}},
-    {"softcap", {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}}, kCausalLse, {}, {}, 1.5, DType::kFp16},
-    {"score_only",
-     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 2}},
-     kLse,
-     {{"score", "s + 0.05 * slope[h] * (k - q)"}},
-     {kSlope}},
-    {"bias_of_pairs",
-     {{"L", 90}, {"kv_len", 110}, {"d", 64}, {"batch", 2}, {"heads", 2}},
-     kLse,
-     {{"score", "s + bias[h, q, k] + row[q] + column[b, k]"}},
-     {{"bias", DType::kBf16, {"h", "q", "k"}}, {"row", DType::kFp32, {"q"}}, {"column", DType::kFp16, {"b", "k"}}}},
-    {"lengths", {{"d", 64}, {"heads", 2}}, kLse, {{"lengths", "130,1,77,200"}}},
-    {"lengths_causal",
-     {{"d", 64}, {"heads", 4}, {"kv_heads", 2}},
-     kCausalLse,
-     {{"lengths", "33,150,1"}},
-     {},
-     0,
-     DType::kFp16},
-    {"lengths_score_mask",
-     {{"d", 64}, {"heads", 2}},
-     kCausalLse,
-     {{"lengths", "140,77,1"}, {"score", "s + 0.1 * slope[h] * (k - q) + extra[b]"}, {"mask", "q - k < 50"}},
-     {kSlope, {"extra", DType::kFp32, {"b"}}}},
-    {"zero_query",
-     {{"L", 200}, {"d", 64}, {"batch", 1}, {"heads", 1}},
-     kCausalLse,
-     {},
-     {},
-     0,
-     DType::kBf16,
-     InputPattern::kZeroQuery},
-    {"one_hot",
-     {{"L", 200}, {"d", 80}, {"batch", 1}, {"heads", 1}},
-     kCausalLse,
-     {{"mask", "q - k < 30"}},
-     {},
-     0,
-     DType::kFp16,
-     InputPattern::kOneHot},
-};
-
 /// The distinct parts of all buildable partitions.
 std::vector<Part> parts_of(const Problem& p) {
   std::vector<Part> out;
@@ -140,10 +36,16 @@ void expect_right(const AttentionParts& op, const Problem& problem, InputPattern
 }
 
 class AttentionPart : public testing::TestWithParam<Case> {};
+class AttentionPartAlone : public testing::TestWithParam<Case> {};
 
-TEST_P(AttentionPart, AloneIsRight) {
+/// Values that are given know no pattern.
+std::vector<Case> without_pattern(std::vector<Case> all) {
+  std::erase_if(all, [](const Case& c) { return c.pattern != InputPattern::kNormal; });
+  return all;
+}
+
+TEST_P(AttentionPartAlone, IsRight) {
   if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  if (GetParam().pattern != InputPattern::kNormal) GTEST_SKIP() << "values that are given know no pattern";
   const Problem p = problem_of(GetParam());
   for (const Part& part : parts_of(p)) expect_right(AttentionParts(p, {part}), p, InputPattern::kNormal);
 }
@@ -155,10 +57,13 @@ TEST_P(AttentionPart, TogetherAreRight) {
     if (partition.illegal.empty()) expect_right(AttentionParts(p, partition.parts), p, GetParam().pattern);
 }
 
-INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(kCases),
-                         [](const auto& test) { return test.param.name; });
-INSTANTIATE_TEST_SUITE_P(SlowProblems, AttentionPart, testing::ValuesIn(kMore),
-                         [](const auto& test) { return test.param.name; });
+const auto kName = [](const auto& test) { return test.param.name; };
+INSTANTIATE_TEST_SUITE_P(Problems, AttentionPart, testing::ValuesIn(attention_cases("parts")), kName);
+INSTANTIATE_TEST_SUITE_P(Problems, AttentionPartAlone, testing::ValuesIn(without_pattern(attention_cases("parts"))),
+                         kName);
+INSTANTIATE_TEST_SUITE_P(SlowProblems, AttentionPart, testing::ValuesIn(attention_cases("more parts")), kName);
+INSTANTIATE_TEST_SUITE_P(SlowProblems, AttentionPartAlone,
+                         testing::ValuesIn(without_pattern(attention_cases("more parts"))), kName);
 
 /// The only kernel of a part, with its default schedule or with `pins`.
 StageRun run_part(const Problem& p, Part part, const Pins& pins = {}) {

@@ -36,7 +36,7 @@ Result<Part> part_of(const Problem& problem, const std::string& name) {
 
 }  // namespace
 
-Result<MutantRun> run_of(const Mutant& mutant) {
+Result<MutantRun> run_of(const std::string& text) {
   MutantRun out;
   Request& request = out.request;
   ProblemFlags flags;
@@ -49,7 +49,7 @@ Result<MutantRun> run_of(const Mutant& mutant) {
   app.add("--sms", request.sms, "");
   app.add("--order", request.order, "");
   app.add_switch("--dependent", request.dependent, "");
-  std::vector<std::string> words = words_of(mutant.run);
+  std::vector<std::string> words = words_of(text);
   words.insert(words.begin(), {"mutant", "run"});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -71,7 +71,12 @@ Result<MutantRun> run_of(const Mutant& mutant) {
     const bool of_stage = point != std::string::npos;
     request.pins[of_stage ? name.substr(0, point) : ""][of_stage ? name.substr(point + 1) : name] = value;
   }
-  request.edits = mutant.edits;
+  return out;
+}
+
+Result<MutantRun> run_of(const Mutant& mutant) {
+  ROOFGEN_TRY(MutantRun out, run_of(mutant.run));
+  out.request.edits = mutant.edits;
   return out;
 }
 

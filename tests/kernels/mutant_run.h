@@ -13,6 +13,8 @@ struct MutantRun {
   std::unique_ptr<const Op> part;  ///< where the request has no op of the product
 };
 
+/// "attention --L 256 --d 64 --variant fused": what such a line of a file runs.
+Result<MutantRun> run_of(const std::string& line);
 /// What a mutant runs, with its edits.
 Result<MutantRun> run_of(const Mutant& mutant);
 

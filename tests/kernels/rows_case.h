@@ -49,6 +49,12 @@ inline Result<Request> request_of(const RowsCase& c) {
   return request;
 }
 
+inline void expect_right(const RowsCase& c) {
+  const auto request = request_of(c);
+  ASSERT_TRUE(request) << to_string(request.error());
+  expect_right(*request);
+}
+
 inline const std::map<std::string, bool> kResidual{{"residual", true}}, kBias{{"bias", true}},
     kBoth{{"bias", true}, {"residual", true}};
 inline const std::map<std::string, std::string> kFp8{{"quant", "fp8"}}, kInt8{{"quant", "int8"}};

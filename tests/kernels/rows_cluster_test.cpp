@@ -26,15 +26,7 @@ Pins pins(int64_t cluster, int64_t row_threads, const char* residency = "registe
 
 class RowsCluster : public testing::TestWithParam<RowsCase> {};
 
-TEST_P(RowsCluster, IsRight) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  auto request = request_of(GetParam());
-  ASSERT_TRUE(request) << to_string(request.error());
-  auto runs = run(*request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  EXPECT_EQ(runs->back().binary.spill_bytes, 0);
-}
+TEST_P(RowsCluster, IsRight) { expect_right(GetParam()); }
 
 /// Lengths from less than one group for each CTA to several groups a thread, most of them at no multiple of a group.
 std::vector<RowsCase> random_cases() {

@@ -8,19 +8,7 @@ namespace {
 
 class RowsSizes : public testing::TestWithParam<RowsCase> {};
 
-TEST_P(RowsSizes, AreRight) {
-  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
-  auto request = request_of(GetParam());
-  ASSERT_TRUE(request) << to_string(request.error());
-  auto runs = run(*request);
-  ASSERT_TRUE(runs) << to_string(runs.error());
-  EXPECT_EQ(what_is_wrong(*runs), "");
-  for (const StageRun& r : *runs) {
-    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
-    EXPECT_GT(r.comparison.rows, 0u);
-    RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
-  }
-}
+TEST_P(RowsSizes, AreRight) { expect_right(GetParam()); }
 
 /// Every op and format with odd row lengths, even ones, and ones shorter than a group.
 std::vector<RowsCase> sizes() {

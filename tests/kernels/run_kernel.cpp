@@ -1,6 +1,7 @@
 #include "tests/kernels/run_kernel.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -267,6 +268,20 @@ std::string what_is_wrong(const std::vector<StageRun>& runs) {
     if (!r.comparison.failure.empty()) return fmt::format("{}: {}", to_string(r.schedule), r.comparison.failure);
   }
   return "";
+}
+
+void expect_right(const Request& request) {
+  if (!have_nvrtc()) GTEST_SKIP() << "no NVRTC on this machine";
+  SCOPED_TRACE(request.variant);
+  const auto runs = run(request);
+  ASSERT_TRUE(runs) << to_string(runs.error());
+  EXPECT_EQ(what_is_wrong(*runs), "");
+  for (const StageRun& r : *runs) {
+    EXPECT_EQ(r.binary.spill_bytes, 0) << to_string(r.schedule);
+    EXPECT_GT(r.comparison.rows, 0u);
+    EXPECT_GT(r.counts.warp_instructions, 0u);
+    testing::Test::RecordProperty(r.stage + " error/tolerance", std::to_string(r.comparison.worst));
+  }
 }
 
 }  // namespace roofgen::test

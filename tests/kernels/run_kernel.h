@@ -56,6 +56,10 @@ Result<std::vector<Compiled>> compile(const Request& request);
 /// yields findings or a failed comparison.
 Result<std::vector<StageRun>> run(const Request& request);
 
+/// Runs all kernels of the variant: no finding, no spill, and outputs within the tolerance. Skips the calling test when
+/// this machine has no NVRTC.
+void expect_right(const Request& request);
+
 /// The first finding or failed comparison in one line; empty for a correct run.
 std::string what_is_wrong(const std::vector<StageRun>& runs);
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "tuner/session/request.h"
 #include "tuner/suite/desk.h"
 
 namespace roofgen::test::suite_test {
@@ -105,13 +106,49 @@ TEST(Suite, CapturedLaunchesAreCountedByShape) {
   EXPECT_FALSE(read_captured("\n", "c.jsonl"));
 }
 
-TEST(Suite, OneProblemBecomesWords) {
-  const auto problem =
-      read_problem(R"({"op": "gemm", "M": 64, "alpha": -1, "arg": ["a:fp32[n]", "b:fp32"]})", "request");
+TEST(Suite, OneProblemFillsTheFlagsOfARequest) {
+  const auto problem = read_problem(
+      R"({"op": "gemm", "M": 64, "alpha": -1, "arg": ["a:fp32[n]", "b:fp32"], "no-store": true})", "request");
   ASSERT_TRUE(problem) << to_string(problem.error());
-  EXPECT_THAT(command_words("tune", problem->op, problem->flags),
-              ElementsAre("roofgen", "tune", "gemm", "--M=64", "--alpha=-1", "--arg=a:fp32[n]", "--arg=b:fp32"));
+  RequestFlags request("tune");
+  ProblemFlags flags;
+  RunFlags run;
+  flags.declare(request.flags());
+  run.declare(request.flags());
+  const auto read = request.read(*problem);
+  ASSERT_TRUE(read) << to_string(read.error());
+  const auto made = flags.problem();
+  ASSERT_TRUE(made) << to_string(made.error());
+  EXPECT_EQ(made->op, "gemm");
+  EXPECT_EQ(made->dims.at("M"), 64);
+  EXPECT_EQ(made->reals.at("alpha"), -1);
+  EXPECT_EQ(made->args.size(), 2u);
+  EXPECT_TRUE(run.no_store);
   EXPECT_THAT(to_string(at(*problem, {Exit::kUsage, "wrong"})), HasSubstr("request:1:1: error: wrong"));
+}
+
+TEST(Suite, AWrongRequestIsAnErrorAtItsPlace) {
+  for (const auto& [text, part] : {std::pair(R"({"op": "gemm", "L": [64], "M": 1})", ""),
+                                   {R"({"op": "gemm", "evils": 3})", "unknown option --evils; did you mean --evals?"},
+                                   {R"({"op": "gemm", "evals": -1})", "of at least 1"},
+                                   {R"({"op": "gemm", "help": true})", "--help"}}) {
+    const auto problem = read_problem(text, "request");
+    ASSERT_TRUE(problem) << text;
+    RequestFlags request("tune");
+    ProblemFlags flags;
+    RunFlags run;
+    flags.declare(request.flags());
+    run.declare(request.flags());
+    const auto read = request.read(*problem);
+    if (!*part) {
+      ASSERT_TRUE(read) << text;  // a flag of another operator is an error of the problem, which names the operator's
+      EXPECT_FALSE(flags.problem()) << text;
+      continue;
+    }
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().where.line, 1) << text;
+    EXPECT_THAT(read.error().message, HasSubstr(part)) << text;
+  }
 }
 
 TEST(Suite, ShardsAreAPartition) {

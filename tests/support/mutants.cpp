@@ -81,7 +81,7 @@ class Reader {
 
   Result<void> part(std::string line) {
     if (run_is_open_ && begins(line, " ")) {
-      run_ += " " + line;
+      run_ += (run_.ends_with(",") ? "" : " ") + line;  // a list may go on
       return {};
     }
     if (out_.empty()) return unknown("a mutant's first line", line);

@@ -1,7 +1,12 @@
 // grid: 2  block: 64
 // args: [{"type": "f32", "size": 4096, "fill": 1}, {"name": "y", "type": "f32", "size": 512, "expect": 8}]
 // finds: nothing
+// with copy_pipeline_no_barrier: race at 11, race at 31
+// with copy_pipeline_too_few_slots: async-pending at 31, race at 11
+//   two slots for three tiles
+// with copy_pipeline_waits_for_too_few: async-pending at 31, race at 31
 constexpr int kStages = 3, kTile = 256;
+// edit copy_pipeline_too_few_slots: constexpr int kStages = 3, kSlots = 2, kTile = 256;
 __device__ void copy(float* to, const float* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from));
 }
@@ -16,11 +21,15 @@ __global__ void stream(const float* x, float* y) {
   }
   for (int i = 0; i < 8; ++i) {
     asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+    // edit copy_pipeline_waits_for_too_few: 2 => 1
     __syncthreads();
+    // edit copy_pipeline_no_barrier:
     const int next = i + kStages - 1;
     if (next < 8) copy(&box[next % kStages][4 * t], x + next * kTile + 4 * t);
+    // edit copy_pipeline_too_few_slots: kStages => kSlots
     asm volatile("cp.async.commit_group;");
     for (int k = 0; k < 4; ++k) sum[k] += box[i % kStages][(64 * k + t + 64) % kTile];
+    // edit copy_pipeline_too_few_slots: kStages => kSlots
   }
   for (int k = 0; k < 4; ++k) y[blockIdx.x * kTile + 64 * k + t] = sum[k];
 }

@@ -1,6 +1,6 @@
 // grid: 1  block: 64
 // args: [{"name": "box", "type": "i32", "size": 32}, {"name": "ready", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
-// finds: nothing
+// finds: nothing  leaves open: orders
 // Shared memory writes between the fence and the flag do not weaken the order of the accesses before the fence.
 __global__ void hand_over(int* box, int* ready, int* y) {
   __shared__ int own[32];

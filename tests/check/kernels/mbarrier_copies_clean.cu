@@ -1,6 +1,7 @@
 // grid: 1  block: 64
 // args: [{"type": "f32", "size": 256, "fill": "iota"}, {"name": "y", "type": "f32", "size": 256, "expect": "iota"}]
 // finds: nothing
+// with mbarrier_copies_not_awaited: race at 11, race at 15
 __global__ void stage(const float* x, float* y) {
   __shared__ __align__(16) float part[256];
   __shared__ unsigned long long landed;
@@ -10,5 +11,6 @@ __global__ void stage(const float* x, float* y) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(x + 4 * threadIdx.x));
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(bar) : "memory");
   asm volatile("{.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n@!p bra AGAIN;}" ::"r"(bar) : "memory");
+  // edit mbarrier_copies_not_awaited:
   for (int i = threadIdx.x; i < 256; i += 64) y[i] = part[i];
 }

@@ -1,6 +1,7 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 32}]
 // finds: nothing
+// with cta_bits_flag_that_is_not_set: uninitialised at 13
 struct State {
   unsigned char flags;
   unsigned char more[3];
@@ -11,6 +12,7 @@ __global__ void k(int* y) {
   s[t].flags = t & 1 ? 0x10 : 0x20;
   const unsigned word = *reinterpret_cast<const unsigned*>(&s[t]);
   if (word & 0x10)
+  // edit cta_bits_flag_that_is_not_set: if (word & 0x100)
     y[t] = 1;
   else
     y[t] = 2;

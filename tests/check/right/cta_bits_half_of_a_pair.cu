@@ -1,6 +1,8 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 64}]
 // finds: nothing
+// with cta_bits_other_half_of_a_pair: uninitialised at 11
+//   args: [{"name": "y", "type": "i32", "size": 32}]
 #include <cuda_fp16.h>
 __global__ void k(int* y) {
   __shared__ __half2 s[32];
@@ -8,6 +10,9 @@ __global__ void k(int* y) {
   reinterpret_cast<__half*>(&s[t])[1] = __int2half_rn(t);
   const __half2 twice = __hadd2(s[t], s[t]);
   y[t] = __half2int_rn(__high2half(twice));
+  // edit cta_bits_other_half_of_a_pair: y[t] = __half2int_rn(__low2half(twice));
   const __half2 turned = __lowhigh2highlow(s[t]);
+  // edit cta_bits_other_half_of_a_pair:
   y[t + 32] = __half2int_rn(__low2half(turned));
+  // edit cta_bits_other_half_of_a_pair:
 }

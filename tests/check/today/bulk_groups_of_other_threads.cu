@@ -1,10 +1,12 @@
 // Four warps double rows of 256 integers; the first lane of each warp writes its row with a bulk copy of its own.
-// Groups of bulk copies belong to the thread that committed them, so the wait of thread 0 covers the copy of warp 0
-// only: the rows of the other warps may be overwritten while they are read. PTX ISA, cp.async.bulk.wait_group ("of
-// the executing thread"); deepseek-ai/DeepEP issue 549 discusses which thread's groups a wait covers.
+// Each lane that has committed a copy waits for it before the barrier.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 3072, "fill": 21}, {"name": "y", "type": "i32", "size": 3072, "expect": 42}]
-// finds: async-pending at 22
+// finds: nothing
+// with bulk_groups_of_other_threads: async-pending at 24
+//   Groups of bulk copies belong to the thread that committed them, so the wait of thread 0 covers the copy of warp 0
+//   only: the rows of the other warps may be overwritten while they are read. PTX ISA, cp.async.bulk.wait_group ("of
+//   the executing thread"); deepseek-ai/DeepEP issue 549 discusses which thread's groups a wait covers.
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void store(int* to, const int* from, int bytes) {
@@ -23,7 +25,8 @@ __global__ void twice(const int* x, int* y) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
     if (lane == 0) store(y + first, rows[warp], sizeof rows[warp]);
-    if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    if (lane == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    // edit bulk_groups_of_other_threads: lane => threadIdx.x
     __syncthreads();
   }
   if (lane == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");

@@ -1,10 +1,12 @@
 // Each block writes partial results to a workspace in global memory, loads them with a bulk copy and reverses them.
-// Plain stores are made by the generic proxy, the copy reads through the async proxy, and a barrier of the block is no
-// proxy fence: the copy may load stale bytes of the workspace. deepseek-ai/DeepEP pull request 642 (issue 621) has the
-// case of polled data; PTX ISA, "Proxies", "Causality order" and membar/fence.proxy.async.global.
+// Each thread fences its stores to global memory for the async proxy before the barrier.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 256}, {"name": "y", "type": "f32", "size": 256, "expect": "iota"}]
-// finds: race at 21
+// finds: nothing
+// with bulk_load_of_global_without_proxy_fence: race at 23
+//   Plain stores are made by the generic proxy, the copy reads through the async proxy, and a barrier of the block is
+//   no proxy fence: the copy may load stale bytes of the workspace. deepseek-ai/DeepEP pull request 642 (issue 621) has
+//   the case of polled data; PTX ISA, "Proxies", "Causality order" and membar/fence.proxy.async.global.
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void wait(const void* bar, int parity) {
@@ -31,6 +33,8 @@ __global__ void reverse(float* workspace, float* y) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   workspace[first + t] = first + 127 - t;
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+  // edit bulk_load_of_global_without_proxy_fence:
   __syncthreads();
   if (t == 0) load(tile, workspace + first, sizeof tile, &full);
   wait(&full, 0);

@@ -1,10 +1,12 @@
 // Each block writes a row to a workspace by a bulk copy, then its threads read the row back in another order.
-// wait_group.read says that shared memory has been read, not that the row is written: the threads may read old numbers.
-// Asked of HazyResearch/ThunderKittens in issue 194; triton-lang/triton pull request 10419. PTX ISA,
-// cp.async.bulk.wait_group (".read").
+// wait_group waits until the row is written and visible to the waiting thread; the barrier passes that on.
 // grid: 2  block: 128
 // args: [{"name": "workspace", "type": "i32", "size": 256}, {"name": "y", "type": "i32", "size": 256, "expect": 4}]
-// finds: race at 12
+// finds: nothing
+// with bulk_store_read_back_too_early: race at 14
+//   wait_group.read says that shared memory has been read, not that the row is written: the threads may read old
+//   numbers. Asked of HazyResearch/ThunderKittens in issue 194; triton-lang/triton pull request 10419. PTX ISA,
+//   cp.async.bulk.wait_group (".read").
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void store(int* to, const int* from, int bytes) {
@@ -22,7 +24,8 @@ __global__ void turn(int* workspace, int* y) {
   __syncthreads();
   if (t == 0) {
     store(workspace + first, row, sizeof row);
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    // edit bulk_store_read_back_too_early: wait_group => wait_group.read
   }
   __syncthreads();
   y[first + t] = workspace[first + 127 - t];

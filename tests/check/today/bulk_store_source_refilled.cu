@@ -1,9 +1,11 @@
 // Squares four tiles of 512 integers for each block; a bulk copy writes each of them from the same staging buffer.
-// The threads fill the buffer with the next tile while the copy may still read the one before: mixed tiles in y.
-// Seen in tile-ai/TileOPs pull request 1550 (a persistent epilogue). PTX ISA, cp.async.bulk.wait_group.
+// The issuing thread waits until its copy has read the buffer before the barrier that lets the threads refill it.
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 4096, "fill": 3}, {"name": "y", "type": "i32", "size": 4096, "expect": 9}]
-// finds: async-pending at 21
+// finds: nothing
+// with bulk_store_source_refilled: async-pending at 23
+//   The threads fill the buffer with the next tile while the copy may still read the one before: mixed tiles in y. Seen
+//   in tile-ai/TileOPs pull request 1550 (a persistent epilogue). PTX ISA, cp.async.bulk.wait_group.
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void store(int* to, const int* from, int bytes) {
@@ -24,6 +26,8 @@ __global__ void squares(const int* x, int* y) {
     __syncthreads();
     if (threadIdx.x == 0) {
       store(y + tile * 512, staged, sizeof staged);
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+      // edit bulk_store_source_refilled:
     }
     __syncthreads();
   }

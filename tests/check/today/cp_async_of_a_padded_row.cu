@@ -1,10 +1,13 @@
 // Turns tiles of 32 x 32 floats over, loaded by copies of 16 bytes into rows that are padded against bank conflicts.
-// Rows of 33 floats begin at multiples of 132 bytes, and cp.async of 16 bytes needs multiples of 16: a misaligned
-// address fault. PTX ISA, cp.async (alignment to cp-size).
+// Rows of 36 floats begin at multiples of 16 bytes.
 // grid: 2  block: 64
 // args: [{"type": "f32", "size": 2048, "fill": 1}, {"name": "y", "type": "f32", "size": 2048, "expect": 1}]
-// finds: misaligned at 16, uninitialised at 21
-constexpr int kPitch = 33;
+// finds: nothing
+// with cp_async_of_a_padded_row: misaligned at 19, uninitialised at 24
+//   Rows of 33 floats begin at multiples of 132 bytes, and cp.async of 16 bytes needs multiples of 16: a misaligned
+//   address fault. PTX ISA, cp.async (alignment to cp-size).
+constexpr int kPitch = 36;
+// edit cp_async_of_a_padded_row: constexpr int kPitch = 33;
 
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 

@@ -1,10 +1,12 @@
 // Two warpgroups multiply their own 64 x 16 tiles of A by one tile of B, then stage their sums over the tiles of A.
-// Each warpgroup has waited for its own product only: the first one to finish overwrites the tile that the other one's
-// product still reads. NVIDIA/Fuser pull request 4151 has the case of a loop. PTX ISA, wgmma.mma_async (shared memory
-// must not be changed before wgmma.wait_group) and wgmma.wait_group.
+// A barrier of both warpgroups lies between their products and the epilogue.
 // grid: 1  block: 256  arch: sm_90a
 // args: [{"type": "i32", "size": 1152, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
-// finds: async-pending at 41, race at 22
+// finds: nothing
+// with epilogue_over_a_tile_in_use: async-pending at 45, race at 24
+//   Each warpgroup has waited for its own product only: the first one to finish overwrites the tile that the other
+//   one's product still reads. NVIDIA/Fuser pull request 4151 has the case of a loop. PTX ISA, wgmma.mma_async (shared
+//   memory must not be changed before wgmma.wait_group) and wgmma.wait_group.
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 // Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
@@ -35,6 +37,8 @@ __global__ void products(const int* x, float* y) {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   multiply(d, pool + 512 * group, b, 0);
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  __syncthreads();
+  // edit epilogue_over_a_tile_in_use:
   float* staged = reinterpret_cast<float*>(pool) + 1024 * group;
   for (int i = 0; i < 8; ++i) {
     asm volatile("" : "+f"(d[i])::"memory");

@@ -1,10 +1,12 @@
 // Three warps add up eight rows of 32 numbers that a fourth warp writes into one slot between two mbarriers.
-// The empty barrier counts one arrival for each reading warp, but every lane arrives: the phase ends when the lanes of
-// one warp have arrived, and further arrivals fall into later phases. Noted of deepseek-ai/DeepEP pull request 293.
-// PTX ISA, mbarrier.arrive (the pending count must not be exceeded).
+// One lane arrives for each warp, behind a barrier of the warp.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
-// finds: barrier-order at 23, deadlock at 14
+// finds: nothing
+// with every_lane_arrives: barrier-order at 25, deadlock at 16
+//   The empty barrier counts one arrival for each reading warp, but every lane arrives: the phase ends when the lanes
+//   of one warp have arrived, and further arrivals fall into later phases. Noted of deepseek-ai/DeepEP pull request
+//   293. PTX ISA, mbarrier.arrive (the pending count must not be exceeded).
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void wait(const void* bar, int parity) {
@@ -39,7 +41,8 @@ __global__ void sum_rows(const int* x, int* y) {
       wait(&full, i & 1);
       sum += slot[31 - lane];
       __syncwarp();
-      arrive(&empty);
+      if (lane == 0) arrive(&empty);
+      // edit every_lane_arrives: arrive(&empty);
     }
   }
   if (warp > 0) y[threadIdx.x - 32] = sum;

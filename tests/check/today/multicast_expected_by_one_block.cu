@@ -1,9 +1,12 @@
 // Block 0 of a cluster loads 64 numbers into both blocks by one multicast; each block reverses them.
-// The copy completes bytes at the mbarrier of each block, but only block 0 arrives and expects them: the phase in block
-// 1 never ends. Seen in facebookexperimental/triton pull request 908. PTX ISA, cp.async.bulk (".multicast::cluster").
+// Each block arrives at its own mbarrier and expects the bytes.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"type": "i32", "size": 64, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
-// finds: deadlock
+// finds: nothing
+// with multicast_expected_by_one_block: deadlock
+//   The copy completes bytes at the mbarrier of each block, but only block 0 arrives and expects them: the phase in
+//   block 1 never ends. Seen in facebookexperimental/triton pull request 908. PTX ISA, cp.async.bulk
+//   (".multicast::cluster").
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void wait(const void* bar, int parity) {
@@ -28,7 +31,8 @@ __global__ void __cluster_dims__(2, 1, 1) reverse(const int* x, int* y) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   cluster_sync();
-  if (t == 0 && blockIdx.x == 0) {
+  if (t == 0) {
+  // edit multicast_expected_by_one_block: if (t == 0 && blockIdx.x == 0) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" ::"r"(at(&full)) : "memory");
     if (blockIdx.x == 0)
       asm volatile(

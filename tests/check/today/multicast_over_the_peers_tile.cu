@@ -1,10 +1,12 @@
 // Block 0 of a cluster loads four rows of 32 numbers into both blocks by multicast; a warp of each block adds them up.
-// Block 0 waits only for its own readers before it overwrites the slots of both blocks: the readers of block 1 may see
-// mixed rows. Seen in inclusionAI/humming pull request 53; explained in deepseek-ai/DeepGEMM issue 51. PTX ISA,
-// cp.async.bulk (".multicast::cluster").
+// The readers of both blocks arrive at the empty barrier of block 0.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 64, "expect": 4}]
-// finds: async-pending at 45, deadlock at 24
+// finds: nothing
+// with multicast_over_the_peers_tile: async-pending at 48, deadlock at 26
+//   Block 0 waits only for its own readers before it overwrites the slots of both blocks: the readers of block 1 may
+//   see mixed rows. Seen in inclusionAI/humming pull request 53; explained in deepseek-ai/DeepGEMM issue 51. PTX ISA,
+//   cp.async.bulk (".multicast::cluster").
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 // Acquires what threads of the whole cluster released by their arrivals.
@@ -29,7 +31,8 @@ __global__ void __cluster_dims__(2, 1, 1) sum_rows(const int* x, int* y) {
   asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(empty_of_0) : "r"(at(&empty)));
   if (threadIdx.x == 0) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&full)) : "memory");
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at(&empty)) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 2;" ::"r"(at(&empty)) : "memory");
+    // edit multicast_over_the_peers_tile: 2 => 1
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   cluster_sync();
@@ -50,7 +53,8 @@ __global__ void __cluster_dims__(2, 1, 1) sum_rows(const int* x, int* y) {
       sum += row[31 - lane];
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       __syncwarp();
-      if (lane == 0 && blockIdx.x == 0)
+      if (lane == 0)
+      // edit multicast_over_the_peers_tile: if (lane == 0 && blockIdx.x == 0)
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(empty_of_0) : "memory");
     }
   }

@@ -1,10 +1,12 @@
 // Adds up four rows of 128 floats, which a bulk copy loads one after another into one buffer behind one mbarrier.
-// Each wait asks for parity 0. From the second row on that phase has already ended, so the wait returns at once and the
-// threads read a row that has not landed. Seen in tile-ai/tilelang pull request 3087. PTX ISA, mbarrier.try_wait
-// (".parity" of the current or the immediately preceding phase).
+// The parity follows the phase.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 1024, "fill": 1}, {"name": "y", "type": "f32", "size": 256, "expect": 4}]
-// finds: barrier-order at 14, deadlock at 14, race at 21
+// finds: nothing
+// with parity_never_flips: barrier-order at 16, deadlock at 16, race at 23
+//   Each wait asks for parity 0. From the second row on that phase has already ended, so the wait returns at once and
+//   the threads read a row that has not landed. Seen in tile-ai/tilelang pull request 3087. PTX ISA, mbarrier.try_wait
+//   (".parity" of the current or the immediately preceding phase).
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void wait(const void* bar, int parity) {
@@ -33,7 +35,8 @@ __global__ void sum_rows(const float* x, float* y) {
   float sum = 0;
   for (int i = 0; i < 4; ++i) {
     if (threadIdx.x == 0) load(row, x + blockIdx.x * 512 + i * 128, sizeof row, &full);
-    wait(&full, 0);
+    wait(&full, i & 1);
+    // edit parity_never_flips: wait(&full, 0);
     sum += row[127 - threadIdx.x];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();

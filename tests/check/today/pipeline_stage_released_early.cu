@@ -1,9 +1,11 @@
 // Adds up eight rows of 64 numbers that the threads of a block load two rows ahead through cuda::pipeline.
-// The stage is released before it is read, so that another thread's copy of the row after next may overwrite it.
-// CUDA C++ Programming Guide, "Asynchronous Data Copies using cuda::pipeline" (consumer_release after the use).
+// The stage is read, then released.
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 64, "expect": 8}]
-// finds: race
+// finds: nothing  leaves open: orders
+// with pipeline_stage_released_early: race
+//   The stage is released before it is read, so that another thread's copy of the row after next may overwrite it. CUDA
+//   C++ Programming Guide, "Asynchronous Data Copies using cuda::pipeline" (consumer_release after the use).
 #include <cooperative_groups.h>
 
 #include <cuda/pipeline>
@@ -21,8 +23,10 @@ __global__ void sum_rows(const int* x, int* y) {
       pipe.producer_commit();
     }
     pipe.consumer_wait();
-    pipe.consumer_release();
+    // edit pipeline_stage_released_early: pipe.consumer_wait(); pipe.consumer_release();
     sum += box[i % 2][63 - threadIdx.x];
+    pipe.consumer_release();
+    // edit pipeline_stage_released_early:
   }
   y[threadIdx.x] = sum;
 }

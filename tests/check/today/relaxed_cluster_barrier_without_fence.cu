@@ -1,10 +1,12 @@
 // Each block of a cluster takes the 64 numbers that its peer has put into shared memory.
-// The arrival at the barrier of the cluster is relaxed and no fence comes before: the peer's stores may not be visible
-// behind it. sgl-project/sglang pull request 38829; forums.developer.nvidia.com/t/301964 quotes PTX ISA,
-// barrier.cluster (".relaxed").
+// A fence of the cluster before the relaxed arrival releases them (PTX ISA, fence, "Release and Acquire Patterns").
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 5}, {"name": "y", "type": "i32", "size": 256, "expect": 5}]
-// finds: race at 24
+// finds: nothing
+// with relaxed_cluster_barrier_without_fence: race at 28
+//   The arrival at the barrier of the cluster is relaxed and no fence comes before: the peer's stores may not be
+//   visible behind it. sgl-project/sglang pull request 38829; forums.developer.nvidia.com/t/301964 quotes PTX ISA,
+//   barrier.cluster (".relaxed").
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void cluster_sync() {
@@ -16,6 +18,8 @@ __global__ void __cluster_dims__(2, 1, 1) swap(const int* x, int* y) {
   __shared__ int box[64];
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, peer = blockIdx.x % 2 ^ 1;
   box[threadIdx.x] = x[i];
+  asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  // edit relaxed_cluster_barrier_without_fence:
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
   unsigned theirs;

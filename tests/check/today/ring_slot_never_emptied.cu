@@ -1,10 +1,12 @@
 // A producer warp loads eight rows into a ring of two slots by bulk copies; three warps add them up.
-// The producer does not wait for a slot's readers: from the third row on it overwrites slots that are still read. The
-// same as a forgotten consumer_release/producer_acquire pair; NVlabs/cuda-oxide pull request 1066 ("mailbox without
-// an ack barrier"). PTX ISA, mbarrier and cp.async.bulk.
+// The producer waits until the readers of the slot have arrived at its empty barrier.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 768, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
-// finds: bad-barrier at 20
+// finds: nothing
+// with ring_slot_never_emptied: bad-barrier at 22
+//   The producer does not wait for a slot's readers: from the third row on it overwrites slots that are still read. The
+//   same as a forgotten consumer_release/producer_acquire pair; NVlabs/cuda-oxide pull request 1066 ("mailbox without
+//   an ack barrier"). PTX ISA, mbarrier and cp.async.bulk.
 using word = unsigned long long;
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
@@ -36,6 +38,8 @@ __global__ void sum_rows(const int* x, int* y) {
   __syncthreads();
   if (threadIdx.x == 0) {
     for (int i = 0; i < 8; ++i) {
+      wait(&empty[i % 2], (i / 2 & 1) ^ 1);
+      // edit ring_slot_never_emptied:
       load(slots[i % 2], x + 96 * i, sizeof slots[0], &full[i % 2]);
     }
   } else if (threadIdx.x >= 32) {

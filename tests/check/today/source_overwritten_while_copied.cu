@@ -1,9 +1,11 @@
 // Each block takes 128 counters out of device memory by a bulk copy, sets them to 0 and writes them in reverse order.
-// The counters are set to 0 before the wait for the copy, which may read them at any time until then: zeros in y. PTX
-// ISA, cp.async.bulk (no order of its reads before the completion) and "Async proxy".
+// The counters are set to 0 behind the wait for the copy.
 // grid: 2  block: 128
 // args: [{"name": "counters", "type": "i32", "size": 256, "fill": 3, "expect": 0}, {"name": "y", "type": "i32", "size": 256, "expect": 3}]
-// finds: race at 20, race at 34
+// finds: nothing
+// with source_overwritten_while_copied: race at 22, race at 35
+//   The counters are set to 0 before the wait for the copy, which may read them at any time until then: zeros in y. PTX
+//   ISA, cp.async.bulk (no order of its reads before the completion) and "Async proxy".
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 __device__ void wait(const void* bar, int parity) {
@@ -31,7 +33,9 @@ __global__ void take(int* counters, int* y) {
     load(taken, counters + first, sizeof taken, &full);
   }
   __syncthreads();
-  counters[first + t] = 0;
+  // edit source_overwritten_while_copied: __syncthreads(); counters[first + t] = 0;
   wait(&full, 0);
+  counters[first + t] = 0;
+  // edit source_overwritten_while_copied:
   y[first + t] = taken[127 - t];
 }

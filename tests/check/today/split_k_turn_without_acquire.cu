@@ -1,13 +1,16 @@
 // Four blocks add their parts of a sum to y one after another, in the order of a turn that each passes on.
-// The turn is polled by a relaxed load, which orders nothing after the previous block's stores; the barrier of the
-// block behind it is no fence of the device. NVIDIA/cutlass issue 3117 (relaxed spin before a barrier), issues 1026
-// and 2775 (the semaphore of serial split-K). PTX ISA, "Release and Acquire Patterns".
+// The turn is polled by an acquiring load.
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 2}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 64, "fill": 1, "expect": 9}]
-// finds: race at 23
+// finds: nothing  leaves open: orders
+// with split_k_turn_without_acquire: race at 26
+//   The turn is polled by a relaxed load, which orders nothing after the previous block's stores; the barrier of the
+//   block behind it is no fence of the device. NVIDIA/cutlass issue 3117 (relaxed spin before a barrier), issues 1026
+//   and 2775 (the semaphore of serial split-K). PTX ISA, "Release and Acquire Patterns".
 __device__ int look(const int* turn) {
   int value;
-  asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(turn)) : "memory");
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(turn)) : "memory");
+  // edit split_k_turn_without_acquire: acquire => relaxed
   return value;
 }
 

@@ -1,10 +1,12 @@
 // Block 0 of a cluster sends 32 numbers four times into one slot of block 1, which adds them up.
-// Block 0 does not wait until block 1 has read the slot, so a number may be replaced before it is read, and the bytes
-// of one round may complete the phase of another. PTX ISA, st.async (weak, asynchronous) and mbarrier; the missing
-// back channel is that of facebookexperimental/triton pull request 2292 and NVIDIA/cccl issue 9994.
+// Block 0 waits for the acknowledgement of block 1 before it sends again.
 // grid: 2  block: 32  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 32, "expect": 4}]
-// finds: async-pending at 44, deadlock at 21
+// finds: nothing
+// with st_async_slot_reused: async-pending at 48, deadlock at 23
+//   Block 0 does not wait until block 1 has read the slot, so a number may be replaced before it is read, and the bytes
+//   of one round may complete the phase of another. PTX ISA, st.async (weak, asynchronous) and mbarrier; the missing
+//   back channel is that of facebookexperimental/triton pull request 2292 and NVIDIA/cccl issue 9994.
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 // Acquires what threads of the whole cluster released by their arrivals.
@@ -39,6 +41,8 @@ __global__ void __cluster_dims__(2, 1, 1) send(const int* x, int* y) {
   int sum = 0;
   for (int i = 0; i < 4; ++i) {
     if (blockIdx.x == 0) {
+      wait(&taken, i & 1 ^ 1);
+      // edit st_async_slot_reused:
       asm volatile(
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.s32 [%0], %1, [%2];" ::"r"(of_rank(&slot[t], 1)),
           "r"(x[32 * i + t]), "r"(of_rank(&full, 1))

@@ -1,10 +1,12 @@
 // Adds up four tiles of 32 x 32 floats, which a tensor copy loads one after another into one buffer.
-// Thread 0 starts the next copy as soon as it has read its own elements: the copy overwrites the tile under the other
-// warps. Kind of NVIDIA/Fuser pull request 4151 (barrier between the use of a tile and the next TMA load); PTX ISA,
-// cp.async.bulk.tensor, which writes without any order after the other threads' loads.
+// A barrier keeps the next copy until every thread has read the tile.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "f32", "size": 4096, "fill": 1, "map": {"dims": [32, 128], "box": [32, 32]}}, {"name": "y", "type": "f32", "size": 1024, "expect": 4}]
-// finds: race at 25, deadlock at 16
+// finds: nothing
+// with tensor_tile_refilled_while_read: race at 27, deadlock at 18
+//   Thread 0 starts the next copy as soon as it has read its own elements: the copy overwrites the tile under the other
+//   warps. Kind of NVIDIA/Fuser pull request 4151 (barrier between the use of a tile and the next TMA load); PTX ISA,
+//   cp.async.bulk.tensor, which writes without any order after the other threads' loads.
 #include <cuda.h>
 
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
@@ -40,6 +42,8 @@ __global__ void sum_tiles(const __grid_constant__ CUtensorMap map, float* y) {
     wait(&full, i & 1);
     for (int k = 0; k < 8; ++k) sum[k] += tile[128 * k + threadIdx.x];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    // edit tensor_tile_refilled_while_read:
   }
   for (int k = 0; k < 8; ++k) y[128 * k + threadIdx.x] = sum[k];
 }

@@ -1,11 +1,13 @@
 // Multiplies 64 x 16 by 16 x 16 ones of bf16 that the threads themselves stored in shared memory (a converted or
 // dequantised operand).
-// wgmma reads shared memory through the async proxy, and no thread fenced its stores for it: the product may use old
-// bytes. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", step 2; sgl-project/sglang pull request 39124 and
-// NVIDIA/Fuser issue 3561 quote the rule.
+// Each thread fences its stores for the async proxy before the barrier.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 16}]
-// finds: race at 29
+// finds: nothing
+// with wgmma_tile_without_proxy_fence: race at 33
+//   wgmma reads shared memory through the async proxy, and no thread fenced its stores for it: the product may use old
+//   bytes. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", step 2; sgl-project/sglang pull request 39124
+//   and NVIDIA/Fuser issue 3561 quote the rule.
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
 // Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
@@ -18,6 +20,8 @@ __global__ void product(const int* x, float* y) {
   __shared__ __align__(128) int a[512], b[128];
   for (int i = threadIdx.x; i < 512; i += 128) a[i] = x[i];
   b[threadIdx.x] = x[512 + threadIdx.x];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  // edit wgmma_tile_without_proxy_fence:
   __syncthreads();
   float d[8];
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

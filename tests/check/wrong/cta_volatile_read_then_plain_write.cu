@@ -1,7 +1,0 @@
-// grid: 1  block: 64
-// args: [{"name": "x", "type": "i32", "size": 1, "fill": 3}, {"name": "y", "type": "i32", "size": 1}]
-// finds: race at 6
-__global__ void k(int* x, int* y) {
-  if (threadIdx.x == 0) y[0] = *(volatile int*)x;
-  if (threadIdx.x == 32) x[0] = 4;
-}
