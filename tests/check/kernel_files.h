@@ -101,8 +101,8 @@ inline std::vector<Kernel> kernels_in(const std::string& directory, const std::s
       if (line.starts_with("// with ")) {
         const size_t colon = line.find(": ");
         others.push_back({line.substr(8, colon - 8), {{"finds", line.substr(colon + 2)}}});
-      } else if (!others.empty()) {
-        add_fields(line.substr(std::min<size_t>(5, line.size())), others.back().second);
+      } else if (!others.empty() && line.starts_with("//   ")) {
+        add_fields(line.substr(5), others.back().second);
       } else {
         add_fields(line.substr(3), k.says);
       }
