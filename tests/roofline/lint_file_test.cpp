@@ -98,7 +98,7 @@ TEST(LintColumns, BadCells) {
   EXPECT_THAT(error_of("kernel,ai,fused\na,1,perhaps\n"), HasSubstr("yes or no"));
   EXPECT_THAT(error_of("kernel,ai,M\na,1,1.5\n"), HasSubstr("whole number"));
   EXPECT_THAT(error_of("kernel,ai,M,N,K\ngemm,1,0,1,1\n"), HasSubstr("t.csv:2:1: error: gemm: this does not hold"));
-  EXPECT_THAT(error_of("kernel,ai,shape\ngemm,1,wide\n"), HasSubstr("no shape of a matrix product"));
+  EXPECT_THAT(error_of("kernel,ai,shape\ngemm,1,wide\n"), HasSubstr("is not the shape of a matrix product"));
   EXPECT_THAT(error_of("kernel,ai\n,1\n"), HasSubstr("no name"));
 }
 
