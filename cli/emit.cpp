@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <regex>
+#include <sstream>
 
 #include "base/json.h"
 #include "base/output_file.h"
@@ -24,7 +26,7 @@ struct EmitFlags {
   RunFlags run;
   FamilyFlags family;
   std::string directory, name, manifest;
-  std::vector<std::string> archs;
+  std::vector<std::string> archs, test_shapes;
   bool replay = false;
   std::function<std::vector<std::pair<std::string, std::vector<std::string>>>()> given;  ///< on the command line
 };
@@ -232,7 +234,8 @@ Result<std::optional<Emitted>> tuned_bundle(const Session& session, const EmitFl
 Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
   std::vector<std::string> own = flags.problem.given.names();
   own.insert(own.end(), {"--dtype", "--archs"});
-  const std::vector<std::string> other{"--manifest", "--output", "--name", "--data-dir", "--color", "--force"};
+  const std::vector<std::string> other{"--manifest", "--output", "--name",      "--data-dir",
+                                       "--color",    "--force",  "--test-shape"};
   for (const auto& [name, values] : flags.given())
     if (std::ranges::count(own, name) + std::ranges::count(other, name) == 0)
       return Error{Exit::kUsage, fmt::format("{} is for a search, and --manifest has none; leave it out", name)};
@@ -253,6 +256,20 @@ Result<Bundle> rebuilt_bundle(const Session& session, const EmitFlags& flags) {
   ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compilers_of(session), session.warn));
   if (!flags.name.empty()) bundle.name = flags.name;
   return bundle;
+}
+
+/// "L=333,batch=2" of --test-shape.
+Result<Json> test_shape(const std::string& text) {
+  static const std::regex kSize(R"((\w+)=([1-9][0-9]{0,9}))");
+  Json out = Json::object();
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::smatch match;
+    if (!std::regex_match(part, match, kSize))
+      return Error{Exit::kUsage, fmt::format("--test-shape {}: \"{}\"; a size such as L=333 was expected", text, part)};
+    out[match[1].str()] = match[2].str();
+  }
+  return out;
 }
 
 void print_results(const Session& session, const Emitted& emitted) {
@@ -282,6 +299,10 @@ Result<Exit> run(const Session& session, const EmitFlags& flags) {
     emitted = std::move(*tuned);
   } else {
     ROOFGEN_TRY(emitted.bundle, rebuilt_bundle(session, flags));
+  }
+  for (const std::string& text : flags.test_shapes) {
+    ROOFGEN_TRY(Json sizes, test_shape(text));
+    emitted.bundle.test_shapes.emplace_back(text, std::move(sizes));
   }
   const DataFiles files(session.data_dirs);
   ROOFGEN_TRY(const auto texts, bundle_files(files, emitted.bundle));
@@ -318,6 +339,7 @@ Run declare_emit(FlagSet app) {
   app.add(
       "--manifest", flags->manifest,
       "make the bundle of this manifest.json again, without a search; the problem's flags and --archs must be its own");
+  app.add("--test-shape", flags->test_shapes, "sizes that the self test tries, too: L=333,batch=2; may be repeated");
   flags->given = [app] { return app.given(); };
   app.add_switch("--replay", flags->replay, "also write replay/, the launch of the tuned problem for profilers");
   flags->family.declare(app, {"--archs", "--replay"});
