@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "generator/emit_cases.h"
 #include "generator/jinja/jinja.h"
 #include "generator/launch_code.h"
 #include "generator/space/json_reader.h"
@@ -72,12 +73,6 @@ std::string words(const std::string& bytes) {
   return out + "  " + (line.empty() ? "0" : line) + "\n";
 }
 
-/// A number of the user as a float of C.
-std::string real(double value) {
-  const std::string digits = fmt::format("{}", static_cast<float>(value));
-  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
-}
-
 std::string literal(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -119,7 +114,11 @@ std::string source_text(const Program& program) {
 /// Makes the description of a bundle, from which the templates and the manifest are written.
 class Describer {
  public:
-  Describer(const EmitRequest& request, Interface& interface) : request_(request), interface_(interface) {}
+  Describer(const EmitRequest& request, Interface& interface)
+      : request_(request), interface_(interface), conditions_(request.pipelines.size()) {}
+
+  /// Of each pipeline's kernels, once they are described.
+  const std::vector<std::vector<std::vector<LaunchCode::Condition>>>& conditions() const { return conditions_; }
 
   Result<Json> describe() {
     ROOFGEN_CHECK(interface_.add_sizes(sizes_of(request_.shapes)));
@@ -387,6 +386,7 @@ class Describer {
 
   Result<Json> kernel_json(const EmittedPipeline& p, const EmittedKernel& k) {
     ROOFGEN_TRY(const LaunchCode code, launch_code(interface_, request_, p, k));
+    conditions_[static_cast<size_t>(&p - request_.pipelines.data())].push_back(code.conditions);
     Json out{{"name", k.stage->name},
              {"index", kernels_++},
              {"image", image_of(request_, k)},
@@ -470,6 +470,7 @@ class Describer {
 
   const EmitRequest& request_;
   Interface& interface_;
+  std::vector<std::vector<std::vector<LaunchCode::Condition>>> conditions_;
   int kernels_ = 0;
   std::pair<int, int> driver_{12, 0};
   std::map<std::string, std::string> sources_;  ///< by name
@@ -512,7 +513,7 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
            {"parameters", Json::array()},
            {"workspace_parameters", description["workspace_parameters"]},
            {"requires", Json::array()},
-           {"self_test", "every element at small sizes"},
+           {"self_test", "elements of each row at several sizes"},
            {"files", Json::object()},
            {"pipelines", Json::array()}};
   for (const Json& p : description["parameters"])
@@ -538,143 +539,6 @@ Json manifest_json(const EmitRequest& request, const Json& description) {
     out["pipelines"].push_back(std::move(pipeline));
   }
   if (!request.table.empty()) out["table"] = parse_json(request.table);
-  return out;
-}
-
-bool is_set(const expr::Map& scope, const char* name) { return scope.count(name) && scope.at(name).truthy(); }
-
-/// For each of several pipelines sizes that may select it, small where the shapes do not differ. The reference
-/// takes some seconds at most.
-Json sizes_that_select(const EmitRequest& request, bool selects) {
-  struct Size {
-    const char* name;
-    int64_t most;  ///< where the shapes do not differ
-  };
-  const std::string& op = request.problem->op;
-  const bool product = op == "gemm" || op == "grouped_gemm";
-  const std::vector<Size> sizes =
-      product ? std::vector<Size>{{"M", 256}, {"N", 256}, {"K", 256}}
-      : op == "attention"
-          ? std::vector<Size>{{"batch", 1}, {"heads", INT64_MAX}, {"kv_heads", INT64_MAX}, {"L", 256}, {"kv_len", 256}}
-          : std::vector<Size>{{"rows", 3}, {"cols", INT64_MAX}};
-  const double most = product ? 0x1p28 : 0x1p24;
-  Json out = Json::array();
-  for (size_t p = 0; selects && p < request.pipelines.size(); ++p) {
-    const auto shape = std::ranges::find(request.shapes, p, &EmittedShape::pipeline);
-    if (shape == request.shapes.end()) continue;
-    Json values = Json::array();
-    double work = 1;
-    for (const Size& size : sizes) {
-      const int64_t here = shape->sizes.at(size.name);
-      const bool differs = std::ranges::any_of(
-          request.shapes, [&](const EmittedShape& other) { return other.sizes.at(size.name) != here; });
-      values.push_back(differs ? here : std::min(here, size.most));
-      work *= values.back().get<double>();
-    }
-    if (work <= most) out.push_back(values);
-  }
-  return out;
-}
-
-Json self_test_json(const EmitRequest& request, const Interface& interface, const Json& description) {
-  const Problem& problem = *request.problem;
-  const EmittedPipeline& pipeline = request.pipelines[0];
-  // Pipelines of other architectures may round more, and never less.
-  const bool unfused = std::any_of(request.pipelines.begin(), request.pipelines.end(), [](const EmittedPipeline& p) {
-    return p.variant->name.find("unfused") != std::string::npos;
-  });
-  Json out{{"dtype", to_string(problem.dtype)}};
-  out["chosen"] = sizes_that_select(request, description["selects"] == true);
-  for (const auto& [name, size] : problem.dims) out[name] = size;
-  const bool attention = problem.op == "attention";
-  if (attention) {
-    out["reference"] = "attention";
-    out["causal"] = problem.flags.at("causal");
-    out["lse"] = problem.flags.at("lse");
-    out["group"] = problem.dims.at("heads") / problem.dims.at("kv_heads");
-    out["scale"] = real(problem.reals.at("scale"));
-    out["rounds_scores"] = unfused;
-    out["lengths"] = pipeline.scope.at("ragged").truthy();
-    out["packed"] = pipeline.scope.at("varlen").truthy();
-    out["fp8"] = problem.dtype == DType::kFp8;
-    for (const char* name : {"rotary_table", "rotates_keys", "append", "kv_fp8", "kv_scale_per_head"})
-      out[name] = pipeline.scope.at(name).truthy();
-    out["rotary"] = pipeline.scope.at("rotary").str();
-    out["rotary_dim"] = *pipeline.scope.at("rotary_dim").as<int64_t>();
-    if (problem.reals.count("rotary_base")) out["rotary_base"] = fmt::format("{}", problem.reals.at("rotary_base"));
-    // Kernels round operands that they rotate, or write to a cache in fp8, and near ties either way.
-    out["product_errors"] =
-        out["fp8"] == true || out["rotary"] != "" || (out["append"] == true && out["kv_fp8"] == true);
-    out["page"] = problem.dims.count("page") ? problem.dims.at("page") : 0;
-    out["modified"] = pipeline.scope.at("modified").truthy();
-    out["has_score"] = out["has_mask"] = false;
-    if (out["modified"] == false) return out;
-    const expr::Map& modifiers = *pipeline.scope.at("formulas").map()->at("modifiers").map();
-    for (const char* part : {"has_score", "has_mask"}) out[part] = modifiers.at(part).truthy();
-  }
-  const bool grouped = problem.op == "grouped_gemm", product = grouped || problem.op == "gemm";
-  std::vector<std::string> names{attention ? "modifiers" : product ? "epilogue" : "fused"};
-  out["grouped"] = grouped;
-  if (product) {
-    out["reference"] = "gemm";
-    for (const char* text : {"gated", "a_layout", "b_layout"}) out[text] = problem.texts.at(text);
-    const DType c = problem.dtypes.at("out");
-    out["out"] = to_string(c);
-    out["full"] = size_of(c) > 2;
-    out["result"] = grouped && interface.has_tensor("Y") ? "Y" : "C";
-    const std::string stored = pipeline.scope.at("stored_dtype").str();
-    out["stored"] = unfused && !grouped && stored != "fp32" && stored != "int32" ? stored : "";
-    out["scaled"] = is_set(pipeline.scope, "scaled");
-    out["gather"] = is_set(pipeline.scope, "gather");
-    out["scatter"] = grouped && interface.has_tensor("token_rows") ? stored : "";
-  } else if (!attention) {
-    out["reference"] = "rows";
-    if (unfused) {
-      names.clear();
-      for (const EmittedKernel& k : pipeline.kernels) names.push_back(k.stage->formula);
-    }
-  }
-  const expr::Map& formulas = *pipeline.scope.at("formulas").map();
-  out["formulas"] = out["tensors"] = out["scalars"] = out["outputs"] = Json::array();
-  for (const std::string& name : names) {
-    const expr::Map& formula = *formulas.at(name).map();
-    Json f{{"name", name}, {"c", formula.at("c").str()}, {"outputs", Json::array()}};
-    for (const expr::Value& v : *formula.at("outputs").list()) {
-      const expr::Map& o = *v.map();
-      Json output{
-          {"buffer", o.at("buffer").str()}, {"dtype", o.at("dtype").str()}, {"per_row", o.at("per_row").truthy()}};
-      output["kept"] = interface.has_tensor(o.at("buffer").str());
-      if (output["kept"] == true) {
-        out["outputs"].push_back(output);
-        out["outputs"].back()["name"] = output["buffer"];
-      }
-      f["outputs"].push_back(std::move(output));
-    }
-    out["formulas"].push_back(std::move(f));
-  }
-  for (const Json& p : description["parameters"]) {
-    if (p["kind"] == "real" && !attention)
-      out["scalars"].push_back({{"name", p["key"]}, {"value", real(problem.reals.at(p["key"]))}});
-    // Those of the formula.
-    const std::vector<std::string>* indices = interface.indices_of(p["key"]);
-    if (p["kind"] != "tensor" || p["writes"] == true || !indices) continue;
-    std::string count;
-    for (const Json& side : p["shape"]) {
-      std::string text = side.get<std::string>();
-      while (text.find("a->") != std::string::npos) text.replace(text.find("a->"), 3, "");
-      count += (count.empty() ? "" : " * ") + bracketed(text);
-    }
-    Json tensor{{"name", p["name"]}, {"dtype", p["dtype"]}, {"count", count}, {"of_experts", false}};
-    // Of a grouped product: a tensor with the index n alone has a part for each expert.
-    if (grouped) {
-      tensor["of_experts"] = *indices == std::vector<std::string>{"n"};
-      tensor["count"] = tensor["of_experts"] == true ? "kExperts * N"
-                        : indices->empty()           ? "1"
-                        : indices->size() == 2       ? "M * N"
-                                                     : "M";
-    }
-    out["tensors"].push_back(std::move(tensor));
-  }
   return out;
 }
 
@@ -720,7 +584,7 @@ bool is_c_name(const std::string& name) {
 }
 
 std::vector<std::string> bundle_file_names(const std::string& name) {
-  std::vector<std::string> out{images_file(name), kManifestFile};
+  std::vector<std::string> out{images_file(name), kCasesFile, kManifestFile};
   for (const auto& [file, source] : rendered_files(name)) out.push_back(file);
   return out;
 }
@@ -728,8 +592,8 @@ std::vector<std::string> bundle_file_names(const std::string& name) {
 Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
   ROOFGEN_TRY(Interface interface,
               Interface::load(*request.files, *request.problem, request.pipelines[0].scope, carried_names(request)));
-  ROOFGEN_TRY(Json description, Describer(request, interface).describe());
-  description["self_test"] = self_test_json(request, interface, description);
+  Describer describer(request, interface);
+  ROOFGEN_TRY(const Json description, describer.describe());
   const expr::Map scope = *to_value(description).map();
   std::map<std::string, std::string> files;
   const auto load = [&](std::string_view name) { return request.files->read("templates/" + std::string(name)); };
@@ -738,6 +602,10 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
     files[file] = std::move(rendered.text);
   }
   files[images_file(request.name)] = images_text(request);
+  std::vector<std::string> sizes;
+  for (const Json& size : description["sizes"]) sizes.push_back(size["key"]);
+  ROOFGEN_TRY(const std::string cases, self_test_cases(request, interface, describer.conditions(), sizes));
+  files[kCasesFile] = fmt::format("/* The cases of self_test.c. {} */\n{}", kLicence, cases);
   for (size_t i = 0; i < request.pipelines.size(); ++i)
     for (size_t k = 0; k < request.pipelines[i].kernels.size(); ++k)
       files[description["pipelines"][i]["kernels"][k]["source"].get<std::string>()] =

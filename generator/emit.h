@@ -51,6 +51,8 @@ struct EmitRequest {
   std::vector<EmittedShape> shapes;        ///< in the order of the pipelines' architectures
   std::string compiler;                    ///< "NVRTC 13.0"
   std::string table;                       ///< of several shapes: the dispatch table as JSON text
+  /// Sizes that the self test tries, too: as the user wrote them, and as an object of expressions.
+  std::vector<std::pair<std::string, Json>> test_shapes;
 };
 
 /// The PTX without comments, line numbers and debug sections: equal for equal machine code.

@@ -76,7 +76,7 @@ Result<void> Interface::read(const DataFiles& files) {
   const Reader reader(file);
   const Json& root = file.root();
   ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "empty", "fixed", "bounded", "aliases", "notes", "indices",
-                                   "rules", "presets", "tensors"}));
+                                   "rules", "presets", "tensors", "tests"}));
   ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
   for (const auto& [member, names] : {std::pair{"empty", &empty_}, {"bounded", &bounded_}}) {
     ROOFGEN_TRY(const std::vector<std::string> words, reader.strings(root, member));
@@ -109,8 +109,10 @@ Result<void> Interface::read(const DataFiles& files) {
   std::ranges::stable_partition(presets_, [](const auto& preset) { return !preset.first.ends_with("_stride"); });
   const Json tensors = root.value("tensors", Json::object());
   for (const auto& [key, t] : tensors.items()) {
-    ROOFGEN_CHECK(reader.only(t, {"when", "shape", "strides", "aligned_strides"}));
+    ROOFGEN_CHECK(reader.only(t, {"when", "shape", "strides", "aligned_strides", "whole_shape", "whole_strides"}));
     Tensor tensor;
+    ROOFGEN_TRY(tensor.whole_shape, reader.expressions(t, "whole_shape"));
+    ROOFGEN_TRY(tensor.whole_strides, reader.expressions(t, "whole_strides"));
     ROOFGEN_TRY(tensor.strides, reader.expressions(t, "strides"));
     ROOFGEN_TRY(const std::string when, reader.string_or(t, "when", "true"));
     ROOFGEN_TRY(const expr::Expr condition, reader.parse(when));
@@ -248,6 +250,31 @@ Result<Interface::Extent> Interface::extent(const Buffer& buffer, const expr::Ma
   // Without strides of its own a tensor is contiguous.
   int64_t pitch = 1;
   for (size_t i = out.shape.size(); i-- > 0; pitch *= out.shape[i]) out.strides.insert(out.strides.begin(), pitch);
+  return out;
+}
+
+Result<Interface::Placed> Interface::placed(const Buffer& buffer, expr::Map scope) const {
+  const int64_t elements = static_cast<int64_t>(buffer.bytes) / size_of(buffer.dtype);
+  ROOFGEN_TRY(Extent extent, this->extent(buffer, scope));
+  Placed out{std::move(extent.shape), std::move(extent.strides), {}};
+  const auto at = tensors_.find(buffer.name);
+  const std::vector<expr::Expr>* strides = at == tensors_.end() ? nullptr : &at->second.strides;
+  if (out.shape.empty() && strides && !at->second.whole_shape.empty()) {
+    out.strides.clear();
+    scope["elements"] = elements;
+    strides = &at->second.whole_strides;
+    for (const auto& [from, to] : {std::pair{&at->second.whole_shape, &out.shape}, {strides, &out.strides}})
+      for (const expr::Expr& e : *from) {
+        ROOFGEN_TRY(to->emplace_back(), e.eval_int(scope));
+      }
+  }
+  if (out.shape.empty()) return Placed{{elements}, {1}, {""}};
+  for (size_t i = 0; i < out.shape.size(); ++i) {
+    const std::string name = strides && i < strides->size() ? (*strides)[i].text() : "";
+    const bool given = std::ranges::any_of(
+        parameters_, [&](const Parameter& p) { return p.kind == Parameter::Kind::kStride && p.key == name; });
+    out.names.push_back(given ? name : "");
+  }
   return out;
 }
 

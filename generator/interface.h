@@ -70,6 +70,13 @@ class Interface {
     bool aligned_strides = false;
   };
   Result<Extent> extent(const Buffer& buffer, const expr::Map& scope) const;
+  /// Of a tensor whose shape no call knows, too: as many elements as the buffer has. `names`: of the strides that are
+  /// parameters, else "".
+  struct Placed {
+    std::vector<int64_t> shape, strides;
+    std::vector<std::string> names;
+  };
+  Result<Placed> placed(const Buffer& buffer, expr::Map scope) const;
   Result<std::vector<Rule>> rules();
   /// Whether a rule keeps a size below a product of others.
   bool is_bounded(const std::string& key) const { return bounded_.count(key) != 0; }
@@ -89,6 +96,7 @@ class Interface {
   struct Tensor {
     std::vector<expr::Expr> shape, strides;
     bool aligned_strides = false;
+    std::vector<expr::Expr> whole_shape, whole_strides;  ///< where index data decides the shape
   };
   Result<void> read(const DataFiles& files);
   const std::string& key_of(const std::string& name) const;

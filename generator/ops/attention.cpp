@@ -14,6 +14,7 @@
 #include "generator/ops/attention_compare.h"
 #include "generator/ops/attention_inputs.h"
 #include "generator/ops/attention_shape.h"
+#include "generator/ops/elements.h"
 #include "generator/ops/float16.h"
 #include "generator/ops/limits.h"
 
@@ -274,6 +275,20 @@ class Attention final : public Op {
     };
   }
 
+  Recipe recipe(const Problem& problem, const std::string& buffer) const override {
+    for (const TensorArg& arg : problem.args)
+      if (arg.name == buffer) {
+        Recipe out = Op::recipe(problem, buffer);
+        out.small = is_integer(arg.dtype);
+        return out;
+      }
+    if (buffer == "rotary_table")
+      return {.kind = Recipe::Kind::kAngles, .key = static_cast<uint64_t>(problem.dims.at("rotary_dim"))};
+    const bool appended = buffer.ends_with("_new");
+    if (buffer.size() > 1 && !appended) return {.kind = Recipe::Kind::kValues};  // lengths, tables, scales
+    return attention::Inputs(Shape(problem), InputPattern::kNormal).recipe(tensor_of(buffer), appended);
+  }
+
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& band, const ElementReader& read) const override {
     using attention::Rounding;
@@ -349,6 +364,12 @@ class Attention final : public Op {
     return {};
   }
 
+  /// Of "Q", "K_new", "v_scale".
+  static attention::Tensor tensor_of(const std::string& buffer) {
+    const int letter = std::toupper(static_cast<unsigned char>(buffer[0]));
+    return letter == 'Q' ? attention::Tensor::kQ : letter == 'K' ? attention::Tensor::kK : attention::Tensor::kV;
+  }
+
   static void fill_scale(const attention::Inputs& inputs, attention::Tensor tensor, uint64_t offset,
                          std::span<std::byte> out) {
     for (size_t i = 0; i < out.size(); ++i) {
@@ -366,10 +387,7 @@ class Attention final : public Op {
     if (buffer == "S" || buffer == "P")
       return inputs.fill_given(buffer == "S" ? Value::kMasked : Value::kProbabilities, offset, out);
     if (s.prologue && s.prologue->fill(buffer, offset, out)) return;
-    const char first_letter = static_cast<char>(std::toupper(static_cast<unsigned char>(buffer[0])));
-    const attention::Tensor tensor = first_letter == 'Q'   ? attention::Tensor::kQ
-                                     : first_letter == 'K' ? attention::Tensor::kK
-                                                           : attention::Tensor::kV;
+    const attention::Tensor tensor = tensor_of(buffer);
     if (buffer.ends_with("_scale")) return fill_scale(inputs, tensor, offset, out);
     const bool is_q = buffer == "Q", is_cache = buffer == "K" || buffer == "V", is_new = !is_q && !is_cache;
     const attention::Layout layout = is_q            ? s.layout_of_q()

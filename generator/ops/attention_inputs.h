@@ -37,6 +37,9 @@ class Inputs {
   /// where x is within `error` of a tie, else 0.
   static double stored_fp8(double x, double error, double scale, double* doubt);
 
+  /// kNormal: how the rows of a tensor are made.
+  Recipe recipe(Tensor tensor, bool appended) const;
+
   /// kOneHot: the largest |Q K^T|.
   double largest_product() const;
   /// The generated input of a kernel that is verified alone: values of one row of one head from key `first` on, of the

@@ -132,6 +132,30 @@ void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, uint16
   }
 }
 
+Recipe Inputs::recipe(Tensor tensor, bool appended) const {
+  Recipe out{.kind = Recipe::Kind::kRows, .key = static_cast<uint64_t>(tensor) << 48, .letters = shape_.dtype};
+  const bool q = tensor == Tensor::kQ, scaled = shape_.scaled(q) && !appended;
+  out.large = shape_.fp8() && appended;
+  for (int64_t head = 0; head < (q ? shape_.heads : shape_.kv_heads); ++head)
+    out.scales.push_back(scaled ? scale_of(tensor, head) : 1);
+  const int64_t page = shape_.paged() && !q && !appended ? shape_.cache->page() : 0;
+  if (page > 0) {
+    for (int64_t i = 0; i < shape_.cache->pages(); ++i)
+      if (const auto [owner, number] = shape_.cache->contents(i); owner >= 0)
+        out.runs.push_back(
+            {i, 0, owner, number * page, std::clamp<int64_t>(shape_.first_new(owner) - number * page, 0, page)});
+    return out;
+  }
+  for (int64_t b = 0; b < shape_.batch; ++b) {
+    const int64_t first = appended ? shape_.first_new(b) : 0,
+                  count = q || appended ? shape_.rows(b) : shape_.first_new(b);
+    out.runs.push_back(shape_.varlen()
+                           ? Recipe::Run{0, shape_.modifiers->first_tokens()[static_cast<size_t>(b)], b, first, count}
+                           : Recipe::Run{b, 0, b, first, count});
+  }
+  return out;
+}
+
 void Inputs::row(Tensor tensor, int64_t batch, int64_t head, int64_t row, double* out) const {
   std::array<uint16_t, 256> bits;
   this->row(tensor, batch, head, row, bits.data());

@@ -186,17 +186,11 @@ const Alphabet& alphabet(DType dtype, bool integers) {
   return *all[static_cast<size_t>(dtype)][integers];
 }
 
-uint64_t key_of(std::string_view name) {
-  uint64_t key = name.size();
-  for (const char c : name) key = mix(key ^ static_cast<uint8_t>(c));
-  return key;
-}
-
 /// The elements of a tensor, in groups of four that share random bits.
 class Stream {
  public:
   explicit Stream(const TensorContents& c)
-      : key_(key_of(c.name)),
+      : key_(stream_key(c.name)),
         special_(c.pattern == InputPattern::kSpecial && !is_integer(c.dtype)),
         extremes_(c.pattern == InputPattern::kExtremes),
         dtype_(c.dtype) {}
@@ -235,6 +229,12 @@ class Stream {
 };
 
 }  // namespace
+
+uint64_t stream_key(const std::string& name) {
+  uint64_t key = name.size();
+  for (const char c : name) key = mix(key ^ static_cast<uint8_t>(c));
+  return key;
+}
 
 bool TensorContents::is_zero() const { return pattern == InputPattern::kExtremeRows && name == "residual"; }
 

@@ -34,6 +34,9 @@ double spacing_of(double value, DType dtype);
 /// Standard deviation of the error of rounding `value` to dtype.
 double rounding_sigma(double value, DType dtype);
 
+/// The key of the letters of a tensor (TensorContents).
+uint64_t stream_key(const std::string& name);
+
 /// The contents of an input tensor: a pure function of (pattern, name, element).
 /// kNormal: N(0,1) (int8: rounded N(0, 32), int32 likewise); kIntegers: -2 .. 2; kSpecial: kNormal with a NaN or an
 /// infinity about once in 4096 elements (none for integers). kExtremes: of eight elements one is NaN, huge or tiny.

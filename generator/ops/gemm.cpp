@@ -474,6 +474,13 @@ class Gemm final : public Op {
                uint64_t offset, std::span<std::byte> out) { contents.fill(offset, out); };
   }
 
+  Recipe recipe(const Problem& problem, const std::string& buffer) const override {
+    if (buffer == "a_scale" || buffer == "b_scale")
+      return {.kind = Recipe::Kind::kScales, .key = buffer == "a_scale" ? 1u : 0u};
+    if (grouped_ && gemm::is_index(buffer)) return {.kind = Recipe::Kind::kValues};
+    return Op::recipe(problem, buffer);
+  }
+
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,
                              const std::string& stage, const Region& region, const ElementReader& read) const override;
 

@@ -77,9 +77,13 @@ bool is_scattered(const Problem& problem) {
   return text != problem.texts.end() && !text->second.empty();
 }
 
+bool is_index(const std::string& buffer) {
+  return buffer == "offsets" || buffer == "row_tokens" || buffer == "token_rows";
+}
+
 bool fill_index(const Problem& problem, const std::string& buffer, uint64_t offset, std::span<std::byte> out) {
+  if (!is_index(buffer)) return false;
   const bool offsets = buffer == "offsets", tokens = buffer == "row_tokens";
-  if (!offsets && !tokens && buffer != "token_rows") return false;
   const Groups groups(problem);
   const auto count = problem.dims.find("tokens"), topk = problem.dims.find("topk");
   const Routing routing(count == problem.dims.end() ? 1 : count->second);

@@ -49,7 +49,9 @@ Result<void> complete_groups(Problem& problem);
 /// Whether the rows of each token's experts are added up: --scatter weighted.
 bool is_scattered(const Problem& problem);
 
-/// Bytes of an input that holds row numbers: offsets, row_tokens, token_rows. False: not one of them.
+/// Whether an input holds row numbers: offsets, row_tokens, token_rows.
+bool is_index(const std::string& buffer);
+/// Bytes of such an input. False: not one of them.
 bool fill_index(const Problem& problem, const std::string& buffer, uint64_t offset, std::span<std::byte> out);
 
 /// A problem with few rows that still has empty experts, one with a single row, and the largest of `problem`. It has

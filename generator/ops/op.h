@@ -42,6 +42,29 @@ enum class InputPattern {
 /// key"
 const char* to_string(InputPattern pattern);
 
+/// How the elements of an input of kNormal are made, so that a program without the op can make them (docs/use/emit.md).
+struct Recipe {
+  enum class Kind {
+    kStream,  ///< letters (counter_random.h) by the element's number, with `key`
+    kRows,    ///< of attention: letters by the column, with a key of (key, batch, head, row)
+    kValues,  ///< few numbers, which fill() gives
+    kScales,  ///< of blocks of 128 terms: 2^(2u - 1) for u between 0 and 1
+    kAngles,  ///< cosines, then sines, of a position in each row of `key` elements
+  };
+  Kind kind = Kind::kStream;
+  uint64_t key = 0;
+  bool small = false;  ///< kStream: the letters are -2 .. 2
+  // kRows alone:
+  DType letters = DType::kBf16;
+  bool large = false;               ///< one letter of each row is 64 times larger
+  std::vector<double> scales = {};  ///< of each head, by which letters are divided
+  /// `count` rows from `row` of a block on are those of a sequence from `first` on. Other rows are NaN.
+  struct Run {
+    int64_t block, row, batch, first, count;
+  };
+  std::vector<Run> runs = {};
+};
+
 /// A rectangle of output elements of one (batch, head) pair: the unit of verification.
 struct Region {
   int64_t batch = 0, head = 0;
@@ -179,6 +202,7 @@ class Op {
                                                                                 const std::string& buffer) const {
     return [=, this](uint64_t offset, std::span<std::byte> out) { fill(problem, pattern, buffer, offset, out); };
   }
+  virtual Recipe recipe(const Problem& problem, const std::string& buffer) const;
   /// Compares the output of stage `stage` of `variant` with the double-precision reference of the stage, which is
   /// always computed from the inputs of the problem. The last stage is compared with the reference of the whole
   /// problem. `read` reads the buffers of the run.

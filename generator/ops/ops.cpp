@@ -4,6 +4,7 @@
 
 #include "base/suggest.h"
 #include "generator/ops/attention.h"
+#include "generator/ops/elements.h"
 #include "generator/ops/gemm.h"
 #include "generator/ops/limits.h"
 #include "generator/ops/op.h"
@@ -46,6 +47,8 @@ std::vector<Op::Thin> shortened(const Problem& problem, const char* dim, int64_t
   }
   return out;
 }
+
+Recipe Op::recipe(const Problem&, const std::string& buffer) const { return {.key = stream_key(buffer)}; }
 
 Result<std::vector<Variant>> Op::variants(const DataFiles& files, const Problem&) const {
   return load_variants(files, name());

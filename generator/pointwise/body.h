@@ -65,7 +65,5 @@ Result<void> check(const std::vector<Definition>& definitions, Body& body);
 /// Divides the work into phases; sets everything else but `cuda`.
 Result<void> plan(Body& body, const std::string& argument);
 std::string cuda_text(const Body& body);
-/// The body of a C function, for self tests of emitted libraries.
-std::string c_text(const Body& body);
 
 }  // namespace roofgen::pointwise

@@ -108,7 +108,6 @@ expr::Map Formula::scope() const {
     integers |= b[planned.value].type == Type::kInt;
   }
   return {{"cuda", b.cuda},
-          {"c", c_text(b)},
           {"has_integers", integers},
           {"source", expr::Map{{"name", v.source},
                                {"dtype", to_string(v.source_dtype)},

@@ -37,7 +37,7 @@ TEST(Emit, FilesAreCompleteAndTheSameEveryTime) {
   }
   ASSERT_EQ(home.run(kEmit + "2").exit, 0);
   for (const char* file : {"attention.h", "attention.c", "attention_images.h", "attention.pc", "CMakeLists.txt",
-                           "README.md", "manifest.json", "self_test.c"}) {
+                           "README.md", "manifest.json", "self_test.c", "self_test_cases.h"}) {
     const std::string text = home.read(std::string("out/") + file);
     EXPECT_FALSE(text.empty()) << file;
     EXPECT_EQ(text, home.read(std::string("out2/") + file)) << file;

@@ -260,6 +260,7 @@ Result<std::map<std::string, std::string>> bundle_files(const DataFiles& files, 
   request.compiler = version_of(bundle.compiler);
   request.table = bundle.table;
   request.shapes = bundle.shapes;
+  request.test_shapes = bundle.test_shapes;
   for (const auto& p : bundle.pipelines) request.pipelines.push_back(p->emitted);
   return emit(request);
 }

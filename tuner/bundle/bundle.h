@@ -30,8 +30,9 @@ struct Bundle {
   Problem problem;  ///< of a family the first shape
   std::vector<std::unique_ptr<BundlePipeline>> pipelines;
   std::vector<EmittedShape> shapes;
-  std::string compiler;  ///< Compiler::description()
-  std::string table;     ///< of a family, as JSON text
+  std::string compiler;                                        ///< Compiler::description()
+  std::string table;                                           ///< of a family, as JSON text
+  std::vector<std::pair<std::string, Json>> test_shapes = {};  ///< EmitRequest::test_shapes
 };
 
 /// The kernels of a variant that were tuned for the device.

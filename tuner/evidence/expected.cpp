@@ -4,43 +4,15 @@
 
 #include <cmath>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "base/pool.h"
+#include "generator/ops/expected.h"
 
 namespace roofgen {
 namespace {
 
-constexpr int64_t kColumns = 32;     ///< of a wide row, at each of several places
 constexpr uint64_t kWholeRow = 256;  ///< a row of so many elements is judged whole
-
-struct Element {
-  double expected, tolerance;
-};
-
-/// First positions of `count` neighbours at the beginning, in the middle and at the end of `size`.
-std::set<int64_t> places(int64_t size, int64_t count) {
-  const int64_t last = std::max<int64_t>(0, size - count);
-  return {0, last / 2, last};
-}
-
-std::vector<Region> sampled_regions(const Extent& extent, int64_t rows) {
-  std::vector<Region> out;
-  for (const int64_t batch : std::set<int64_t>{0, extent.batch - 1})
-    for (const int64_t head : std::set<int64_t>{0, extent.heads - 1}) {
-      const int64_t size = extent.rows_of(batch);
-      std::set<int64_t> starts = places(size, rows);
-      for (const int64_t group : extent.groups)
-        if (group < size) starts.insert(group);
-      for (const int64_t row : starts)
-        for (const int64_t column : extent.cols > 0 ? places(extent.cols, kColumns) : std::set<int64_t>{0})
-          if (row < size)
-            out.push_back({batch, head, row, std::min(size, row + rows), column,
-                           extent.cols > 0 ? std::min(extent.cols, column + kColumns) : -1});
-    }
-  return out;
-}
 
 std::string number(double x) {
   if (std::isnan(x)) return "\"nan\"";
@@ -49,13 +21,13 @@ std::string number(double x) {
 }
 
 /// The elements as runs of neighbours.
-std::string runs(const std::map<uint64_t, Element>& elements) {
+std::string runs(const std::map<uint64_t, ExpectedElement>& elements) {
   std::string out;
   for (auto it = elements.begin(); it != elements.end();) {
     const uint64_t first = it->first;
     std::string expected, tolerance;
     for (uint64_t at = first; it != elements.end() && it->first == at; ++it, ++at) {
-      expected += (at == first ? "" : ",") + number(it->second.expected);
+      expected += (at == first ? "" : ",") + number(it->second.value);
       tolerance += (at == first ? "" : ",") + number(it->second.tolerance);
     }
     out += fmt::format("{}{{\"first\":{},\"expected\":[{}],\"tolerance\":[{}]}}", out.empty() ? "" : ",\n", first,
@@ -69,27 +41,14 @@ std::string runs(const std::map<uint64_t, Element>& elements) {
 Result<std::string> expected_json(const Replay& replay, int64_t rows) {
   ROOFGEN_TRY(const Op* op, find_op(replay.problem.op));
   ROOFGEN_TRY(const Problem problem, op->complete(replay.problem));
-  // Each element is read as its own index: with an expected value the judge then names the element. A value computed
-  // from several elements, as of parts that are still to be added, is no index.
-  std::map<std::string, std::map<uint64_t, Element>> found;
-  std::map<std::string, std::pair<uint64_t, uint64_t>> last_read;
-  const ElementReader reader(
-      [&](const std::string& buffer, uint64_t first, std::span<double> out, std::vector<bool>* valid) -> Result<void> {
-        for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(first + i);
-        if (valid) valid->assign(out.size(), true);
-        last_read[buffer] = {first, first + out.size()};
-        return {};
+  ExpectedElements found;
+  ROOFGEN_CHECK(add_expected(
+      *op, problem, replay.pattern, replay.variant, replay.kernels.back().stage,
+      sampled_regions(op->extent(problem), rows),
+      [](const std::string&, uint64_t at, uint64_t first, uint64_t end) {
+        return end - first <= kWholeRow || std::min(at - first, end - 1 - at) < kSampledColumns;
       },
-      nullptr,
-      [&](const std::string& buffer, double got, double expected, double tolerance) {
-        const auto [first, end] = last_read[buffer];
-        if (!(got >= static_cast<double>(first) && got < static_cast<double>(end) && got == std::floor(got))) return;
-        const auto at = static_cast<uint64_t>(got);
-        if (end - first <= kWholeRow || at - first < kColumns || end - at <= kColumns)
-          found[buffer][at] = {expected, tolerance};
-      });
-  for (const Region& region : sampled_regions(op->extent(problem), rows))
-    ROOFGEN_CHECK(op->compare(problem, replay.pattern, replay.variant, replay.kernels.back().stage, region, reader));
+      found));
   std::string out;
   for (const Buffer& buffer : replay.buffers)
     if (const auto it = found.find(buffer.name); buffer.role == Buffer::Role::kOutput && it != found.end())

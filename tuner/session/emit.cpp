@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <regex>
+#include <sstream>
 
 #include "base/json.h"
 #include "base/output_file.h"
@@ -94,7 +96,8 @@ Result<std::vector<std::string>> variants_here(const Workbench& bench, const std
 }
 
 /// Null: interrupted.
-Result<std::unique_ptr<Tuned>> tuned(const Session& session, const BundleRequest& request, const ProblemFlags& problem) {
+Result<std::unique_ptr<Tuned>> tuned(const Session& session, const BundleRequest& request,
+                                     const ProblemFlags& problem) {
   auto out = std::make_unique<Tuned>();
   ROOFGEN_TRY(out->bench, make_workbench(session, problem, request.run));
   Workbench& bench = out->bench;
@@ -223,7 +226,8 @@ Result<std::optional<TunedBundle>> tuned_bundle(const Session& session, const Bu
 Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& request) {
   std::vector<std::string> own = request.problem.given.names();
   own.insert(own.end(), {"--dtype", "--archs"});
-  const std::vector<std::string> other{"--manifest", "--output", "--name", "--data-dir", "--color", "--force"};
+  const std::vector<std::string> other{"--manifest", "--output", "--name",      "--data-dir",
+                                       "--color",    "--force",  "--test-shape"};
   for (const auto& [name, values] : request.given())
     if (std::ranges::count(own, name) + std::ranges::count(other, name) == 0)
       return Error{Exit::kUsage, fmt::format("{} is for a search, and --manifest has none; leave it out", name)};
@@ -244,6 +248,20 @@ Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& reque
   ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compilers_of(session), session.warn));
   if (!request.name.empty()) bundle.name = request.name;
   return bundle;
+}
+
+/// "L=333,batch=2" of --test-shape.
+Result<Json> test_shape(const std::string& text) {
+  static const std::regex kSize(R"((\w+)=([1-9][0-9]{0,9}))");
+  Json out = Json::object();
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::smatch match;
+    if (!std::regex_match(part, match, kSize))
+      return Error{Exit::kUsage, fmt::format("--test-shape {}: \"{}\"; a size such as L=333 was expected", text, part)};
+    out[match[1].str()] = match[2].str();
+  }
+  return out;
 }
 
 /// Writes the bundle's files, and where asked for the launch in replay/.
@@ -278,6 +296,8 @@ void BundleRequest::declare(FlagSet app) {
       "make the bundle of this manifest.json again, without a search; the problem's flags and --archs must be its own");
   given = [app] { return app.given(); };
   app.add_switch("--replay", replay, "also write replay/, the launch of the tuned problem for profilers");
+  app.add("--test-shape", test_shapes, "sizes that the self test tries, too: L=333,batch=2; may be repeated")
+      .repeated();
   family.declare(app, {"--archs", "--replay"});
 }
 
@@ -299,6 +319,10 @@ Result<std::optional<Emitted>> emit(const Session& session, const BundleRequest&
     if (!out->bundle.table.empty()) out->table = std::move(tuned->tuned.front()->table);
   } else {
     ROOFGEN_TRY(out->bundle, rebuilt_bundle(session, request));
+  }
+  for (const std::string& text : request.test_shapes) {
+    ROOFGEN_TRY(Json sizes, test_shape(text));
+    out->bundle.test_shapes.emplace_back(text, std::move(sizes));
   }
   ROOFGEN_CHECK(write_bundle(session, request, first, *out));
   return out;

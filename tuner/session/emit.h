@@ -16,11 +16,12 @@ struct BundleRequest {
   ProblemFlags problem;
   RunFlags run;
   FamilyFlags family;
-  std::string directory;           ///< where the files go
-  std::string name;                ///< of the bundle; empty: that of the operator
-  std::string manifest;            ///< the bundle of this manifest is made again, without a search; empty: tune
-  std::vector<std::string> archs;  ///< empty: the device's
-  bool replay = false;             ///< also write the launch of the tuned problem
+  std::string directory;                 ///< where the files go
+  std::string name;                      ///< of the bundle; empty: that of the operator
+  std::string manifest;                  ///< the bundle of this manifest is made again, without a search; empty: tune
+  std::vector<std::string> archs;        ///< empty: the device's
+  std::vector<std::string> test_shapes;  ///< sizes that the self test tries, too: "L=333,batch=2"
+  bool replay = false;                   ///< also write the launch of the tuned problem
   std::function<FlagValues()> given;
   void declare(FlagSet app);
 };
