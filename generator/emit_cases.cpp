@@ -12,9 +12,9 @@
 #include <set>
 
 #include "base/mix.h"
-#include "generator/json_reader.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/expected.h"
+#include "generator/space/json_reader.h"
 
 namespace roofgen {
 namespace {
