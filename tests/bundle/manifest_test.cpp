@@ -149,7 +149,7 @@ TEST_F(MadeAgain, ErrorsNameThePlace) {
   EXPECT_THAT(refusal(text, "manifest.3", "manifest.2"),
               HasSubstr("m.json:2:4: error: schema \"roofgen.manifest.2\"; \"roofgen.manifest.3\" was expected"));
   EXPECT_THAT(refusal(text, "\"name\": \"it\"", "\"name\": \"i t\""),
-              HasSubstr("m.json:3:4: error: \"i t\" is no name"));
+              HasSubstr("m.json:3:4: error: \"i t\" is not a name in C"));
   EXPECT_THAT(refusal(text, "\"op\": \"attention\"", "\"op\": \"atention\""), HasSubstr("did you mean \"attention\""));
   EXPECT_THAT(refusal(text, "\"L\": 256", "\"L\": 0"), HasSubstr("L is 0"));
   EXPECT_THAT(refusal(text, "\"heads\": 4,", ""), HasSubstr("numbers are missing"));

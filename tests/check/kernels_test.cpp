@@ -181,6 +181,13 @@ std::string places_of(const std::string& finds) {
   return out;
 }
 
+/// An item of a list, in lines of at most 120 characters.
+std::string item(std::string text) {
+  const size_t at = text.size() > 120 ? text.rfind("; ", 120) : std::string::npos;
+  if (at != std::string::npos) text.replace(at, 2, ";\n  ");
+  return text + "\n";
+}
+
 /// The wrong half of each pair, with its finding. In all mended halves there is none.
 std::string table_of_pairs() {
   std::string rows;
@@ -224,7 +231,7 @@ std::string table() {
     if (finds != "nothing") {
       ++n_faulty;
       const bool edited = k.file.substr(0, k.file.find('.')) != k.name;
-      faulty += fmt::format("- `{}`{}: {}\n", name, edited ? " in `" + k.file + "`" : "", places_of(finds));
+      faulty += item(fmt::format("- `{}`{}: {}", name, edited ? " in `" + k.file + "`" : "", places_of(finds)));
       continue;
     }
     clean.push_back(name);
