@@ -1,4 +1,4 @@
-// The command line: one file per subcommand, one row each in the table in main.cpp.
+// The command line: a function for each subcommand, a row each in the table in main.cpp.
 #pragma once
 
 #include <functional>

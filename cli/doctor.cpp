@@ -12,7 +12,7 @@
 #include "roofline/work.h"
 #include "runtime/sass/disassembler.h"
 #include "tuner/ceilings/profile.h"
-#include "tuner/session/workbench.h"
+#include "tuner/session/request.h"
 
 namespace roofgen::cli {
 namespace {

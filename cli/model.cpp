@@ -8,8 +8,8 @@
 #include "cli/cli.h"
 #include "roofline/views/views.h"
 #include "tuner/session/profile_flags.h"
+#include "tuner/session/request.h"
 #include "tuner/session/work_flags.h"
-#include "tuner/session/workbench.h"
 
 namespace roofgen::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "roofline/analyses/figures.h"
 #include "roofline/plot/plot.h"
 #include "tuner/session/profile_flags.h"
+#include "tuner/session/request.h"
 #include "tuner/session/work_flags.h"
-#include "tuner/session/workbench.h"
 #include "tuner/views/page.h"
 
 namespace roofgen::cli {

@@ -1,12 +1,14 @@
 // Which measurements are laid over a device: the profile of the GPU that is there, one that was asked for, or none.
 #pragma once
 
-#include "roofline/device.h"
-#include "runtime/executor.h"
 #include "tuner/session/flags.h"
 #include "tuner/session/session.h"
 
 namespace roofgen {
+
+class DataFiles;
+class GpuExecutor;
+struct Device;
 
 /// `--profile FILE` and `--no-profile`.
 struct ProfileFlags {

@@ -6,9 +6,10 @@
 
 #include "tuner/session/op_flags.h"
 #include "tuner/session/profile_flags.h"
-#include "tuner/store/store.h"
 
 namespace roofgen {
+
+class Evaluations;
 
 inline constexpr const char* kDefaultDevice = "h200-sxm";
 

@@ -12,10 +12,14 @@
 
 #include "base/outputs.h"
 #include "base/paths.h"
-#include "generator/generate.h"
-#include "roofline/plot/figure.h"
+#include "roofgen/result.h"
 
 namespace roofgen {
+
+class DataFiles;
+namespace plot {
+struct Page;
+}
 
 using Say = std::function<void(const std::string&)>;
 /// Called from any thread.
