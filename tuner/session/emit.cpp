@@ -308,6 +308,11 @@ Result<std::optional<Emitted>> emit(const Session& session, const BundleRequest&
         fmt::format("--name: {} is no C name: letters, digits and _ were expected, not beginning with a digit, "
                     "and no keyword of C or C++",
                     request.name)};
+  std::vector<std::pair<std::string, Json>> test_shapes;
+  for (const std::string& text : request.test_shapes) {
+    ROOFGEN_TRY(Json sizes, test_shape(text));
+    test_shapes.emplace_back(text, std::move(sizes));
+  }
   std::optional<Emitted> out(std::in_place);
   const Tuned* first = nullptr;
   std::optional<TunedBundle> tuned;
@@ -320,10 +325,7 @@ Result<std::optional<Emitted>> emit(const Session& session, const BundleRequest&
   } else {
     ROOFGEN_TRY(out->bundle, rebuilt_bundle(session, request));
   }
-  for (const std::string& text : request.test_shapes) {
-    ROOFGEN_TRY(Json sizes, test_shape(text));
-    out->bundle.test_shapes.emplace_back(text, std::move(sizes));
-  }
+  out->bundle.test_shapes = std::move(test_shapes);
   ROOFGEN_CHECK(write_bundle(session, request, first, *out));
   return out;
 }
