@@ -30,7 +30,7 @@ constexpr int64_t kSamples = 300, kMostRows = 1000;
 constexpr double kWholeWork = 2.5e8;
 /// Numbers that a file lists: of a larger index the problem is left out.
 constexpr uint64_t kMostListed = 2000;
-/// Elements of an input whose bits are compared with those of the op.
+/// Elements of an input whose bits are compared with the bits that the op gives.
 constexpr uint64_t kDigested = 1024;
 constexpr int64_t kFarStride = int64_t{1} << 31;
 constexpr size_t kRank = 4, kMostSelections = 400;

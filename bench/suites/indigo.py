@@ -4,8 +4,8 @@
   bench/suites/indigo.py FOLDER GRAPH GRID BLOCK [--roofgen PROGRAM] [--jobs N]
 
 FOLDER is the artifact's `indigo` (docs/evidence/check-suites.md), GRAPH a file of its `input` without .egr. A kernel is
-labelled by its name: atomicBug, guardBug, raceBug and syncBug are races, boundsBug is an index past the end. Prints found and
-false by label, and the names of the kernels that disagree with their label."""
+labelled by its name: atomicBug, guardBug, raceBug and syncBug are races, boundsBug is an index past the end.
+Prints found and false by label, and the names of the kernels that disagree with their label."""
 import argparse
 import collections
 import concurrent.futures

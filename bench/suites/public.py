@@ -5,9 +5,9 @@
 
 SUITE is scor, scor_plain, gpuverify, gpurepair, faial or simulee; with nvcc and `roofgen run`: samples, cusan, esbmc.
 FOLDER is the unpacked repository (docs/evidence/check-suites.md). The suites' own lines give label, grid and block;
-`roofgen check --emit-args` gives the arguments: buffers become long, and 0, 1, 2, ... fills them. Prints each kernel that
-disagrees with its label, and the counts; --findings prints all kernels. A good kernel counts as flagged if there is any
-finding, a bad one as found if there is one that can be its fault."""
+`roofgen check --emit-args` gives the arguments: buffers become long, and 0, 1, 2, ... fills them. Prints each kernel
+that disagrees with its label, and the counts; --findings prints all kernels. A good kernel counts as flagged if there
+is any finding, a bad one as found if there is one that can be its fault."""
 import argparse
 import collections
 import json

@@ -118,7 +118,7 @@ Result<expr::Expr> JsonReader::expression(const Json& value) const {
     return bad_at(value, "an expression was expected: a string, a number, true, false, or a list of cases");
   const std::string text = json_words(value);
   Where at = file_.place(value);
-  if (value.is_string() && at.line > 0) ++at.col;  // behind the quote
+  if (value.is_string() && at.line > 0) ++at.col;  // after the quote
   // Copied values are not in the file's tree.
   ROOFGEN_TRY(expr::Expr e, expr::Expr::parse(text, at.line > 0 ? at : file_.find(text)));
   return e.with(let_);
