@@ -528,6 +528,8 @@ class Cases {
     const bool whole = work <= kWholeWork;
     ROOFGEN_TRY(const ExpectedElements expected,
                 expected_of(problem, tensors, whole, whole ? all : sampled_regions(extent, 2)));
+    if (expected.empty())
+      return Error{Exit::kFailed, fmt::format("nothing is expected of the outputs of {}", to_string(problem))};
     const std::string number = fmt::format("{}", problems_);
     std::string tables, rows;
     for (size_t i = 0; i < tensors.size(); ++i) {
