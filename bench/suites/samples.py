@@ -7,9 +7,9 @@ COLLECTION is cuda_samples or llm_c, FOLDER its unpacked repository; or plain, a
 (bench/suites/right; docs/evidence/check-suites.md, "Programs that are right"). Needs nvcc. Sizes and repetitions are
 reduced (EDITS, ARGUMENTS). A program's result is one of: clean, findings, orders (clean, but in one order of threads),
 refused (a call or a kernel that the simulated driver does not support), failed (the program's own exit code), waived
-(the program wants another device), no kernel, slow (more than N seconds), library (needs another one), not built. Prints
-each program, the counts, and the calls that are refused by their number of programs. --skip names an earlier output:
-its programs are left out, except the slow and the failed ones."""
+(the program wants another device), no kernel, slow (more than N seconds), library (needs another one), not built.
+Prints each program, the counts, and the calls that are refused by their number of programs. --skip names an earlier
+output: its programs are left out, except the slow and the failed ones."""
 import argparse
 import collections
 import json
