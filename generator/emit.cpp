@@ -602,10 +602,12 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
     files[file] = std::move(rendered.text);
   }
   files[images_file(request.name)] = images_text(request);
-  std::vector<std::string> sizes;
-  for (const Json& size : description["sizes"]) sizes.push_back(size["key"]);
-  ROOFGEN_TRY(const std::string cases, self_test_cases(request, interface, describer.conditions(), sizes));
-  files[kCasesFile] = fmt::format("/* The cases of self_test.c. {} */\n{}", kLicence, cases);
+  if (request.self_test_cases) {
+    std::vector<std::string> sizes;
+    for (const Json& size : description["sizes"]) sizes.push_back(size["key"]);
+    ROOFGEN_TRY(const std::string cases, self_test_cases(request, interface, describer.conditions(), sizes));
+    files[kCasesFile] = fmt::format("/* The cases of self_test.c. {} */\n{}", kLicence, cases);
+  }
   for (size_t i = 0; i < request.pipelines.size(); ++i)
     for (size_t k = 0; k < request.pipelines[i].kernels.size(); ++k)
       files[description["pipelines"][i]["kernels"][k]["source"].get<std::string>()] =

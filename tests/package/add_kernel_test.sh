@@ -36,7 +36,7 @@ cp kernels/norm.json first.json
 
 configure -Dcols=256 || fail "configure"
 make || fail "build"
-build/app | grep -q "out" || fail "the program: $(build/app)"
+build/app | grep "out" >"$dir/log" || fail "the program: $(build/app)"
 source=build/norm/norm.c
 cp -p $source before.c
 make || fail "build again"
