@@ -20,6 +20,17 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 # development do it.
 add_compile_definitions($<$<CONFIG:Release>:FMT_CONSTEVAL=>)
 
+# roofgen_unity_batches(<target> <n>): a target that is compiled in this many batches, unless the user set their size.
+function(roofgen_unity_batches target batches)
+  if(NOT CMAKE_UNITY_BUILD_BATCH_SIZE EQUAL 15)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
 # roofgen_hot(<target>): simulations, references and searches spend their time here. GCC 12 crashes where a precompiled
 # header was made with another -O, so these targets share one of their own, which is the first one's.
 function(roofgen_hot target)

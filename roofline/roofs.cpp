@@ -44,12 +44,12 @@ struct Wider {
 constexpr Wider kWider[] = {{"fp4", "fp8"}, {"fp8", "fp16"}, {"int4", "int8"}, {"bf16", "fp32"}};
 
 /// A unit of an SM: its amount per clock is one cell.
-struct Unit {
+struct FunctionUnit {
   Resource resource;
   const char* name;
   const char* cell;
 };
-constexpr Unit kUnits[] = {{Resource::kSpecial, "SFU", "mufu_lanes"},
+constexpr FunctionUnit kUnits[] = {{Resource::kSpecial, "SFU", "mufu_lanes"},
                            {Resource::kFp32, "FP32", "fp32_lanes"},
                            {Resource::kAlu, "ALU", "int_lanes"},
                            {Resource::kSharedMemory, "shared memory", "smem_bytes_per_clk"},
@@ -139,7 +139,7 @@ std::vector<RoofTime> roof_times(const std::vector<Roof>& roofs, const Amounts& 
 }
 
 Roof roof_of(const Device& d, Resource resource, RoofSet set) {
-  for (const Unit& u : kUnits)
+  for (const FunctionUnit& u : kUnits)
     if (u.resource == resource) return sm_roof(d, u.name, resource, u.cell, sm_clocks(d, set), set);
   for (const Level& l : kLevels)
     if (l.resource == resource) return level_roof(d, l, set);
@@ -218,7 +218,7 @@ std::vector<Roof> kernel_roofs(const Device& d, MatrixInstruction instruction, c
   out.reserve(1 + std::size(kUnits) + std::size(kLevels));
   out.push_back(sm_roof(d, kFamilies[static_cast<size_t>(instruction)].roof, Resource::kTensor,
                         rate_cell(instruction, math), clocks, set));
-  for (const Unit& u : kUnits) out.push_back(sm_roof(d, u.name, u.resource, u.cell, clocks, set));
+  for (const FunctionUnit& u : kUnits) out.push_back(sm_roof(d, u.name, u.resource, u.cell, clocks, set));
   for (const Level& l : kLevels)
     if (l.resource != Resource::kNvlink) out.push_back(level_roof(d, l, set));
   return out;

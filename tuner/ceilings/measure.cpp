@@ -20,7 +20,7 @@ constexpr int kLaunches = 200;
 constexpr int kLaunchSamples = 30, kLaunchWarmup = 5;
 
 /// One ceiling with its legal points and their binaries.
-struct Candidate {
+struct CompiledPoint {
   CeilingResult result;
   const Variant* variant = nullptr;
   std::vector<MicroKernel> kernels;
@@ -45,7 +45,7 @@ class Session {
     ROOFGEN_CHECK(choose());
     compile();
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      Candidate& c = candidates_[i];
+      CompiledPoint& c = candidates_[i];
       if (stopped()) report_.interrupted = true;
       if (c.result.missing.empty()) {
         if (report_.lost)
@@ -78,7 +78,7 @@ class Session {
         return Error{Exit::kUsage, fmt::format("unknown ceiling \"{}\"{}", name, did_you_mean(name, known))};
     for (const CeilingSpec& spec : ceiling_specs()) {
       if (!o_.only.empty() && std::find(o_.only.begin(), o_.only.end(), spec.name) == o_.only.end()) continue;
-      Candidate c;
+      CompiledPoint c;
       c.result.spec = &spec;
       c.result.limit = rate_limit(spec, c_.device);
       const auto variant =
@@ -133,7 +133,7 @@ class Session {
       return !stopped();
     });
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      Candidate& c = candidates_[i];
+      CompiledPoint& c = candidates_[i];
       std::vector<MicroKernel> kernels;
       std::vector<Binary> binaries;
       for (size_t k = 0; k < c.kernels.size(); ++k) {
@@ -154,7 +154,7 @@ class Session {
     }
   }
 
-  void measure_one(Candidate& c) {
+  void measure_one(CompiledPoint& c) {
     if (c.result.spec->buffers == Buffers::kNone) return measure_launch(c);
     auto buffers = micro_buffers(*c.result.spec, *c.variant, scope_);
     if (!buffers) {
@@ -166,7 +166,7 @@ class Session {
   }
 
   /// Handles an error of the GPU. True when it costs only this point.
-  bool only_this_point(Candidate& c, const Error& error) {
+  bool only_this_point(CompiledPoint& c, const Error& error) {
     if (c_.gpu.fault() == Fault::kLost) {
       report_.lost = true;
       report_.lost_because = error.message;
@@ -222,7 +222,7 @@ class Session {
   }
 
   /// Runs each point once and checks its output. A fault drops the point, a wrong result the ceiling.
-  bool verify(Candidate& c, const std::vector<MicroBuffer>& buffers) {
+  bool verify(CompiledPoint& c, const std::vector<MicroBuffer>& buffers) {
     const CeilingSpec& spec = *c.result.spec;
     std::optional<Addresses> at;
     uint64_t generation = 0;
@@ -278,7 +278,7 @@ class Session {
     return true;
   }
 
-  void time(Candidate& c, const std::vector<MicroBuffer>& buffers) {
+  void time(CompiledPoint& c, const std::vector<MicroBuffer>& buffers) {
     const bool dram = std::string(c.result.spec->name).starts_with("dram");
     Workload workload;
     for (const MicroBuffer& b : buffers) {
@@ -353,7 +353,7 @@ class Session {
   }
 
   /// The cost of one more launch of an empty kernel, in a stream and in a graph.
-  void measure_launch(Candidate& c) {
+  void measure_launch(CompiledPoint& c) {
     const auto module = c_.gpu.load(c.binaries.front());
     if (!module) {
       if (only_this_point(c, module.error())) c.result.missing = module.error().message;
@@ -399,7 +399,7 @@ class Session {
   CeilingsReport report_;
   std::vector<Variant> variants_;
   expr::Map scope_;
-  std::vector<Candidate> candidates_;
+  std::vector<CompiledPoint> candidates_;
   std::optional<std::pair<MicroKernel, Binary>> filler_;
 };
 

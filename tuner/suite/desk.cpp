@@ -15,7 +15,7 @@ Json words_of(const StoreKey& key) { return Json::array({key.binary, key.slice, 
 StoreKey key_of(const Json& words) { return {words.at(0), words.at(1), words.at(2), words.at(3)}; }
 
 /// The members of a trial that are texts; the store itself sets release and creation.
-constexpr std::array kTexts = {&StoredTrial::source, &StoredTrial::op,         &StoredTrial::problem,
+constexpr std::array kTrialTexts = {&StoredTrial::source, &StoredTrial::op,         &StoredTrial::problem,
                                &StoredTrial::device, &StoredTrial::variant,    &StoredTrial::stage,
                                &StoredTrial::params, &StoredTrial::binary,     &StoredTrial::executor,
                                &StoredTrial::origin, &StoredTrial::time_model, &StoredTrial::outcome,
@@ -23,7 +23,7 @@ constexpr std::array kTexts = {&StoredTrial::source, &StoredTrial::op,         &
 
 Json words_of(const StoredTrial& trial) {
   Json out = Json::array();
-  for (const auto text : kTexts) out.push_back(trial.*text);
+  for (const auto text : kTrialTexts) out.push_back(trial.*text);
   out.push_back(trial.seconds);
   out.push_back(trial.floor_seconds);
   return out;
@@ -32,7 +32,7 @@ Json words_of(const StoredTrial& trial) {
 StoredTrial trial_of(const Json& words) {
   StoredTrial out;
   size_t i = 0;
-  for (const auto text : kTexts) out.*text = words.at(i++);
+  for (const auto text : kTrialTexts) out.*text = words.at(i++);
   words.at(i++).get_to(out.seconds);
   words.at(i).get_to(out.floor_seconds);
   return out;
