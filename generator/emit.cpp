@@ -449,9 +449,9 @@ class Describer {
           {"dims", a.dims},
           {"stride_bytes", a.stride_bytes},
           {"box", a.map->box},
-          {"swizzle", a.map->swizzle_bytes ? fmt::format("{}B", a.map->swizzle_bytes) : "NONE"},
-          {"promotion", a.map->l2_promotion_bytes ? fmt::format("L2_{}B", a.map->l2_promotion_bytes) : "NONE"},
-          {"fill", a.map->nan_fill ? "NAN_REQUEST_ZERO_FMA" : "NONE"}};
+          {"swizzle_bytes", a.map->swizzle_bytes},
+          {"promotion_bytes", a.map->l2_promotion_bytes},
+          {"nan_fill", a.map->nan_fill}};
     if (a.map) out["parameter"] = a.code.starts_with("a->") ? a.code.substr(3) : "";
     for (const KernelArgument& f : a.fields) out["fields"].push_back(argument_json(f, fits));
     return out;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "generator/expr/c_code.h"
+#include "generator/launch_checks.h"
 #include "generator/space/json_reader.h"
 
 namespace roofgen {
@@ -318,19 +319,24 @@ Result<expr::Map> Interface::scope_of(const expr::Map& given) const {
 
 Result<void> Interface::check(const expr::Map& scope) const {
   const auto refused = [](std::string why) { return Error{Exit::kUsage, std::move(why)}; };
-  constexpr double kMostSizes = 0x1p56;
-  double product = 1;
   const bool empty = is_empty(scope);
-  for (const Parameter& p : parameters_) {
-    const bool stride = p.kind == Parameter::Kind::kStride;
-    if (!stride && p.kind != Parameter::Kind::kSize) continue;
-    const int64_t value = *scope.at(p.key).as<int64_t>(), least = stride || empty || may_be_empty(p.key) ? 0 : 1;
-    if (value < least || value > (stride ? kMostStride : kMostSize))
-      return refused(stride ? fmt::format("{} is {}; 0 to 2^40 elements were expected", p.key, value)
-                            : fmt::format("{} is {}; {} to {} was expected", p.key, value, least, kMostSize));
-    if (!stride && !is_bounded(p.key)) product *= static_cast<double>(value);
+  std::vector<launch_number> numbers;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [kind, name, key] = parameters_[i];
+    const bool stride = kind == Parameter::Kind::kStride;
+    if (!stride && kind != Parameter::Kind::kSize) continue;
+    numbers.push_back({static_cast<int>(i + 1), *scope.at(key).as<int64_t>(),
+                       stride || empty || may_be_empty(key) ? 0 : 1, stride ? kMostStride : kMostSize,
+                       !stride && !is_bounded(key)});
   }
-  if (product > kMostSizes) return refused("the sizes are too large together");
+  if (const int fault = launch_check_numbers(numbers.data(), static_cast<int>(numbers.size())); fault != LAUNCH_OK) {
+    const auto n = std::ranges::find(numbers, LAUNCH_DETAIL(fault), &launch_number::parameter);
+    if (n == numbers.end()) return refused("the sizes are too large together");
+    const std::string& key = parameters_[static_cast<size_t>(n->parameter - 1)].key;
+    return refused(n->most == kMostStride
+                       ? fmt::format("{} is {}; 0 to 2^40 elements were expected", key, n->value)
+                       : fmt::format("{} is {}; {} to {} was expected", key, n->value, n->least, n->most));
+  }
   if (empty) return {};
   for (const expr::Expr& rule : rules_) {
     ROOFGEN_TRY(const bool holds, rule.check(scope));

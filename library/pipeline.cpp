@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/suggest.h"
+#include "generator/launch_checks.h"
 #include "generator/launch_code.h"
 #include "runtime/cuda/launch.h"
 
@@ -16,9 +17,6 @@ namespace roofgen::library {
 namespace {
 
 constexpr uint64_t kWorkspaceAlignment = 256;
-constexpr uint64_t kTensorAlignment = 16;
-/// The bound of bundles (templates/bundle/bundle.c.jinja).
-constexpr double kMostElements = 0x1p52;
 
 uint64_t bits_of(double value) {
   uint64_t bits = 0;
@@ -32,33 +30,11 @@ double real_of(uint64_t bits) {
 }
 
 Error refused(std::string message) { return {Exit::kUsage, std::move(message)}; }
-/// Whether two elements may share their place: along the dimensions, from the least stride up, one stride does not
-/// reach beyond all elements of those before.
-bool overlaps_itself(const Interface::Extent& extent) {
-  std::vector<std::pair<int64_t, int64_t>> sides;  // stride, elements
-  for (size_t i = 0; i < extent.shape.size(); ++i)
-    if (extent.shape[i] > 1) sides.emplace_back(extent.strides[i], extent.shape[i]);
-  std::ranges::sort(sides);
-  int64_t last = 0;
-  for (const auto& [stride, count] : sides) {
-    if (stride <= last) return true;
-    last += stride * (count - 1);
-  }
-  return false;
-}
 
-/// The first byte after a tensor; 0: too far, or its size is unknown.
-uint64_t end_of(const Interface::Extent& extent, uint64_t at, int bytes) {
-  double elements = 1;
-  uint64_t last = 0;
-  for (size_t i = 0; i < extent.shape.size(); ++i) {
-    elements += static_cast<double>(extent.shape[i] - 1) * static_cast<double>(extent.strides[i]);
-    if (elements > kMostElements) return 0;
-    last += static_cast<uint64_t>(extent.shape[i] - 1) * static_cast<uint64_t>(extent.strides[i]);
-  }
-  const uint64_t end = at + (last + 1) * static_cast<uint64_t>(bytes);
-  return end < at ? 0 : end;
-}
+/// How checks number a tensor and its strides: `index` among the tensors of a call; `side` 0: the tensor itself, else
+/// one more than the dimension of a stride. 0 is the workspace.
+constexpr int kNumbersOfTensor = 8;
+int number_of(size_t index, size_t side) { return static_cast<int>(1 + index * kNumbersOfTensor + side); }
 
 const char* kind_text(Parameter::Kind kind) {
   static constexpr const char* kTexts[] = {"tensor", "real", "size", "stride"};
@@ -361,7 +337,16 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
     if (parameters_[i].kind != Parameter::Kind::kTensor) continue;
     const Buffer& b = *std::ranges::find(buffers_, parameters_[i].key, &Buffer::name);
     ROOFGEN_TRY(Interface::Extent extent, interface_->extent(b, scope));
-    out->tensors.push_back({i, b.role != Buffer::Role::kInput, b.dtype, std::move(extent)});
+    const auto rank = static_cast<int>(extent.shape.size());
+    launch_tensor known{
+        number_of(out->tensors.size(), 0), b.role != Buffer::Role::kInput, size_of(b.dtype), 0, rank, {}, {}, {}};
+    for (size_t d = 0; d < extent.shape.size(); ++d) {
+      known.shape[d] = extent.shape[d];
+      known.stride[d] = extent.strides[d];
+      if (extent.aligned_strides && d + 1 < extent.shape.size())
+        known.aligned[d] = number_of(out->tensors.size(), d + 1);
+    }
+    out->tensors.push_back({i, known});
   }
   return out;
 }
@@ -375,30 +360,40 @@ Result<void> Pipeline::check(const Prepared& prepared, const Call& call, uint64_
     if (workspace_bytes < prepared.workspace)
       return refused(fmt::format("workspace has {} bytes; {} were expected", workspace_bytes, prepared.workspace));
   }
-  std::vector<uint64_t> ends;
+  std::vector<launch_tensor> tensors;
   for (const Tensor& t : prepared.tensors) {
-    const uint64_t at = call.pointers[t.parameter];
-    if (!at) return refused(fmt::format("{} is null or missing", name(t)));
-    if (at % kTensorAlignment) return refused(fmt::format("{} is not aligned to 16 bytes", name(t)));
-    for (size_t d = 0; d + 1 < t.extent.strides.size() && t.extent.aligned_strides; ++d)
-      if (t.extent.strides[d] * size_of(t.dtype) % static_cast<int64_t>(kTensorAlignment))
-        return refused(fmt::format("a stride of {} is {} elements, which is not a multiple of 16 bytes", name(t),
-                                   t.extent.strides[d]));
-    const uint64_t end = end_of(t.extent, at, size_of(t.dtype));
-    if (!end) return refused(fmt::format("{} takes more bytes than a device has", name(t)));
-    if (t.writes && overlaps_itself(t.extent))
-      return refused(fmt::format("{} overlaps itself: elements of it share their place by strides of {}", name(t),
-                                 fmt::join(t.extent.strides, ", ")));
-    ends.push_back(end);
-    if (prepared.workspace > 0 && at < workspace + prepared.workspace && workspace < end)
-      return refused(fmt::format("workspace shares memory with {}", name(t)));
+    tensors.push_back(t.known);
+    tensors.back().at = call.pointers[t.parameter];
   }
-  for (size_t i = 0; i < ends.size(); ++i)
-    for (size_t j = 0; j < ends.size() && prepared.tensors[i].writes; ++j)
-      if (const Tensor& a = prepared.tensors[i], &b = prepared.tensors[j];
-          i != j && call.pointers[a.parameter] < ends[j] && call.pointers[b.parameter] < ends[i])
-        return refused(fmt::format("{} shares memory with {}, which is written", name(b), name(a)));
-  return {};
+  const launch_tensor memory{0, 1, 1, workspace, 1, {static_cast<int64_t>(prepared.workspace)}, {1}, {}};
+  const int fault = launch_check_tensors(tensors.data(), static_cast<int>(tensors.size()),
+                                         prepared.workspace > 0 ? &memory : nullptr);
+  if (fault == LAUNCH_OK) return {};
+  const int detail = LAUNCH_DETAIL(fault);
+  const auto shares = [&](const launch_tensor& written) {  // the name of a tensor with which it shares memory
+    const auto at = std::ranges::find_if(tensors, [&](const launch_tensor& t) { return launch_share(&written, &t); });
+    return at == tensors.end() ? "" : name(prepared.tensors[static_cast<size_t>(at - tensors.begin())]);
+  };
+  if (detail == 0) return refused("workspace shares memory with " + shares(memory));
+  const auto index = static_cast<size_t>((detail - 1) / kNumbersOfTensor);
+  const auto side = static_cast<size_t>((detail - 1) % kNumbersOfTensor);
+  const launch_tensor& tensor = tensors[index];
+  const std::string& own = name(prepared.tensors[index]);
+  switch (LAUNCH_KIND(fault)) {
+    case LAUNCH_NULL: return refused(own + " is null or missing");
+    case LAUNCH_MISALIGNED:
+      if (side == 0) return refused(own + " is not aligned to 16 bytes");
+      return refused(fmt::format("a stride of {} is {} elements, which is not a multiple of 16 bytes", own,
+                                 tensor.stride[side - 1]));
+    case LAUNCH_RANGE: return refused(own + " takes more bytes than a device has");
+    default: break;
+  }
+  if (tensor.writes && launch_overlaps_itself(&tensor))
+    return refused(fmt::format("{} overlaps itself: elements of it share their place by strides of {}", own,
+                               fmt::join(tensor.stride, tensor.stride + tensor.rank, ", ")));
+  const auto written = std::ranges::find_if(tensors, [&](const launch_tensor& t) { return launch_share(&t, &tensor); });
+  return refused(fmt::format("{} shares memory with {}, which is written", own,
+                             name(prepared.tensors[static_cast<size_t>(written - tensors.begin())])));
 }
 
 Result<void> Pipeline::run(const Prepared& prepared, const Call& call, cuda::Handle stream, uint64_t workspace) const {

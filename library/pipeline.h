@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/launch_checks.h"
 #include "generator/launch_code.h"
 #include "library/capture.h"
 #include "roofgen/roofgen.h"
@@ -52,9 +53,7 @@ class Pipeline {
   class Live;
   struct Tensor {
     size_t parameter = 0;
-    bool writes = false;
-    DType dtype;
-    Interface::Extent extent;
+    launch_tensor known;  ///< all but its address
   };
   /// Where the pointer of a kernel's argument comes from: a parameter, a temporary, or nowhere: null.
   struct Source {

@@ -47,36 +47,11 @@ inline constexpr int kJitErrorLogBufferSize = 6;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
 
-// CUtensorMapDataType
-inline constexpr int kTensorUint8 = 0, kTensorInt32 = 3, kTensorFp16 = 6, kTensorFp32 = 7, kTensorBf16 = 9;
-
-/// CUlaunchAttribute: an id and a union of 64 bytes; roofgen uses two of its members.
-struct LaunchAttribute {
-  int id = 0;
-  char padding[4] = {};
-  union {
-    char bytes[64];
-    struct {
-      unsigned x, y, z;
-    } cluster;
-    int overlap;
-  } value = {};
-};
-inline constexpr int kLaunchCluster = 4;  // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-inline constexpr int kLaunchOverlap = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-
-/// CUlaunchConfig
-struct LaunchConfig {
-  unsigned grid_x = 1, grid_y = 1, grid_z = 1, block_x = 1, block_y = 1, block_z = 1, smem_bytes = 0;
-  Handle stream = nullptr;
-  LaunchAttribute* attributes = nullptr;
-  unsigned attribute_count = 0;
-};
-
-/// CUtensorMap, opaque. cuda.h aligns it to 128 bytes since 13.0; before, to 64.
-struct alignas(128) TensorMapBytes {
-  uint64_t words[16] = {};
-};
+using CUstream = Handle;
+#include "templates/bundle/driver_types.h"
+using LaunchAttribute = CUlaunchAttribute;
+using LaunchConfig = CUlaunchConfig;
+using TensorMapBytes = CUtensorMap;
 
 /// CUuuid
 struct Uuid {

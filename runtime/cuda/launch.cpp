@@ -15,37 +15,32 @@ constexpr uint64_t kPortableCluster = 8;  ///< CTAs; larger clusters depend on t
 
 std::string size_text(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
 
-int tensor_type(DType dtype) {
-  switch (dtype) {
-    case DType::kBf16: return kTensorBf16;
-    case DType::kFp16: return kTensorFp16;
-    case DType::kFp32:
-    case DType::kTf32: return kTensorFp32;
-    case DType::kFp8:
-    case DType::kInt8: return kTensorUint8;
-    case DType::kInt32: return kTensorInt32;
-  }
-  return kTensorFp32;
-}
+using CUresult = Status;
+using CUfunction = Handle;
+#include "templates/bundle/launch.h"
 
-/// The driver's number for a span of `bytes`: the place in 0, first, 2 first, 4 first.
-int span_code(int bytes, int first) {
-  int code = 0;
-  for (; bytes >= first; bytes /= 2) ++code;
-  return code;
+CUtensorMapDataType tensor_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case DType::kFp16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case DType::kFp32:
+    case DType::kTf32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case DType::kFp8:
+    case DType::kInt8: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    case DType::kInt32: return CU_TENSOR_MAP_DATA_TYPE_INT32;
+  }
+  return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
 }  // namespace
 
 Status encode(const Driver& driver, const TensorMap& map, Address address, TensorMapBytes* out) {
-  void* pointer = nullptr;
-  static_assert(sizeof pointer == sizeof address);
-  std::memcpy(&pointer, &address, sizeof pointer);
-  const std::vector<uint32_t> ones(map.dims.size(), 1);
-  return driver.encode_tensor_map(out, tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), pointer,
-                                  map.dims.data(), map.stride_bytes.data(), map.box.data(), ones.data(), 0,
-                                  span_code(map.swizzle_bytes, 32), span_code(map.l2_promotion_bytes, 64),
-                                  map.nan_fill ? 1 : 0);
+  launch_map from{tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), map.swizzle_bytes,
+                  map.l2_promotion_bytes, map.nan_fill, {}, {}, {}};
+  std::ranges::copy(map.dims, from.dims);
+  std::ranges::copy(map.stride_bytes, from.stride_bytes);
+  std::ranges::copy(map.box, from.box);
+  return launch_encode(driver.encode_tensor_map, out, &from, address);
 }
 
 Result<void> Parameters::set(std::vector<Arg>& args,
@@ -75,19 +70,9 @@ Status queue(const Driver& driver, Handle function, Handle stream, const Launch&
   if (!overlap && !cluster)
     return driver.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream,
                          parameters.data(), nullptr);
-  LaunchAttribute attributes[2];
-  LaunchConfig config{grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream, attributes, 0};
-  if (cluster) {
-    LaunchAttribute& attribute = attributes[config.attribute_count++];
-    attribute.id = kLaunchCluster;
-    attribute.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
-  }
-  if (overlap) {
-    LaunchAttribute& attribute = attributes[config.attribute_count++];
-    attribute.id = kLaunchOverlap;
-    attribute.value.overlap = 1;
-  }
-  return driver.launch_ex(&config, function, parameters.data(), nullptr);
+  const LaunchConfig config{grid.x, grid.y, grid.z, block.x, block.y, block.z, launch.smem_bytes, stream, nullptr, 0};
+  const unsigned ctas[] = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  return launch_queue(driver.launch_ex, function, config, ctas, overlap, parameters.data());
 }
 
 Result<void> CudaExecutor::encode(const Arg& arg, const std::string& entry, TensorMapBytes* out) {

@@ -37,18 +37,26 @@ Status launch(State& s, const char* call, Handle function, const LaunchShape& sh
 }
 
 Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c, LaunchShape* out) {
-  *out = {{c.grid_x, c.grid_y, c.grid_z}, {c.block_x, c.block_y, c.block_z}, {0, 0, 0}, c.smem_bytes, false};
-  CHECK(c.attributes || c.attribute_count == 0, kInvalidValue, "null");
-  for (unsigned i = 0; i < c.attribute_count; ++i) {
-    const roofgen::cuda::LaunchAttribute& a = c.attributes[i];
+  *out = {{c.gridDimX, c.gridDimY, c.gridDimZ},
+          {c.blockDimX, c.blockDimY, c.blockDimZ},
+          {0, 0, 0},
+          c.sharedMemBytes,
+          false};
+  CHECK(c.attrs || c.numAttrs == 0, kInvalidValue, "null");
+  for (unsigned i = 0; i < c.numAttrs; ++i) {
+    const roofgen::cuda::LaunchAttribute& a = c.attrs[i];
     switch (a.id) {
       case 0: break;
-      case 2: out->cooperative = a.value.overlap != 0; break;  // COOPERATIVE: an int, like the overlap
-      case roofgen::cuda::kLaunchCluster:
-        out->cluster = {a.value.cluster.x, a.value.cluster.y, a.value.cluster.z};
+      case 2:
+        out->cooperative = a.value.programmaticStreamSerializationAllowed != 0;
+        break;  // COOPERATIVE: an int, too
+      case roofgen::cuda::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        out->cluster = {a.value.clusterDim.x, a.value.clusterDim.y, a.value.clusterDim.z};
         CHECK(out->cluster.count() > 0, kInvalidClusterSize, "a cluster of no CTAs");
         break;
-      case roofgen::cuda::kLaunchOverlap: out->overlap = a.value.overlap != 0; break;
+      case roofgen::cuda::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        out->overlap = a.value.programmaticStreamSerializationAllowed != 0;
+        break;
       // Hints: cluster scheduling, priority, shared memory carve-out.
       case 5:
       case 8:
@@ -389,7 +397,7 @@ ROOFGEN_CU_PTSZ(cuLaunchKernelEx, kContext,
                   CHECK(c, kInvalidValue, "null");
                   LaunchShape shape;
                   if (Status status = shape_of(s, call, *c, &shape); status != kSuccess) return status;
-                  return launch(s, call, function, shape, c->stream, args, extra);
+                  return launch(s, call, function, shape, c->hStream, args, extra);
                 })
 ROOFGEN_CU_PTSZ(
     cuLaunchCooperativeKernel, kContext,

@@ -169,9 +169,23 @@ static_assert(cuda::kJitErrorLogBufferSize == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
 static_assert(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(cuda::kCaptureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 // Tensor maps
-static_assert(cuda::kTensorFp16 == CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
-static_assert(cuda::kTensorFp32 == CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
-static_assert(cuda::kTensorBf16 == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+#define SAME(number) static_assert(static_cast<int>(cuda::number) == static_cast<int>(::number))
+SAME(CUDA_SUCCESS);
+SAME(CUDA_ERROR_INVALID_VALUE);
+SAME(CUDA_ERROR_INVALID_IMAGE);
+SAME(CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+SAME(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME(CU_TENSOR_MAP_DATA_TYPE_UINT8);
+SAME(CU_TENSOR_MAP_DATA_TYPE_INT32);
+SAME(CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+SAME(CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+SAME(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 static_assert(0 == CU_TENSOR_MAP_INTERLEAVE_NONE && 0 == CU_TENSOR_MAP_SWIZZLE_NONE && 1 == CU_TENSOR_MAP_SWIZZLE_32B);
 static_assert(2 == CU_TENSOR_MAP_SWIZZLE_64B && 3 == CU_TENSOR_MAP_SWIZZLE_128B);
 static_assert(0 == CU_TENSOR_MAP_L2_PROMOTION_NONE && 1 == CU_TENSOR_MAP_L2_PROMOTION_L2_64B);
@@ -180,17 +194,15 @@ static_assert(0 == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && 1 == CU_TENSOR_MAP_FLOAT
 static_assert(sizeof(cuda::TensorMapBytes) == sizeof(CUtensorMap) &&
               alignof(cuda::TensorMapBytes) >= alignof(CUtensorMap));
 // Launches
-static_assert(cuda::kLaunchCluster == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
-static_assert(cuda::kLaunchOverlap == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 static_assert(sizeof(cuda::LaunchAttribute) == sizeof(CUlaunchAttribute));
 static_assert(offsetof(cuda::LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
 static_assert(sizeof(cuda::LaunchConfig) == sizeof(CUlaunchConfig));
-static_assert(offsetof(cuda::LaunchConfig, grid_z) == offsetof(CUlaunchConfig, gridDimZ));
-static_assert(offsetof(cuda::LaunchConfig, block_x) == offsetof(CUlaunchConfig, blockDimX));
-static_assert(offsetof(cuda::LaunchConfig, smem_bytes) == offsetof(CUlaunchConfig, sharedMemBytes));
-static_assert(offsetof(cuda::LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
-static_assert(offsetof(cuda::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
-static_assert(offsetof(cuda::LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
+static_assert(offsetof(cuda::LaunchConfig, gridDimZ) == offsetof(CUlaunchConfig, gridDimZ));
+static_assert(offsetof(cuda::LaunchConfig, blockDimX) == offsetof(CUlaunchConfig, blockDimX));
+static_assert(offsetof(cuda::LaunchConfig, sharedMemBytes) == offsetof(CUlaunchConfig, sharedMemBytes));
+static_assert(offsetof(cuda::LaunchConfig, hStream) == offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(cuda::LaunchConfig, attrs) == offsetof(CUlaunchConfig, attrs));
+static_assert(offsetof(cuda::LaunchConfig, numAttrs) == offsetof(CUlaunchConfig, numAttrs));
 static_assert(sizeof(cuda::Uuid) == sizeof(CUuuid) && sizeof(cuda::Address) == sizeof(CUdeviceptr));
 
 #if __has_include(<nvml.h>)
