@@ -69,7 +69,7 @@ TEST_F(KernelTimes, TheEventModelDecidesAndNoTimeIsBelowTheRoofs) {
       EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.bound_by));
     }
   }
-  const std::string text = tune_text(result->report, false);
+  const std::string text = details_text(result->report, false);
   EXPECT_NE(text.find("time: event model (error band "), std::string::npos) << text;
 }
 
@@ -131,7 +131,7 @@ TEST_F(KernelTimes, TheSimulatedRunSaysHowOftenABranchIsTaken) {
   EXPECT_TRUE(k.code->guessed_by_ptx);
   EXPECT_TRUE(k.code->doubts.empty()) << k.code->doubts.front();
   EXPECT_EQ(k.time.band, error_band(TimeModel::kEvent, k.time.bound_by));
-  const std::string text = tune_text(result->report, false);
+  const std::string text = details_text(result->report, false);
   EXPECT_NE(text.find("takes a branch on computed values as often as in the simulated run"), std::string::npos) << text;
 }
 
@@ -143,7 +143,7 @@ TEST_F(KernelTimes, ADeviceWithoutANumberLeavesTheClosedForm) {
   const auto result = search("rmsnorm", {{"rows", 256}, {"cols", 512}}, &timer);
   ASSERT_TRUE(result);
   EXPECT_EQ(result->report.variants[0].kernels[0].time.model, TimeModel::kClosedForm);
-  const std::string text = tune_text(result->report, false);
+  const std::string text = details_text(result->report, false);
   EXPECT_NE(text.find("time: closed form (error band 30 %)"), std::string::npos) << text;
   EXPECT_NE(text.find("\ntimes     of the closed form, a rough guide: h200-sxm has no dram_latency"), std::string::npos)
       << text;

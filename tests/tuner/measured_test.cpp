@@ -65,7 +65,7 @@ class Measured : public ::testing::Test {
   static TuneReport report_of(Result<TuneResult> result) {
     EXPECT_TRUE(result) << to_string(result.error());
     if (result && std::getenv("ROOFGEN_EXPLAIN"))
-      fprintf(stderr, "%s\n%s\n", tune_text(result->report, false).c_str(), explain_text(result->report).c_str());
+      fprintf(stderr, "%s\n%s\n", details_text(result->report, false).c_str(), explain_text(result->report).c_str());
     return result ? std::move(result->report) : TuneReport{};
   }
   static const Rejected* rejection(const TuneReport& r, const std::string& stage) {
@@ -172,7 +172,7 @@ TEST_F(Measured, TheFastestMeasuredWinsAndTheReportStatesTheOrigin) {
   EXPECT_EQ(j["variants"][0]["kernels"][0]["origins"]["time_us"], "measured");
   EXPECT_EQ(j["verdict"]["origin"], "measured");
 
-  const std::string text = tune_text(r, false);
+  const std::string text = details_text(r, false);
   EXPECT_NE(text.find("measured; roofs of h200-sxm"), std::string::npos) << text;
   EXPECT_NE(text.find("time: measured; model: closed form (error band 30 %); DRAM: model"), std::string::npos) << text;
   EXPECT_EQ(text.find("nothing was measured"), std::string::npos) << text;
@@ -255,7 +255,7 @@ TEST_F(Measured, ALostGpuKeepsFinishedResults) {
   EXPECT_FALSE(r.find("unfused")->verified);
   EXPECT_FALSE(r.gpu->lost_because.empty());
   EXPECT_EQ(r.verdict.decision, "fused only");
-  EXPECT_NE(tune_text(r, false).find("lost      the GPU went away"), std::string::npos);
+  EXPECT_NE(details_text(r, false).find("lost      the GPU went away"), std::string::npos);
 }
 
 TEST_F(Measured, AGpuLostAtOnceIsReportedWithoutTimes) {
@@ -283,7 +283,7 @@ TEST_F(Measured, GpuAloneReportsMissingCounts) {
   EXPECT_EQ(k.work.dram_bytes, 0);
   EXPECT_EQ(r.simulated_binaries, 0u);
   EXPECT_NE(r.verdict.reason.find("no work was counted"), std::string::npos) << r.verdict.reason;
-  const std::string text = test::substituted(tune_text(r, false), "\n +", " ");
+  const std::string text = test::substituted(details_text(r, false), "\n +", " ");
   EXPECT_NE(text.find("FLOPs: not counted"), std::string::npos) << text;
 }
 

@@ -157,9 +157,9 @@ Json answer_json(const TuneAnswer& answer) {
   return out;
 }
 
-std::string answer_text(const TuneAnswer& answer, bool color) {
+std::string answer_text(const TuneAnswer& answer, bool details, bool color) {
   if (answer.family) return dispatch_text(answer.family->table);
-  std::string out = tune_text(answer.result.report, color);
+  std::string out = details ? details_text(answer.result.report, color) : tune_text(answer.result.report, color);
   if (answer.counters) out += "\n" + counters_text(*answer.counters);
   if (answer.sanitizer) out += "\n" + sanitizer_text(*answer.sanitizer);
   return out;

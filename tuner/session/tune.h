@@ -40,7 +40,7 @@ struct TuneAnswer {
 Result<TuneAnswer> tune(const Session& session, const TuneRequest& request);
 /// docs/tune-schema.json; of a family its dispatch table.
 Json answer_json(const TuneAnswer& answer);
-std::string answer_text(const TuneAnswer& answer, bool color);
+std::string answer_text(const TuneAnswer& answer, bool details, bool color);
 /// Writes the page and the recorded points that were asked for. Returns where the time of the best variant's kernels
 /// goes, if that was asked for.
 Result<std::vector<profile::Report>> write_tuned(const Session& session, const TuneRequest& request,

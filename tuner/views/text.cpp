@@ -12,23 +12,6 @@
 namespace roofgen {
 namespace {
 
-std::string problem_line(const Problem& p) {
-  std::string out = p.op + (p.op == "attention" ? " forward, " : ", ") + to_string(p.dtype);
-  std::vector<std::string> names{"batch", "heads", "kv_heads", "L", "kv_len", "d", "M", "N", "K", "rows", "cols"};
-  for (const auto& [name, v] : p.dims)
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  for (const std::string& name : names)
-    if (auto it = p.dims.find(name); it != p.dims.end()) out += fmt::format(" {}={}", name, it->second);
-  for (const auto& [name, on] : p.flags)
-    if (on) out += " " + name;
-  for (const auto& [name, dtype] : p.dtypes) out += fmt::format(" {}={}", name, to_string(dtype));
-  for (const auto& [name, v] : p.reals) out += fmt::format(" {}={:.6g}", name, v);
-  for (const auto& [name, text] : p.texts)
-    if (!text.empty()) out += fmt::format(" {}='{}'", name, text);
-  for (const TensorArg& arg : p.args) out += " " + to_string(arg);
-  return out;
-}
-
 const char* reduced_problem(const Problem& p) { return p.op == "attention" ? "one head group" : "a reduced problem"; }
 
 /// "15 of 15 CTAs of one head group, 4 of 960 CTAs of the launch; 1152 rows compared; inputs normal, zero query".
@@ -57,10 +40,7 @@ std::string winner_line(const TuneReport& r) {
 }
 
 std::string searched_line(const TuneReport& r) {
-  uint64_t by_rule = 0;
-  for (const char* stage : {"constraint", "launch"})
-    if (auto it = r.rejected.find(stage); it != r.rejected.end()) by_rule += it->second;
-  std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, by_rule, r.compiled);
+  std::string out = fmt::format("{} points, {} illegal; {} compiled", r.considered, illegal_points(r), r.compiled);
   for (const auto& [stage, n] : r.rejected)
     if (stage != "constraint" && stage != "launch" && stage != "memory")
       out += fmt::format(", {} rejected ({})", n, stage);
@@ -85,6 +65,30 @@ std::string searched_line(const TuneReport& r) {
 
 }  // namespace
 
+std::string problem_text(const Problem& p) {
+  std::string out = p.op + (p.op == "attention" ? " forward, " : ", ") + to_string(p.dtype);
+  std::vector<std::string> names{"batch", "heads", "kv_heads", "L", "kv_len", "d", "M", "N", "K", "rows", "cols"};
+  for (const auto& [name, v] : p.dims)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  for (const std::string& name : names)
+    if (auto it = p.dims.find(name); it != p.dims.end()) out += fmt::format(" {}={}", name, it->second);
+  for (const auto& [name, on] : p.flags)
+    if (on) out += " " + name;
+  for (const auto& [name, dtype] : p.dtypes) out += fmt::format(" {}={}", name, to_string(dtype));
+  for (const auto& [name, v] : p.reals) out += fmt::format(" {}={:.6g}", name, v);
+  for (const auto& [name, text] : p.texts)
+    if (!text.empty()) out += fmt::format(" {}='{}'", name, text);
+  for (const TensorArg& arg : p.args) out += " " + to_string(arg);
+  return out;
+}
+
+uint64_t illegal_points(const TuneReport& r) {
+  uint64_t out = 0;
+  for (const char* stage : {"constraint", "launch"})
+    if (const auto at = r.rejected.find(stage); at != r.rejected.end()) out += at->second;
+  return out;
+}
+
 Reasons joined(const Reasons& each) {
   Reasons out;
   for (const auto& [name, reason] : each) {
@@ -103,10 +107,10 @@ std::string params_text(const Schedule& s) {
   return out;
 }
 
-std::string tune_text(const TuneReport& r, bool color) {
+std::string details_text(const TuneReport& r, bool color) {
   const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
   std::string out;
-  out += fmt::format("problem   {}\n", problem_line(r.problem));
+  out += fmt::format("problem   {}\n", problem_text(r.problem));
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
   if (r.gpu) out += fmt::format("gpu       {}\n", gpu_line(*r.gpu));
   if (!r.best_variant.empty()) out += fmt::format("winner    {}\n", winner_line(r));

@@ -14,8 +14,11 @@ namespace roofgen {
 inline constexpr const char* kTuneSchema = "roofgen.tune.1";  ///< docs/tune-schema.json
 
 Json tune_json(const TuneReport& report);
-/// `color`: ANSI colours.
+/// The answer in lines that need no legend, and all tables and reasons. `color`: ANSI colours.
 std::string tune_text(const TuneReport& report, bool color);
+std::string details_text(const TuneReport& report, bool color);
+std::string problem_text(const Problem& problem);   ///< "softmax, bf16 rows=64 cols=1024"
+uint64_t illegal_points(const TuneReport& report);  ///< that a constraint or the launch rules out
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
 /// Pairs of a name and a reason, those with one reason joined: "split_k2, split_k4".
