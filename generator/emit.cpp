@@ -443,15 +443,14 @@ class Describer {
       out["code"] = fmt::format("({}){}", out["ctype"].get<std::string>(), bracketed(a.code));
     }
     if (a.map)
-      out["map"] = {
-          {"type", map_type(a.map->dtype)},
-          {"rank", a.map->dims.size()},
-          {"dims", a.dims},
-          {"stride_bytes", a.stride_bytes},
-          {"box", a.map->box},
-          {"swizzle_bytes", a.map->swizzle_bytes},
-          {"promotion_bytes", a.map->l2_promotion_bytes},
-          {"nan_fill", a.map->nan_fill}};
+      out["map"] = {{"type", map_type(a.map->dtype)},
+                    {"rank", a.map->dims.size()},
+                    {"dims", a.dims},
+                    {"stride_bytes", a.stride_bytes},
+                    {"box", a.map->box},
+                    {"swizzle_bytes", a.map->swizzle_bytes},
+                    {"promotion_bytes", a.map->l2_promotion_bytes},
+                    {"nan_fill", a.map->nan_fill}};
     if (a.map) out["parameter"] = a.code.starts_with("a->") ? a.code.substr(3) : "";
     for (const KernelArgument& f : a.fields) out["fields"].push_back(argument_json(f, fits));
     return out;

@@ -50,10 +50,10 @@ struct FunctionUnit {
   const char* cell;
 };
 constexpr FunctionUnit kUnits[] = {{Resource::kSpecial, "SFU", "mufu_lanes"},
-                           {Resource::kFp32, "FP32", "fp32_lanes"},
-                           {Resource::kAlu, "ALU", "int_lanes"},
-                           {Resource::kSharedMemory, "shared memory", "smem_bytes_per_clk"},
-                           {Resource::kIssue, "issue", "issue_per_clk"}};
+                                   {Resource::kFp32, "FP32", "fp32_lanes"},
+                                   {Resource::kAlu, "ALU", "int_lanes"},
+                                   {Resource::kSharedMemory, "shared memory", "smem_bytes_per_clk"},
+                                   {Resource::kIssue, "issue", "issue_per_clk"}};
 
 /// The families of matrix instructions, in the order of MatrixInstruction.
 constexpr struct {

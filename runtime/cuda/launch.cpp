@@ -35,8 +35,14 @@ CUtensorMapDataType tensor_type(DType dtype) {
 }  // namespace
 
 Status encode(const Driver& driver, const TensorMap& map, Address address, TensorMapBytes* out) {
-  launch_map from{tensor_type(map.dtype), static_cast<uint32_t>(map.dims.size()), map.swizzle_bytes,
-                  map.l2_promotion_bytes, map.nan_fill, {}, {}, {}};
+  launch_map from{tensor_type(map.dtype),
+                  static_cast<uint32_t>(map.dims.size()),
+                  map.swizzle_bytes,
+                  map.l2_promotion_bytes,
+                  map.nan_fill,
+                  {},
+                  {},
+                  {}};
   std::ranges::copy(map.dims, from.dims);
   std::ranges::copy(map.stride_bytes, from.stride_bytes);
   std::ranges::copy(map.box, from.box);

@@ -16,10 +16,10 @@ StoreKey key_of(const Json& words) { return {words.at(0), words.at(1), words.at(
 
 /// The members of a trial that are texts; the store itself sets release and creation.
 constexpr std::array kTrialTexts = {&StoredTrial::source, &StoredTrial::op,         &StoredTrial::problem,
-                               &StoredTrial::device, &StoredTrial::variant,    &StoredTrial::stage,
-                               &StoredTrial::params, &StoredTrial::binary,     &StoredTrial::executor,
-                               &StoredTrial::origin, &StoredTrial::time_model, &StoredTrial::outcome,
-                               &StoredTrial::reason, &StoredTrial::compiler};
+                                    &StoredTrial::device, &StoredTrial::variant,    &StoredTrial::stage,
+                                    &StoredTrial::params, &StoredTrial::binary,     &StoredTrial::executor,
+                                    &StoredTrial::origin, &StoredTrial::time_model, &StoredTrial::outcome,
+                                    &StoredTrial::reason, &StoredTrial::compiler};
 
 Json words_of(const StoredTrial& trial) {
   Json out = Json::array();

@@ -107,13 +107,14 @@ std::string tune_text(const TuneReport& r, bool color) {
                        best->kernels.size() == 1 ? best->name : k.stage, params_text(k.schedule));
   out += verified_line(r) + times_line(r);
   if (!r.closed_form_because.empty()) out += fmt::format("          a rough guide: {}\n", r.closed_form_because);
-  out += fmt::format("searched  {} schedules, of which {} are illegal; {} compiled; {}\n", r.considered,
-                     illegal_points(r), r.compiled, r.ended);
+  const bool remembered = r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0;
+  out += fmt::format("searched  {} schedules, of which {} are illegal; {} compiled{}; {}\n", r.considered,
+                     illegal_points(r), r.compiled, remembered ? " (remembered: nothing ran now)" : "", r.ended);
   out += warnings_line(r);
   if (r.gpu) out += notes_text(*r.gpu);
   if (r.interrupted) out += "          interrupted: what was finished is kept, the next run goes on from there\n";
-  return wrapped(
-      out + "more      --details: all tables and reasons; `roofgen emit` with these arguments: a C library\n", 10);
+  return wrapped(out + "more      --details: all tables and reasons; `roofgen emit` writes the winner as a C library\n",
+                 10);
 }
 
 }  // namespace roofgen
