@@ -137,12 +137,6 @@ uint64_t Code::max_threads() const {
   return out;
 }
 
-const std::vector<const PtxStmt*>& Code::readers(std::string_view name) const {
-  static const std::vector<const PtxStmt*> kNone;
-  const auto it = readers_.find(name);
-  return it == readers_.end() ? kNone : it->second;
-}
-
 /// Marks what depends on data, until nothing is added.
 void Code::trace_data(const std::vector<size_t>& sizes) {
   // Registers with addresses of lengths.

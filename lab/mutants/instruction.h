@@ -53,7 +53,6 @@ class Code {
   sim::PtxType type_of(std::string_view name) const;
   /// No instruction reads the register.
   bool is_dead(std::string_view name) const { return !readers_.count(name); }
-  const std::vector<const PtxStmt*>& readers(std::string_view name) const;
   /// The register's value may depend on the contents of tensors. False: it follows from thread, CTA, arguments and
   /// constants alone.
   bool depends_on_data(std::string_view name) const { return of_data_.count(name) != 0; }
