@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints how many lines the compiler reads for the program: preprocessed_lines.py [BUILD_FOLDER] [--most N].
 
-Counts what the preprocessor leaves of each object of the build but tests and benchmarks, without precompiled headers:
-a measure of the time of a build that is the same on each run. Needs compile_commands.json, and generated sources.
+Counts what the preprocessor leaves of each object of the program, without precompiled headers: a measure of the time of
+a build that is the same on each run. Needs compile_commands.json, and generated sources.
 """
 import argparse
 import concurrent.futures
@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--most", default=0, type=int, help="objects to list [0]")
     options = parser.parse_args()
     entries = map(Entry, json.loads((options.build / "compile_commands.json").read_text()))
-    entries = [e for e in entries if not e.output.startswith(("tests/", "bench/")) and "cmake_pch" not in e.output]
+    entries = [e for e in entries if not e.output.startswith(("tests/", "bench/", "lab/")) and "cmake_pch" not in e.output]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         lines = sorted(pool.map(preprocessed_lines, entries), reverse=True)
     for count, output in lines[:options.most]:

@@ -2,13 +2,7 @@
  * library is compiled with it (generator/launch_checks.h). C11 and C++20. */
 
 /* ---- Errors: the kind + 16 times a parameter's number, a condition's number or a CUresult ---- */
-enum {
-  LAUNCH_OK = 0,
-  LAUNCH_NULL = 1,
-  LAUNCH_MISALIGNED = 2,
-  LAUNCH_OVERLAP = 3,
-  LAUNCH_RANGE = 4
-};
+enum { LAUNCH_OK = 0, LAUNCH_NULL = 1, LAUNCH_MISALIGNED = 2, LAUNCH_OVERLAP = 3, LAUNCH_RANGE = 4 };
 #define LAUNCH_ERROR(kind, detail) ((kind) + 16 * (int)(detail))
 #define LAUNCH_KIND(error) ((error) % 16)
 #define LAUNCH_DETAIL(error) ((error) / 16)

@@ -36,4 +36,7 @@ expect 0 'tests: 2 ran, 0 failed, 0 skipped' $'add_test(a true)\nadd_test(b true
 expect 0 'tests: 1 ran, 0 failed, 1 skipped' $'add_test(a true)\n'"$skipped"
 expect 1 'tests: 2 ran, 1 failed, 0 skipped' $'add_test(a true)\nadd_test(b false)'
 expect 1 'tests: 0 ran, 0 failed, 1 skipped' "$skipped"
+of_lab='add_test(d false)
+set_tests_properties(d PROPERTIES LABELS lab)'
+expect 0 'tests: 1 ran, 0 failed, 0 skipped' $'add_test(a true)\n'"$of_lab"
 expect 1 'No tests were found' ''

@@ -77,21 +77,41 @@ const std::map<std::string, std::set<std::string>>& forbidden() {
   // <- tuner and check. A session is asked by the two faces alone.
   static const std::map<std::string, std::set<std::string>> kForbidden = {
       {"include",
-       {"base", "generator", "roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"base", {"generator", "roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"generator", {"roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"roofline", {"runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"runtime", {"generator", "roofline", "check", "tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"check", {"tuner", "profile", "cli", "library", "tests", "bench"}},
-      {"tuner", {"tuner/session", "check", "profile", "cli", "library", "tests", "bench"}},
-      {"tuner/session", {"check", "cli", "library", "tests", "bench"}},
-      {"profile", {"tuner/session", "cli", "library", "tests", "bench"}},
-      {"cli", {"library", "tests", "bench"}},
-      {"library", {"cli", "tests", "bench"}}};
+       {"base", "generator", "roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench",
+        "lab"}},
+      {"base",
+       {"generator", "roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench", "lab"}},
+      {"generator", {"roofline", "runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench", "lab"}},
+      {"roofline", {"runtime", "check", "tuner", "profile", "cli", "library", "tests", "bench", "lab"}},
+      {"runtime", {"generator", "roofline", "check", "tuner", "profile", "cli", "library", "tests", "bench", "lab"}},
+      {"check", {"tuner", "profile", "cli", "library", "tests", "bench", "lab"}},
+      {"tuner", {"tuner/session", "check", "profile", "cli", "library", "tests", "bench", "lab"}},
+      {"tuner/session", {"check", "cli", "library", "tests", "bench", "lab"}},
+      {"profile", {"tuner/session", "cli", "library", "tests", "bench", "lab"}},
+      {"cli", {"library", "tests", "bench", "lab"}},
+      {"library", {"cli", "tests", "bench", "lab"}}};
   return kForbidden;
 }
 
 bool below(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
+
+// The product is built and tested without the lab; a few files name paths of the lab, and no more.
+TEST(Tree, NothingNeedsTheLab) {
+  const std::string place = R"((^|[ "/(])lab/)";
+  int checked = 0;
+  for (const File& file : tree()) {
+    if (below(file.name, "lab")) continue;
+    const bool builds =
+        fs::path(file.name).filename() == "CMakeLists.txt" || has_extension(file.name, {".cmake", ".in"});
+    for (size_t i = 0; builds && i < file.lines.size(); ++i)
+      EXPECT_FALSE(roofgen::test::contains(file.lines[i], place)) << file.name << ":" << i + 1 << ": " << file.lines[i];
+    checked += builds;
+    if (!has_extension(file.name, {".h", ".hpp", ".cpp", ".cxx", ".c", ".cu", ".cuh"})) continue;
+    for (const Include& include : includes(file))
+      EXPECT_FALSE(roofgen::test::contains(include.path, place)) << file.name << " includes " << include.path;
+  }
+  EXPECT_GT(checked, 50);
+}
 
 TEST(Tree, DependenciesPointOneWay) {
   int checked = 0;
@@ -245,7 +265,7 @@ TEST(Tree, NumbersAreReadWithoutTheLocale) {
   const std::string reads = R"(\b(strtod|strtof|strtold|stod|stof|stold|atof)\s*\()";
   for (const File& file : tree()) {
     if (!is_cpp(file) || file.name.starts_with("tests/") || file.name.starts_with("bench/") ||
-        file.name.starts_with("examples/"))
+        file.name.starts_with("lab/") || file.name.starts_with("examples/"))
       continue;
     for (const std::string& line : file.lines)
       EXPECT_FALSE(roofgen::test::contains(line, reads)) << file.name << ": std::from_chars was expected: " << line;
