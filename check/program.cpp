@@ -35,7 +35,7 @@ T& merged(std::vector<T>& list, T item, const Same& same) {
 
 void add_kernel(const Json& j, ProgramReport& report) {
   KernelUse use;
-  use.mangled = j.at("kernel");
+  j.at("kernel").get_to(use.mangled);
   use.kernel = demangled(use.mangled);
   KernelUse& k = merged(report.kernels, std::move(use),
                         [](const KernelUse& a, const KernelUse& b) { return a.mangled == b.mangled; });
@@ -54,14 +54,13 @@ std::string own_name(std::string file) {
 
 void add_finding(const Json& j, ProgramReport& report) {
   ProgramFinding made;
-  made.first = {j.at("kind"),
-                j.at("message"),
-                j.at("kernel"),
-                {j.at("ptx_file"), j.at("ptx_line"), 0},
-                {own_name(j.at("source_file")), j.at("source_line"), 0},
-                j.at("cta"),
-                j.at("thread")};
-  made.instruction = j.at("instruction");
+  Finding& first = made.first;
+  ROOFGEN_GET(j, first, kind, message, kernel, cta, thread)
+  j.at("ptx_file").get_to(first.ptx.file);
+  j.at("ptx_line").get_to(first.ptx.line);
+  first.source.file = own_name(j.at("source_file").get<std::string>());
+  j.at("source_line").get_to(first.source.line);
+  ROOFGEN_GET(j, made, instruction)
   merged(report.findings, std::move(made), [](const ProgramFinding& a, const ProgramFinding& b) {
     return a.first.kind == b.first.kind && a.first.kernel == b.first.kernel && a.first.ptx.line == b.first.ptx.line &&
            (a.first.ptx.line > 0 || a.first.message == b.first.message);
@@ -69,18 +68,20 @@ void add_finding(const Json& j, ProgramReport& report) {
 }
 
 void add_call(const Json& j, ProgramReport& report) {
-  merged(report.calls, {j.at("call"), j.at("error"), j.at("message"), j.at("status"), 0},
-         [](const FailedCall& a, const FailedCall& b) { return a.call == b.call && a.status == b.status; })
-      .count += j.at("count").get<uint64_t>();
+  FailedCall made;
+  ROOFGEN_GET(j, made, call, error, message, status)
+  merged(report.calls, std::move(made), [](const FailedCall& a, const FailedCall& b) {
+    return a.call == b.call && a.status == b.status;
+  }).count += j.at("count").get<uint64_t>();
 }
 
 void add_record(const Json& j, ProgramReport& report) {
-  const std::string record = j.at("record");
+  const auto record = j.at("record").get<std::string>();
   if (record == "process") {
-    report.processes.push_back({j.at("pid"), j.at("parent"), j.at("program"), "", "", j.at("peak_bytes")});
+    DriverProcess& made = report.processes.emplace_back();
+    ROOFGEN_GET(j, made, pid, parent, program, peak_bytes)
   } else if (record == "device") {
-    report.processes.back().device = j.at("device");
-    report.processes.back().title = j.at("title");
+    ROOFGEN_GET(j, report.processes.back(), device, title)
   } else if (record == "kernel") {
     add_kernel(j, report);
   } else if (record == "finding") {
@@ -88,7 +89,7 @@ void add_record(const Json& j, ProgramReport& report) {
   } else if (record == "call") {
     add_call(j, report);
   } else if (record == "decides") {
-    merged(report.deciding, {own_name(j.at("file")), j.at("line"), 0},
+    merged(report.deciding, {own_name(j.at("file").get<std::string>()), j.at("line").get<int>(), 0},
            [](const Where& a, const Where& b) { return a.file == b.file && a.line == b.line; });
   }
 }

@@ -24,9 +24,10 @@ std::string suite_text(const std::vector<Json>& results) {
     const Json& report = r["result"];
     double us = 0;
     for (const Json& variant : report["variants"])
-      if (variant["name"] == report["best_variant"]) us = variant["time_us"];
-    table.row({name, report["best_variant"], time_text(1e-6 * us), fmt::format("{:.2f}", report["score"].get<double>()),
-               report["verdict"]["decision"], std::to_string(report["fresh"]["simulated"].get<uint64_t>())});
+      if (variant["name"] == report["best_variant"]) variant["time_us"].get_to(us);
+    table.row({name, report["best_variant"].get<std::string>(), time_text(1e-6 * us),
+               fmt::format("{:.2f}", report["score"].get<double>()), report["verdict"]["decision"].get<std::string>(),
+               std::to_string(report["fresh"]["simulated"].get<uint64_t>())});
   }
   return table.str() + (errors.empty() ? "" : "\n" + errors);
 }

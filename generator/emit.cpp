@@ -163,7 +163,7 @@ class Describer {
         (*known)["pipelines"] = "";
       }
       condition["index"] = (*known)["index"];
-      std::string of = (*known)["pipelines"];
+      auto of = (*known)["pipelines"].get<std::string>();
       if (of != "all" && !has_word(of, pipeline)) (*known)["pipelines"] = of + (of.empty() ? "" : ", ") + pipeline;
     };
     Json rules_of_sizes = Json::array(), rules_of_launches = Json::array();
@@ -603,7 +603,7 @@ Result<std::map<std::string, std::string>> emit(const EmitRequest& request) {
   files[images_file(request.name)] = images_text(request);
   if (request.self_test_cases) {
     std::vector<std::string> sizes;
-    for (const Json& size : description["sizes"]) sizes.push_back(size["key"]);
+    for (const Json& size : description["sizes"]) sizes.push_back(size["key"].get<std::string>());
     ROOFGEN_TRY(const std::string cases, self_test_cases(request, interface, describer.conditions(), sizes));
     files[kCasesFile] = fmt::format("/* The cases of self_test.c. {} */\n{}", kLicence, cases);
   }

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <iterator>
-#include <regex>
 #include <sstream>
+#include <tuple>
 
 #include "generator/expr/c_code.h"
 #include "generator/launch_checks.h"
@@ -378,12 +379,22 @@ Result<std::vector<std::string>> run_time_sizes(const DataFiles& files, const st
 }
 
 std::string requirement(const std::string& condition) {
-  static const std::regex kMultiple(R"(\(?(\w+) % (\w+)\)? == 0)"), kMost(R"((\w+) <= ([\w *]+))"),
-      kEqual(R"((\w+) == ([\w *]+))");
-  std::smatch parts;
-  for (const auto& [form, words] : {std::pair{&kMultiple, "a multiple of "}, {&kMost, "at most "}, {&kEqual, ""}})
-    if (std::regex_match(condition, parts, *form))
-      return fmt::format("{} must be {}{}", parts[1].str(), words, parts[2].str());
+  const auto made_of = [](std::string_view text, std::string_view more) {
+    return !text.empty() && std::ranges::all_of(text, [&](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || more.find(c) != std::string_view::npos;
+    });
+  };
+  std::string multiple = condition;  // (L % 64) == 0
+  std::erase_if(multiple, [](char c) { return c == '(' || c == ')'; });
+  multiple = multiple.ends_with(" == 0") ? multiple.substr(0, multiple.size() - 5) : "";
+  for (const auto& [text, sign, right, words] : {std::tuple{multiple, " % ", "", "a multiple of "},
+                                                 {condition, " <= ", " *", "at most "},
+                                                 {condition, " == ", " *", ""}}) {
+    const size_t at = text.find(sign);
+    if (at == std::string::npos) continue;
+    const std::string left = text.substr(0, at), value = text.substr(at + std::strlen(sign));
+    if (made_of(left, "") && made_of(value, right)) return fmt::format("{} must be {}{}", left, words, value);
+  }
   return condition + " must hold";
 }
 

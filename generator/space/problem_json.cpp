@@ -43,11 +43,11 @@ Result<Problem> ProblemReader::problem(const Json& j) const {
   for (const auto& [name, value] : j.items()) {
     if (name == "op") continue;
     if (value.is_boolean()) {
-      out.flags[name] = value;
+      out.flags[name] = value.get<bool>();
     } else if (value.is_number_integer()) {
       ROOFGEN_TRY(out.dims[name], integer(j, name.c_str(), kMostSize));
     } else if (value.is_number()) {
-      out.reals[name] = value;
+      out.reals[name] = value.get<double>();
     } else if (name == "args") {
       ROOFGEN_TRY(const std::vector<std::string> args, strings(j, "args"));
       for (const std::string& text : args) {
@@ -58,11 +58,11 @@ Result<Problem> ProblemReader::problem(const Json& j) const {
     } else if (!value.is_string()) {
       return bad_at(j, "a number, a string, true or false was expected", name);
     } else if (name == "dtype") {
-      ROOFGEN_TRY(out.dtype, format("dtype", value));
+      ROOFGEN_TRY(out.dtype, format("dtype", value.get<std::string>()));
     } else if (name.ends_with("_dtype")) {
-      ROOFGEN_TRY(out.dtypes[name.substr(0, name.size() - 6)], format(name.c_str(), value));
+      ROOFGEN_TRY(out.dtypes[name.substr(0, name.size() - 6)], format(name.c_str(), value.get<std::string>()));
     } else {
-      out.texts[name] = value;
+      out.texts[name] = value.get<std::string>();
     }
   }
   if (out.dims.empty()) return bad_at(j, "a problem with sizes was expected");

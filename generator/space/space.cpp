@@ -313,7 +313,8 @@ class SpaceReader : private JsonReader {
         return bad(fmt::format("\"each\": \"{}\" is not one of {}", arg.name, fmt::join(kinds, ", ")), arg.name);
       return arg;
     }
-    const std::string type = a.is_object() && a.contains("type") && a["type"].is_string() ? a["type"] : Json("");
+    const std::string type =
+        a.is_object() && a.contains("type") && a["type"].is_string() ? a["type"].get<std::string>() : "";
     if (type == "tensor_map") return tensor_map(a);
     if (type == "struct") return structure(a);
     return scalar(a, {"i32", "i64", "f32", "struct", "tensor_map"});

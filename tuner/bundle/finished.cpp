@@ -110,7 +110,7 @@ void note_finished(const TuneContext& context, const std::vector<Problem>& probl
     const DispatchKernel& kernel = result.table.kernels[k];
     pipelines.push_back(
         pipeline_json(context.device, kernel.variant, kernel.stages, &DispatchKernel::Stage::name, result.kernels[k]));
-    if (pipelines.back()["arch"].get<std::string>().ends_with('a')) arch = pipelines.back()["arch"];
+    if (pipelines.back()["arch"].get<std::string>().ends_with('a')) arch = pipelines.back()["arch"].get<std::string>();
   }
   // The bundle is for devices that run all kernels of the table.
   for (Json& pipeline : pipelines) pipeline["arch"] = arch;

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <sstream>
 
 #include "base/json.h"
@@ -252,14 +251,16 @@ Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& reque
 
 /// "L=333,batch=2" of --test-shape.
 Result<Json> test_shape(const std::string& text) {
-  static const std::regex kSize(R"((\w+)=([1-9][0-9]{0,9}))");
   Json out = Json::object();
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
-    std::smatch match;
-    if (!std::regex_match(part, match, kSize))
+    const size_t equals = std::min(part.find('='), part.size());
+    const std::string name = part.substr(0, equals), size = part.substr(std::min(equals + 1, part.size()));
+    const bool whole = !size.empty() && size.size() <= 10 && size[0] != '0' &&
+                       size.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_c_name(name) || !whole)
       return Error{Exit::kUsage, fmt::format("--test-shape {}: \"{}\"; a size such as L=333 was expected", text, part)};
-    out[match[1].str()] = match[2].str();
+    out[name] = size;
   }
   return out;
 }

@@ -69,7 +69,7 @@ void keep_winner(const Session& session, const Workbench& bench, const TuneOptio
   Json winner{{"schema", kSchema}, {"problem", to_string(bench.problem)}, {"device", bench.device.name}};
   winner.update({{"variant", report.best_variant}, {"seconds", seconds}, {"measured", measured}, {"stages", stages}});
   if (const Json known = read(path); !known.is_null()) {
-    const bool was_measured = known["measured"];
+    const bool was_measured = known["measured"].get<bool>();
     if (was_measured && !measured) return;
     if (was_measured == measured) {
       tried = std::max(tried, known["budget"].get<uint64_t>());
@@ -92,9 +92,12 @@ std::optional<KnownWinner> known_winner(const Session& session, const Workbench&
   const Json known = read(path_of(session, bench, options));
   if (known.is_null() || known["budget"].get<uint64_t>() < budget(bench, options)) return std::nullopt;
   if (measured && !known["measured"].get<bool>()) return std::nullopt;
-  KnownWinner out{known["variant"], known["seconds"], known["measured"], {}};
+  KnownWinner out;
+  ROOFGEN_GET(known, out, variant, seconds, measured)
   for (const Json& stage : known["stages"]) {
-    KnownWinner::Stage& s = out.stages.emplace_back(KnownWinner::Stage{stage["stage"], {}, stage["digest"]});
+    KnownWinner::Stage& s = out.stages.emplace_back();
+    stage.at("stage").get_to(s.name);
+    stage.at("digest").get_to(s.digest);
     for (const auto& [name, value] : stage["params"].items()) {
       auto param = param_value(value);
       if (!param) return std::nullopt;

@@ -12,7 +12,10 @@ namespace {
 
 Json words_of(const StoreKey& key) { return Json::array({key.binary, key.slice, key.simulator, key.device}); }
 
-StoreKey key_of(const Json& words) { return {words.at(0), words.at(1), words.at(2), words.at(3)}; }
+StoreKey key_of(const Json& words) {
+  const auto word = [&](size_t i) { return words.at(i).get<std::string>(); };
+  return {word(0), word(1), word(2), word(3)};
+}
 
 /// The members of a trial that are texts; the store itself sets release and creation.
 constexpr std::array kTrialTexts = {&StoredTrial::source, &StoredTrial::op,         &StoredTrial::problem,
@@ -32,7 +35,7 @@ Json words_of(const StoredTrial& trial) {
 StoredTrial trial_of(const Json& words) {
   StoredTrial out;
   size_t i = 0;
-  for (const auto text : kTrialTexts) out.*text = words.at(i++);
+  for (const auto text : kTrialTexts) words.at(i++).get_to(out.*text);
   words.at(i++).get_to(out.seconds);
   words.at(i).get_to(out.floor_seconds);
   return out;
@@ -51,7 +54,7 @@ Json words_of(const TrialFilter& filter) {
 
 TrialFilter filter_of(const Json& words) {
   TrialFilter out;
-  for (size_t i = 0; i < kChoices.size(); ++i) out.*kChoices[i] = words.at(i);
+  for (size_t i = 0; i < kChoices.size(); ++i) words.at(i).get_to(out.*kChoices[i]);
   return out;
 }
 
@@ -69,7 +72,7 @@ class RemoteStore : public Evaluations {
   void note(const StoredTrial& trial) override { ranks_.ask(json_line(Json{{"note", words_of(trial)}})); }
   Result<std::vector<StoredTrial>> trials(const TrialFilter& filter) override {
     const Json answer = parse_json(ranks_.ask(json_line(Json{{"trials", words_of(filter)}})));
-    if (answer.is_string()) return Error{Exit::kFailed, answer};
+    if (answer.is_string()) return Error{Exit::kFailed, answer.get<std::string>()};
     std::vector<StoredTrial> out;
     for (const Json& words : answer) out.push_back(trial_of(words));
     return out;
@@ -139,7 +142,7 @@ std::string LocalDesk::answer(const std::string& question) {
     if (trials)
       for (const StoredTrial& t : *trials) out.push_back(words_of(t));
   } else {
-    finish(asked.at("finish"), asked.at("result"));
+    finish(asked.at("finish").get<size_t>(), asked.at("result"));
   }
   return json_line(out);
 }

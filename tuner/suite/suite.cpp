@@ -50,7 +50,7 @@ class SuiteReader : JsonReader {
     SuiteProblem problem;
     if (!p.is_object() || !p.contains("op") || !p["op"].is_string())
       return bad_at(p, "a problem such as {\"op\": \"attention\", \"L\": 2048, \"d\": 64} was expected");
-    problem.op = p["op"];
+    p["op"].get_to(problem.op);
     ROOFGEN_TRY(problem.flags, flags(p));
     problem.at = file_.place(p);
     problem.excerpt = file_.excerpt(problem.at);
@@ -73,7 +73,7 @@ class SuiteReader : JsonReader {
       } else if (value.is_array()) {
         for (const Json& v : value) {
           if (!v.is_string()) return bad_at(object, "a list of strings or one of numbers was expected", name);
-          values.push_back(v);
+          values.push_back(v.get<std::string>());
         }
       } else if (value.is_string() || value.is_number()) {
         values.push_back(json_words(value));
