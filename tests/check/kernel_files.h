@@ -14,7 +14,8 @@
 //     flag.store(1, order);
 //     // edit relaxed: order => relaxed
 //
-// If the edit has the name of the file, the kernel without it is NAME_mended.
+// If the edit has the name of the file, the kernel without it is NAME_mended. Places in a header of the folder have its
+// name: "race at hopper.cuh:34".
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ namespace roofgen::check {
 }
 
 struct Kernel {
-  std::string name, file, text;
+  std::string name, file, folder, text;
   std::map<std::string, std::string> says;  ///< "grid" -> "4", "finds" -> "race at 10"
 };
 inline void PrintTo(const Kernel& k, std::ostream* out) { *out << k.name; }
@@ -89,8 +90,10 @@ inline bool apply_edit(Kernel& k, const std::string& name) {
 
 inline std::vector<Kernel> kernels_in(const std::string& directory, const std::string& prefix = "") {
   std::vector<Kernel> out;
+  const std::string folder = std::filesystem::path(directory).lexically_normal().string();
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    Kernel k{entry.path().stem().string(), entry.path().filename().string(), {}, {}};
+    if (entry.path().extension() == ".cuh") continue;
+    Kernel k{entry.path().stem().string(), entry.path().filename().string(), folder, {}, {}};
     if (!k.name.starts_with(prefix)) continue;
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
@@ -138,6 +141,7 @@ inline Result<Request> request_of(const Kernel& k) {
   Request r;
   r.file = k.file;
   r.text = k.text;
+  r.include_dirs = {k.folder};
   r.kernel = says["kernel"];
   if (says.count("arch")) r.arch = says["arch"];
   if (says.count("macro")) r.compiler_flags.push_back("--define-macro=" + says["macro"]);
