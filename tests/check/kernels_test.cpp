@@ -15,6 +15,7 @@
 #include "kernel_files.h"
 #include "runtime/compiler.h"
 #include "tests/support/patterns.h"
+#include "tests/support/words.h"
 
 namespace roofgen::check::kernels_test {
 namespace {
@@ -143,27 +144,10 @@ TEST(Kernels, AreManyOfBothKinds) {
   const Counts today = count(pairs());
   EXPECT_EQ(today.clean, 47);  // two wrong ones are not found
   EXPECT_EQ(today.clean + today.faulty, 90);
-  for (const char* kind : {"out-of-bounds",
-                           "misaligned",
-                           "uninitialised",
-                           "async-pending",
-                           "race",
-                           "write-to-input",
-                           "divergent-barrier",
-                           "partial-warp",
-                           "bad-member-mask",
-                           "bad-barrier",
-                           "bad-branch",
-                           "bad-copy-size",
-                           "out-of-array",
-                           "deadlock",
-                           "instruction-limit",
-                           "trap",
-                           "assert",
-                           "out-of-memory",
-                           "bad-tensor-map",
-                           "bad-texture",
-                           "wrong"})
+  for (const std::string& kind : test::words(
+           "out-of-bounds misaligned uninitialised async-pending race write-to-input divergent-barrier partial-warp "
+           "bad-member-mask bad-barrier bad-branch bad-copy-size out-of-array deadlock instruction-limit trap "
+           "assert out-of-memory bad-tensor-map bad-texture wrong"))
     EXPECT_TRUE(kinds.count(kind)) << kind;
 }
 
