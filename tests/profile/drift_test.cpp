@@ -1,6 +1,6 @@
 // The time models on recorded machine code of roofgen's own kernels: changes of the decoder, of the interpreter, of the
-// models and of the devices show in a diff of drift/numbers.txt. Needs neither NVRTC nor nvdisasm. drift/*.json.gz holds each
-// launch with its CUBIN and the text of its instructions.
+// models and of the devices show in a diff of drift/numbers.txt. Needs neither NVRTC nor nvdisasm. drift/*.json.gz
+// holds each launch with its CUBIN and the text of its instructions.
 //
 //   cmake --build build --target record_drift_numbers    new numbers, after a deliberate change
 //   cmake --build build --target record_drift_sample     new machine code (with NVRTC and nvdisasm), and new numbers
@@ -265,7 +265,8 @@ void write_table(const std::map<std::string, Numbers>& all) {
     std::string line = fmt::format("{:26}", row);
     for (const auto& [sample, ignored] : all) {
       const auto value = values[row].find(sample);
-      line += fmt::format("  {:{}}", value == values[row].end() ? "-" : value->second, std::max<size_t>(15, sample.size()));
+      line +=
+          fmt::format("  {:{}}", value == values[row].end() ? "-" : value->second, std::max<size_t>(15, sample.size()));
     }
     out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
   }
