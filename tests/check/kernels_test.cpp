@@ -58,8 +58,7 @@ TEST_P(Kernels, FindsThePlantedFaults) {
   const Kernel& k = GetParam();
   auto says = k.says;
   const bool planted = std::filesystem::exists(std::filesystem::path(ROOFGEN_CHECK_KERNELS) / k.file);
-  ASSERT_TRUE(says.count("finds") && says.count("block"))
-      << "the first lines must state the launch and the expected findings";
+  ASSERT_TRUE(says.count("block")) << "the first lines must state the launch";
   auto made = request_of(k);
   ASSERT_TRUE(made) << to_string(made.error());
   Request& r = *made;

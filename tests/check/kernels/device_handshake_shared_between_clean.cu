@@ -1,6 +1,6 @@
 // grid: 1  block: 64
 // args: [{"name": "box", "type": "i32", "size": 32}, {"name": "ready", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with device_handshake_fenced_too_early: race at 16
 // Shared memory writes between the fence and the flag do not weaken the order of the accesses before the fence.
 __global__ void hand_over(int* box, int* ready, int* y) {

@@ -1,8 +1,7 @@
 // grid: 2,2  block: 32,32
 // args: [{"type": "f32", "size": 4096, "fill": "iota"}, {"type": "f32", "size": 4096}]
-// finds: nothing
 // with transpose_conflicts_clean: nothing
-//   conflicts at: 11
+//   conflicts at: 10
 __global__ void transpose(const float* x, float* y) {
   __shared__ float tile[32][33];
   // edit transpose_conflicts_clean: 33 => 32

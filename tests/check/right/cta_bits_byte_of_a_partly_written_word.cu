@@ -1,8 +1,7 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 192}]
-// finds: nothing
-// with cta_bits_byte_beside_the_written_one: uninitialised at 13
-// with cta_bits_byte_selected_by_permutation: uninitialised at 13
+// with cta_bits_byte_beside_the_written_one: uninitialised at 12
+// with cta_bits_byte_selected_by_permutation: uninitialised at 12
 __global__ void k(unsigned* y) {
   __shared__ union {
     unsigned word[32];

@@ -1,11 +1,10 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 64}]
-// finds: nothing
-// with cta_lanes_bytes: race at 20
-// with cta_lanes_exchange: race at 20
-// with cta_lanes_shuffle_is_no_fence: race at 20
-// with cta_lanes_sync_of_half: race at 20
-// with cta_lanes_vote_is_no_fence: race at 20
+// with cta_lanes_bytes: race at 19
+// with cta_lanes_exchange: race at 19
+// with cta_lanes_shuffle_is_no_fence: race at 19
+// with cta_lanes_sync_of_half: race at 19
+// with cta_lanes_vote_is_no_fence: race at 19
 __global__ void k(int* y) {
   __shared__ int s[32];
   // edit cta_lanes_bytes: int => unsigned char

@@ -1,10 +1,9 @@
 // grid: 1  block: 64  arch: sm_90a
 // args: [{"name": "y", "type": "i32", "size": 32}]
-// finds: nothing
-// with cta_proxy_fence_is_no_release: race at 25
+// with cta_proxy_fence_is_no_release: race at 24
 //   Warp 1 arrives with .relaxed, after fence.proxy.async only. A proxy fence is no fence.acq_rel: the arrival is no
 //   release pattern (PTX ISA, "Release and Acquire Patterns").
-// with cta_wait_that_ends_late_in_another_order: race at 25
+// with cta_wait_that_ends_late_in_another_order: race at 24
 //   Warp 0 tries once, and does not repeat: try_wait may return false at its time limit (PTX ISA, mbarrier.try_wait), and
 //   warp 0 then reads data that warp 1 has not written.
 __global__ void k(int* y) {

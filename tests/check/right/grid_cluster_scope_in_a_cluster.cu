@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"type": "i32", "size": 2}, {"type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 2, "expect": 3}]
-// finds: nothing
 // with grid_cluster_scope_between_clusters: race
 __global__ void __cluster_dims__(2, 1, 1) pass(int* box, int* flag, int* y) {
   if (threadIdx.x) return;

@@ -1,7 +1,6 @@
 // grid: 8  block: 32
 // args: [{"type": "i32", "size": 8}, {"type": "i32", "size": 8, "fill": 0}, {"name": "y", "type": "i32", "size": 256, "expect": "iota"}]
-// finds: nothing
-// with grid_look_back_no_fence: race at 12
+// with grid_look_back_no_fence: race at 11
 __global__ void scan(int* prefix, volatile int* ready, int* y) {
   int before = 0;
   if (threadIdx.x == 0) {

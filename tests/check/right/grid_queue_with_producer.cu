@@ -1,6 +1,5 @@
 // grid: 2  block: 32
 // args: [{"type": "i32", "size": 8}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 8, "expect": "iota"}]
-// finds: nothing
 // with grid_queue_item_without_fence: race
 __global__ void queue(int* items, int* tail, int* y) {
   if (threadIdx.x) return;

@@ -1,7 +1,6 @@
 // grid: 4  block: 64
 // args: [{"type": "f32", "size": 256}, {"type": "i32", "size": 4, "fill": 0}, {"name": "y", "type": "f32", "size": 64, "expect": 10}]
-// finds: nothing
-// with grid_stream_k_fix_up_without_fence: race at 25
+// with grid_stream_k_fix_up_without_fence: race at 24
 // Block 0 adds the parts of the others in their order.
 __global__ void fix_up(float* workspace, int* flag, float* y) {
   float v = blockIdx.x + 1;

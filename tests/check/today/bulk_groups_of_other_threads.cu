@@ -2,8 +2,7 @@
 // Each lane that has committed a copy waits for it before the barrier.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 3072, "fill": 21}, {"name": "y", "type": "i32", "size": 3072, "expect": 42}]
-// finds: nothing
-// with bulk_groups_of_other_threads: async-pending at 17
+// with bulk_groups_of_other_threads: async-pending at 16
 //   Groups of bulk copies belong to the thread that committed them, so the wait of thread 0 covers the copy of warp 0
 //   only: the rows of the other warps may be overwritten while they are read. PTX ISA, cp.async.bulk.wait_group ("of
 //   the executing thread"); deepseek-ai/DeepEP issue 549 discusses which thread's groups a wait covers.

@@ -2,7 +2,6 @@
 // Each thread fences its stores to global memory for the async proxy before the barrier.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 256}, {"name": "y", "type": "f32", "size": 256, "expect": "iota"}]
-// finds: nothing
 // with bulk_load_of_global_without_proxy_fence: race at hopper.cuh:34
 //   Plain stores are made by the generic proxy, the copy reads through the async proxy, and a barrier of the block is
 //   no proxy fence: the copy may load stale bytes of the workspace. deepseek-ai/DeepEP pull request 642 (issue 621) has

@@ -2,7 +2,6 @@
 // Each lane fences its loads against the async proxy before the warp lets the next copy begin.
 // grid: 2  block: 32
 // args: [{"type": "f32", "size": 1024, "fill": 1}, {"name": "y", "type": "f32", "size": 256, "expect": 4}]
-// finds: nothing
 // with bulk_load_over_values_just_read: nothing
 //   The next copy may overwrite the buffer before the loads of the row have been made: __syncwarp orders the generic
 //   proxy only. deepseek-ai/DeepEP issue 621 and pull request 642, NVIDIA/TransformerEngine pull request 2695 (wrong

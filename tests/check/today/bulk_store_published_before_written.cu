@@ -2,7 +2,7 @@
 // wait_group without .read waits until the row is written and visible to the thread that raises the flag.
 // grid: 2  block: 128
 // args: [{"name": "row", "type": "i32", "size": 128}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with bulk_store_published_before_written: race at 33
 //   wait_group.read waits only until the copy has read shared memory: block 1 may read the row before it is written.
 //   Asked of HazyResearch/ThunderKittens in issue 194. PTX ISA, cp.async.bulk.wait_group (".read").

@@ -2,7 +2,6 @@
 // wait_group waits until the row is written and visible to the waiting thread; the barrier passes that on.
 // grid: 2  block: 128
 // args: [{"name": "workspace", "type": "i32", "size": 256}, {"name": "y", "type": "i32", "size": 256, "expect": 4}]
-// finds: nothing
 // with bulk_store_read_back_too_early: race at hopper.cuh:40
 //   wait_group.read says that shared memory has been read, not that the row is written: the threads may read old
 //   numbers. Asked of HazyResearch/ThunderKittens in issue 194; triton-lang/triton pull request 10419. PTX ISA,

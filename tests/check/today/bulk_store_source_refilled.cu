@@ -2,8 +2,7 @@
 // The issuing thread waits until its copy has read the buffer before the barrier that lets the threads refill it.
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 4096, "fill": 3}, {"name": "y", "type": "i32", "size": 4096, "expect": 9}]
-// finds: nothing
-// with bulk_store_source_refilled: async-pending at 16
+// with bulk_store_source_refilled: async-pending at 15
 //   The threads fill the buffer with the next tile while the copy may still read the one before: mixed tiles in y. Seen
 //   in tile-ai/TileOPs pull request 1550 (a persistent epilogue). PTX ISA, cp.async.bulk.wait_group.
 #include "hopper.cuh"

@@ -2,8 +2,7 @@
 // A barrier of both warpgroups lies between their products and the epilogue.
 // grid: 1  block: 256  arch: sm_90a
 // args: [{"type": "i32", "size": 1152, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
-// finds: nothing
-// with epilogue_over_a_tile_in_use: async-pending at 30, race at hopper.cuh:67
+// with epilogue_over_a_tile_in_use: async-pending at 29, race at hopper.cuh:67
 //   Each warpgroup has waited for its own product only: the first one to finish overwrites the tile that the other
 //   one's product still reads. NVIDIA/Fuser pull request 4151 has the case of a loop. PTX ISA, wgmma.mma_async (shared
 //   memory must not be changed before wgmma.wait_group) and wgmma.wait_group.

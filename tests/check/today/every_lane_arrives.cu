@@ -2,7 +2,6 @@
 // One lane arrives for each warp, behind a barrier of the warp.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
-// finds: nothing
 // with every_lane_arrives: barrier-order at hopper.cuh:11, deadlock at hopper.cuh:18
 //   The empty barrier counts one arrival for each reading warp, but every lane arrives: the phase ends when the lanes
 //   of one warp have arrived, and further arrivals fall into later phases. Noted of deepseek-ai/DeepEP pull request

@@ -2,7 +2,6 @@
 // The barrier expects the bytes of both boxes.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "f32", "size": 2048, "fill": 2, "map": {"dims": [32, 64], "box": [32, 32]}}, {"name": "y", "type": "f32", "size": 2048, "expect": 2}]
-// finds: nothing
 // with expect_tx_of_one_box: deadlock
 //   The barrier expects the bytes of one box: its phase may end when the first copy has landed, and the threads read
 //   the other half too early; the bytes of the second copy are counted in the next phase, which nobody waits for. PTX

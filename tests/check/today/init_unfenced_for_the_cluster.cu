@@ -2,8 +2,7 @@
 // fence.mbarrier_init publishes the initialisation through the relaxed barrier of the cluster.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
-// finds: nothing
-// with init_unfenced_for_the_cluster: race at 28
+// with init_unfenced_for_the_cluster: race at 27
 //   The barrier of the cluster is a relaxed one and nothing publishes the initialisation of the mbarrier: a peer may
 //   complete bytes of a barrier that is not initialised for it. MoonshotAI/FlashKDA issue 24, part 2; NVIDIA/cccl issue
 //   9994 describes the right pattern. PTX ISA, membar/fence.mbarrier_init.

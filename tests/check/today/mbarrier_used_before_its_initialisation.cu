@@ -2,7 +2,6 @@
 // A barrier of the block lies between the initialisation and the waits.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 128, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
-// finds: nothing
 // with mbarrier_used_before_its_initialisation: race at hopper.cuh:18
 //   Nothing orders the other warps behind the initialisation of the mbarrier: they may wait at one that is none yet.
 //   PTX ISA, mbarrier.init (other operations on an object that is not initialised are undefined); MoonshotAI/FlashKDA

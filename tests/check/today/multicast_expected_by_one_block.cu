@@ -2,7 +2,6 @@
 // Each block arrives at its own mbarrier and expects the bytes.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"type": "i32", "size": 64, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
-// finds: nothing
 // with multicast_expected_by_one_block: deadlock
 //   The copy completes bytes at the mbarrier of each block, but only block 0 arrives and expects them: the phase in
 //   block 1 never ends. Seen in facebookexperimental/triton pull request 908. PTX ISA, cp.async.bulk

@@ -2,7 +2,6 @@
 // The parity follows the phase.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 1024, "fill": 1}, {"name": "y", "type": "f32", "size": 256, "expect": 4}]
-// finds: nothing
 // with parity_never_flips: barrier-order at hopper.cuh:18, deadlock at hopper.cuh:18, race at hopper.cuh:34
 //   Each wait asks for parity 0. From the second row on that phase has already ended, so the wait returns at once and
 //   the threads read a row that has not landed. Seen in tile-ai/tilelang pull request 3087. PTX ISA, mbarrier.try_wait

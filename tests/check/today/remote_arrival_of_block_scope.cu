@@ -2,7 +2,6 @@
 // The arrivals release at the scope of the cluster.
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 128, "expect": 3}]
-// finds: nothing
 // with remote_arrival_of_block_scope: nothing
 //   The arrivals release at the scope of their own block, so they order nothing for the threads of block 0: they may
 //   read the numbers of before. triton-lang/triton pull request 10922 makes them releases of the cluster. PTX ISA,

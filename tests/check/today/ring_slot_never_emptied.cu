@@ -2,7 +2,6 @@
 // The producer waits until the readers of the slot have arrived at its empty barrier.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 768, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
-// finds: nothing
 // with ring_slot_never_emptied: bad-barrier at hopper.cuh:32
 //   The producer does not wait for a slot's readers: from the third row on it overwrites slots that are still read. The
 //   same as a forgotten consumer_release/producer_acquire pair; NVlabs/cuda-oxide pull request 1066 ("mailbox without

@@ -2,7 +2,6 @@
 // A wgmma.fence orders the change of the registers before the next product.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 24}]
-// finds: nothing
 // with scaled_sums_without_wgmma_fence: race at hopper.cuh:67
 //   The registers are changed by ordinary instructions, and no wgmma.fence lies between that and the next product: it
 //   may add to the sums of before. PTX ISA, wgmma.fence; NVIDIA/Fuser pull request 3680 quotes the two cases.

@@ -2,8 +2,7 @@
 // The counters are set to 0 behind the wait for the copy.
 // grid: 2  block: 128
 // args: [{"name": "counters", "type": "i32", "size": 256, "fill": 3, "expect": 0}, {"name": "y", "type": "i32", "size": 256, "expect": 3}]
-// finds: nothing
-// with source_overwritten_while_copied: race at hopper.cuh:34, race at 20
+// with source_overwritten_while_copied: race at hopper.cuh:34, race at 19
 //   The counters are set to 0 before the wait for the copy, which may read them at any time until then: zeros in y. PTX
 //   ISA, cp.async.bulk (no order of its reads before the completion) and "Async proxy".
 #include "hopper.cuh"

@@ -2,8 +2,7 @@
 // Block 0 waits for the acknowledgement of block 1 before it sends again.
 // grid: 2  block: 32  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 32, "expect": 4}]
-// finds: nothing
-// with st_async_slot_reused: async-pending at 28, deadlock at hopper.cuh:47
+// with st_async_slot_reused: async-pending at 27, deadlock at hopper.cuh:47
 //   Block 0 does not wait until block 1 has read the slot, so a number may be replaced before it is read, and the bytes
 //   of one round may complete the phase of another. PTX ISA, st.async (weak, asynchronous) and mbarrier; the missing
 //   back channel is that of facebookexperimental/triton pull request 2292 and NVIDIA/cccl issue 9994.

@@ -2,8 +2,7 @@
 // A barrier of the cluster before the stores makes sure that both blocks run.
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 7}, {"name": "y", "type": "i32", "size": 256, "expect": 7}]
-// finds: nothing
-// with store_to_a_peer_that_may_not_run: race at 17, uninitialised at 19
+// with store_to_a_peer_that_may_not_run: race at 16, uninitialised at 18
 //   Nothing says that the other block has begun when the number is stored in its shared memory. Seen in
 //   facebookexperimental/triton pull request 2292. CUDA C++ Programming Guide, "Distributed Shared Memory" (all blocks
 //   must have started executing before the access).

@@ -2,8 +2,7 @@
 // A barrier keeps the next copy until every thread has read the tile.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "f32", "size": 4096, "fill": 1, "map": {"dims": [32, 128], "box": [32, 32]}}, {"name": "y", "type": "f32", "size": 1024, "expect": 4}]
-// finds: nothing
-// with tensor_tile_refilled_while_read: race at 19, deadlock at hopper.cuh:18
+// with tensor_tile_refilled_while_read: race at 18, deadlock at hopper.cuh:18
 //   Thread 0 starts the next copy as soon as it has read its own elements: the copy overwrites the tile under the other
 //   warps. Kind of NVIDIA/Fuser pull request 4151 (barrier between the use of a tile and the next TMA load); PTX ISA,
 //   cp.async.bulk.tensor, which writes without any order after the other threads' loads.

@@ -2,7 +2,6 @@
 // Each thread fences its stores for the async proxy before the barrier that hands the tile to the copy.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 2048, "fill": 1}, {"name": "y", "type": "f32", "size": 2048, "expect": 2}]
-// finds: nothing
 // with tma_store_without_proxy_fence: race at hopper.cuh:40
 //   Nothing makes the threads' stores visible to the async proxy: the copy may write what lay in the tile before. Seen
 //   in MoonshotAI/FlashKDA issue 24. PTX ISA, "Async proxy" and membar/fence.proxy.async.

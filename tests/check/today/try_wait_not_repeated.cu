@@ -2,8 +2,7 @@
 // The wait is repeated until it returns true.
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 256, "expect": 3}]
-// finds: nothing
-// with try_wait_not_repeated: async-pending at hopper.cuh:34, async-pending at 35
+// with try_wait_not_repeated: async-pending at hopper.cuh:34, async-pending at 34
 //   mbarrier.try_wait returns false after a time limit of the system, and its result is ignored: if the copy takes
 //   longer, the threads read a tile that has not landed. PTX ISA, mbarrier.try_wait; llvm/llvm-project pull request
 //   170285 describes the time limit.

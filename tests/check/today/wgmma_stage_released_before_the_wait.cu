@@ -2,8 +2,7 @@
 // The warpgroup waits for the product, then says that the stage is free.
 // grid: 1  block: 160  arch: sm_90a
 // args: [{"type": "i32", "size": 2560, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 64}]
-// finds: nothing
-// with wgmma_stage_released_before_the_wait: async-pending at 26
+// with wgmma_stage_released_before_the_wait: async-pending at 25
 //   The warpgroup says that the stage is free before it waits for the product: the next copy overwrites tiles that the
 //   tensor cores still read. NVIDIA/Fuser issue 3561, NVIDIA/cutlass issue 2508. PTX ISA, wgmma.wait_group.
 #include "hopper.cuh"

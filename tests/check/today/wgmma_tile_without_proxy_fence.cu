@@ -3,8 +3,7 @@
 // Each thread fences its stores for the async proxy before the barrier.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 16}]
-// finds: nothing
-// with wgmma_tile_without_proxy_fence: race at 28
+// with wgmma_tile_without_proxy_fence: race at 27
 //   wgmma reads shared memory through the async proxy, and no thread fenced its stores for it: the product may use old
 //   bytes. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", step 2; sgl-project/sglang pull request 39124
 //   and NVIDIA/Fuser issue 3561 quote the rule.

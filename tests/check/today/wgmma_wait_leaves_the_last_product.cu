@@ -2,8 +2,7 @@
 // Before the second sums are stored, a second wait leaves no batch in flight.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
-// finds: nothing
-// with wgmma_wait_leaves_the_last_product: async-pending at 32
+// with wgmma_wait_leaves_the_last_product: async-pending at 31
 //   The wait that lets one batch run is never followed by one that lets none: the second sums are stored while the
 //   tensor cores still write them. NVIDIA/cutlass issue 1852 (what N in warpgroup_wait means); PTX ISA,
 //   wgmma.wait_group.
