@@ -2,7 +2,8 @@
 //
 //   // grid: 8  block: 64  smem: 1024
 //   // args: [...]
-//   // finds: nothing              also "leaves open: orders", where the verdict is incomplete
+//   // finds: race at 14           without this line nothing is found
+//   // leaves open: orders         the verdict is incomplete
 //   // with no_fence: race at 14    the same kernel with the edit no_fence, and its findings
 //   //   grid: 4                    what else differs, and words about the edit
 //   // with NO_FENCE: race          the same kernel with the macro NO_FENCE
@@ -14,7 +15,8 @@
 //     flag.store(1, order);
 //     // edit relaxed: order => relaxed
 //
-// If the edit has the name of the file, the kernel without it is NAME_mended.
+// If the edit has the name of the file, the kernel without it is NAME_mended. Places in a header of the folder have its
+// name: "race at hopper.cuh:34".
 #pragma once
 
 #include <algorithm>
@@ -34,7 +36,7 @@ namespace roofgen::check {
 }
 
 struct Kernel {
-  std::string name, file, text;
+  std::string name, file, folder, text;
   std::map<std::string, std::string> says;  ///< "grid" -> "4", "finds" -> "race at 10"
 };
 inline void PrintTo(const Kernel& k, std::ostream* out) { *out << k.name; }
@@ -89,8 +91,10 @@ inline bool apply_edit(Kernel& k, const std::string& name) {
 
 inline std::vector<Kernel> kernels_in(const std::string& directory, const std::string& prefix = "") {
   std::vector<Kernel> out;
+  const std::string folder = std::filesystem::path(directory).lexically_normal().string();
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    Kernel k{entry.path().stem().string(), entry.path().filename().string(), {}, {}};
+    if (entry.path().extension() == ".cuh") continue;
+    Kernel k{entry.path().stem().string(), entry.path().filename().string(), folder, {}, {}};
     if (!k.name.starts_with(prefix)) continue;
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
@@ -123,6 +127,7 @@ inline std::vector<Kernel> kernels_in(const std::string& directory, const std::s
     }
     out.push_back(std::move(k));
   }
+  for (Kernel& k : out) k.says.try_emplace("finds", "nothing");
   std::sort(out.begin(), out.end(), [](const Kernel& a, const Kernel& b) { return a.name < b.name; });
   return out;
 }
@@ -138,6 +143,7 @@ inline Result<Request> request_of(const Kernel& k) {
   Request r;
   r.file = k.file;
   r.text = k.text;
+  r.include_dirs = {k.folder};
   r.kernel = says["kernel"];
   if (says.count("arch")) r.arch = says["arch"];
   if (says.count("macro")) r.compiler_flags.push_back("--define-macro=" + says["macro"]);

@@ -32,18 +32,36 @@ TEST(Skeleton, LaunchesOfASource) {
     launch(text);
 }
 
-TEST(Skeleton, FitsItsKernel) {
-  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
-  Request r;
-  r.file = "k.cu";
-  r.text =
+class SkeletonOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
+    request_.file = "k.cu";
+  }
+  void make(const std::string& text) {
+    request_.text = text;
+    auto made = make_skeleton(request_);
+    ASSERT_TRUE(made) << to_string(made.error());
+    made_ = std::move(*made);
+  }
+  /// The arguments fit: the kernel runs with them.
+  void expect_runs() {
+    request_.args = *parse_arguments(made_.json, "args.json", ".");
+    const auto report = run(request_);
+    ASSERT_TRUE(report) << to_string(report.error());
+    EXPECT_NE(report->verdict(), Verdict::kFindings);
+  }
+  Request request_;
+  Skeleton made_;
+};
+
+TEST_F(SkeletonOf, AKernelAndItsLaunch) {
+  ASSERT_NO_FATAL_FAILURE(make(
       "struct View { float* p; int n; };\n__global__ void k(const float* x, float4* __restrict__ y, const int* index, "
       "unsigned char flag,\n  double scale, float2 pair, View view, void* any) {}\nint main() { k<<<dim3(2, 2), 64, "
-      "1024>>>(); }\n";
-  const auto made = make_skeleton(r);
-  ASSERT_TRUE(made) << to_string(made.error());
-  EXPECT_EQ(made->flags, "--kernel k --grid 2,2 --block 64 --smem 1024");
-  EXPECT_EQ(made->json,
+      "1024>>>(); }\n"));
+  EXPECT_EQ(made_.flags, "--kernel k --grid 2,2 --block 64 --smem 1024");
+  EXPECT_EQ(made_.json,
             R"([{"name":"x","type":"f32","size":4096,"fill":"random"},
  {"name":"y","type":"f32","size":16384},
  {"name":"index","type":"i32","size":4096,"fill":"random","range":[0,63]},
@@ -53,63 +71,41 @@ TEST(Skeleton, FitsItsKernel) {
  {"name":"view","type":"bytes","value":"00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"},
  {"name":"any","type":"u8","size":4096}]
 )");
-  ASSERT_EQ(made->notes.size(), 1u);
-  r.args = *parse_arguments(made->json, "args.json", ".");
-  r.grid = {2, 2, 1};
-  r.block = {64, 1, 1};
-  const auto report = run(r);
-  ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_NE(report->verdict(), Verdict::kFindings);
+  ASSERT_EQ(made_.notes.size(), 1u);
+  request_.grid = {2, 2, 1};
+  request_.block = {64, 1, 1};
+  expect_runs();
 }
 
-TEST(Skeleton, OfATensorMap) {
-  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
-  Request r;
-  r.file = "k.cu";
-  r.arch = "sm_90a";
-  r.text = "#include <cuda.h>\n__global__ void k(const __grid_constant__ CUtensorMap a_map) {}\n";
-  const auto made = make_skeleton(r);
-  ASSERT_TRUE(made) << to_string(made.error());
-  EXPECT_EQ(made->json, R"([{"name":"a_map","type":"bf16","size":4096,"fill":"random",)"
+TEST_F(SkeletonOf, ATensorMap) {
+  request_.arch = "sm_90a";
+  ASSERT_NO_FATAL_FAILURE(make("#include <cuda.h>\n__global__ void k(const __grid_constant__ CUtensorMap a_map) {}\n"));
+  EXPECT_EQ(made_.json, R"([{"name":"a_map","type":"bf16","size":4096,"fill":"random",)"
                         R"("map":{"dims":[64,64],"box":[64,64],"swizzle":0}}]
 )");
-  r.args = *parse_arguments(made->json, "args.json", ".");
-  const auto report = run(r);
-  ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_NE(report->verdict(), Verdict::kFindings);
+  expect_runs();
 }
 
-TEST(Skeleton, OfObjectsAndOfArrays) {
-  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
-  Request r;
-  r.file = "k.cu";
-  r.text = "__global__ void k(cudaTextureObject_t image, cudaSurfaceObject_t out, float x[][32], const int y[4]) {}\n";
-  const auto made = make_skeleton(r);
-  ASSERT_TRUE(made) << to_string(made.error());
-  EXPECT_EQ(made->json,
+TEST_F(SkeletonOf, ObjectsAndArrays) {
+  ASSERT_NO_FATAL_FAILURE(make(
+      "__global__ void k(cudaTextureObject_t image, cudaSurfaceObject_t out, float x[][32], const int y[4]) {}\n"));
+  EXPECT_EQ(made_.json,
             R"([{"name":"image","type":"f32","size":4096,"fill":"random","texture":{"dims":[64,64]}},
  {"name":"out","type":"f32","size":4096,"fill":"random","surface":{"dims":[64,64]}},
  {"name":"x","type":"f32","size":4096},
  {"name":"y","type":"i32","size":4096,"fill":"random","range":[0,63]}]
 )");
-  r.args = *parse_arguments(made->json, "args.json", ".");
-  const auto report = run(r);
-  ASSERT_TRUE(report) << to_string(report.error());
-  EXPECT_NE(report->verdict(), Verdict::kFindings);
+  expect_runs();
 }
 
-TEST(Skeleton, OfNamesThatAreNotMangled) {
-  if (!nvrtc_info().found) GTEST_SKIP() << "no NVRTC on this machine";
-  Request r;
-  r.file = "k.cu";
-  r.text = "extern \"C\" __global__ void k(const unsigned int* n, unsigned long long m, float y[4]) {}\n";
-  const auto made = make_skeleton(r);
-  ASSERT_TRUE(made) << to_string(made.error());
-  EXPECT_EQ(made->json, R"([{"name":"n","type":"u32","size":4096,"fill":"random","range":[0,63]},
+TEST_F(SkeletonOf, NamesThatAreNotMangled) {
+  ASSERT_NO_FATAL_FAILURE(make(
+      "extern \"C\" __global__ void k(const unsigned int* n, unsigned long long m, float y[4]) {}\n"));
+  EXPECT_EQ(made_.json, R"([{"name":"n","type":"u32","size":4096,"fill":"random","range":[0,63]},
  {"name":"m","type":"u64","value":64},
  {"name":"y","type":"f32","size":4096}]
 )");
-  EXPECT_EQ(made->notes,
+  EXPECT_EQ(made_.notes,
             std::vector<std::string>{"the file launches this kernel nowhere: placeholders for --grid, --block"});
 }
 

@@ -7,10 +7,11 @@
 //   === about            purpose of the file; ignored
 //   === file NAME        a file to create before the commands run
 //   === replace          lines `REGEX => TEXT`, applied to each line, for text that varies between runs (times)
-//   === run              command lines for sh; `roofgen` is PROGRAM, $ROOFGEN_SOURCE the source tree
+//   === run COMMAND      a command line for sh, and more in the lines below; `roofgen` is PROGRAM, $ROOFGEN_SOURCE the
+//                        source tree
 //   === stdout           expected standard output of the preceding command; omitted when empty
-//   === stderr           expected standard error; omitted when empty
-//   === exit             expected exit code; omitted when 0
+//   === stderr           expected standard error of a command that exits with 0; omitted when empty
+//   === exit CODE        another expected exit code, and the standard error
 //
 // The commands run in order in one empty folder, which is also HOME and holds the caches. The output shows the folder's
 // path as `<dir>` and that of the source tree as `<source>`. --update rewrites the stdout, stderr and exit sections.
@@ -78,7 +79,7 @@ std::string normalise(const std::string& text, const fs::path& dir, const std::v
   return out;
 }
 
-/// The three result sections of a command, without sections that hold the default.
+/// The result sections of a command, without sections that hold the default.
 std::vector<Section> run(const std::string& command, const fs::path& dir,
                          const std::vector<Replacement>& replacements) {
   const fs::path scratch = dir.string() + ".out";
@@ -88,10 +89,13 @@ std::vector<Section> run(const std::string& command, const fs::path& dir,
   const int status = std::system(shell.c_str());
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   std::vector<Section> results;
-  for (const char* stream : {"stdout", "stderr"})
-    if (std::string text = normalise(read(scratch / stream), dir, replacements); !text.empty())
-      results.push_back({stream, text});
-  if (code != 0) results.push_back({"exit", std::to_string(code) + "\n"});
+  const auto printed = [&](const char* stream) { return normalise(read(scratch / stream), dir, replacements); };
+  if (const std::string text = printed("stdout"); !text.empty()) results.push_back({"stdout", text});
+  const std::string error = printed("stderr");
+  if (code != 0)
+    results.push_back({"exit " + std::to_string(code), error});
+  else if (!error.empty())
+    results.push_back({"stderr", error});
   fs::remove_all(scratch);
   return results;
 }
@@ -107,7 +111,7 @@ std::string actual(const std::vector<Section>& sections, const fs::path& dir) {
   std::vector<Section> out;
   std::vector<Replacement> replacements;
   for (const Section& section : sections) {
-    if (section.name == "stdout" || section.name == "stderr" || section.name == "exit") continue;
+    if (section.name == "stdout" || section.name == "stderr" || section.name.starts_with("exit ")) continue;
     out.push_back(section);
     if (section.name.starts_with("file ")) write(dir / section.name.substr(5), section.text);
     if (section.name == "replace") {
@@ -116,8 +120,9 @@ std::string actual(const std::vector<Section>& sections, const fs::path& dir) {
         if (const size_t arrow = line.find(" => "); arrow != std::string::npos)
           replacements.push_back({line.substr(0, arrow), line.substr(arrow + 4)});
     }
-    if (section.name == "run")
-      for (Section& result : run(section.text, dir, replacements)) out.push_back(std::move(result));
+    if (section.name.starts_with("run "))
+      for (Section& result : run(section.name.substr(4) + "\n" + section.text, dir, replacements))
+        out.push_back(std::move(result));
   }
   return print(out);
 }

@@ -28,6 +28,7 @@ expect "launches.jsonl:6:" tuned.txt
 "$2" tune --captured empty.jsonl >tuned.txt 2>&1 && fail "an empty file"
 expect "empty.jsonl: error: has no launches" tuned.txt
 "$2" tune --captured launches.jsonl --suite x.json >tuned.txt 2>&1 && fail "both"
+expect "--suite excludes --captured" tuned.txt
 "$2" tune rmsnorm --rows 64 --cols 256 --shard 1/2 >tuned.txt 2>&1 && fail "--shard alone"
 expect "--shard needs --suite or --captured" tuned.txt
 # A file that cannot be written: the launches go on.

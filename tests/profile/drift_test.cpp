@@ -1,6 +1,6 @@
 // The time models on recorded machine code of roofgen's own kernels: changes of the decoder, of the interpreter, of the
-// models and of the devices show in a diff of drift/*.txt. Needs neither NVRTC nor nvdisasm. drift/*.json.gz holds each
-// launch with its CUBIN and the text of its instructions.
+// models and of the devices show in a diff of drift/numbers.txt. Needs neither NVRTC nor nvdisasm. drift/*.json.gz
+// holds each launch with its CUBIN and the text of its instructions.
 //
 //   cmake --build build --target record_drift_numbers    new numbers, after a deliberate change
 //   cmake --build build --target record_drift_sample     new machine code (with NVRTC and nvdisasm), and new numbers
@@ -11,7 +11,7 @@
 
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <span>
 
 #include "base/json.h"
 #include "base/paths.h"
@@ -159,8 +159,11 @@ Result<void> record(const Sample& sample) {
 
 Dim3 dim3_of(const Json& json) { return {json[0].get<uint32_t>(), json[1].get<uint32_t>(), json[2].get<uint32_t>()}; }
 
-/// A line for each number: its name, and few enough digits for it to be the same on all machines.
-Result<std::string> numbers(const Json& json) {
+/// Names and values, in their order.
+using Numbers = std::vector<std::pair<std::string, std::string>>;
+
+/// With few enough digits to be the same on all machines.
+Result<Numbers> numbers(const Json& json) {
   ROOFGEN_TRY(const Device device, load_device(data_files(), json.at("device")));
   ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(device));
   const std::string cubin = unhex(json.at("cubin"));
@@ -176,8 +179,10 @@ Result<std::string> numbers(const Json& json) {
   request.smem_bytes = json.at("smem_bytes");
   ROOFGEN_TRY(const timing::LaunchTime time, timing::launch_time(device, machine, std::move(request)));
 
-  std::string out;
-  const auto add = [&](const std::string& name, const auto& value) { out += fmt::format("{:28}{}\n", name, value); };
+  Numbers out;
+  const auto add = [&](const std::string& name, const auto& value) {
+    out.emplace_back(name, fmt::format("{}", value));
+  };
   const auto number = [&](const std::string& name, double value) { add(name, fmt::format("{:.6g}", value)); };
   add("schedule", json.at("schedule").get<std::string>());
   add("device", device.name);
@@ -213,19 +218,62 @@ Result<std::string> numbers(const Json& json) {
   return out;
 }
 
-/// The lines of numbers() by their names.
-std::map<std::string, std::string> by_name(const std::string& text) {
-  std::map<std::string, std::string> out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t gap = line.find("  "), value = line.find_first_not_of(' ', gap);
-    out[line.substr(0, gap)] = value == std::string::npos ? "" : line.substr(value);
+/// The parts of a line between two or more blanks.
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> out;
+  for (size_t at = line.find_first_not_of(' '); at < line.size();) {
+    const size_t gap = std::min(line.find("  ", at), line.size());
+    out.push_back(line.substr(at, gap - at));
+    at = std::min(line.find_first_not_of(' ', gap), line.size());
   }
   return out;
 }
 
-std::string difference(const std::string& recorded, const std::string& now) {
-  const auto was = by_name(recorded), is = by_name(now);
+/// drift/numbers.txt: a row for each number and a column for each sample, "-" where it has none; above, a line with the
+/// schedule of each sample.
+std::map<std::string, Numbers> read_table() {
+  std::map<std::string, Numbers> out;
+  std::vector<std::string> names;
+  std::ifstream in(file_of("numbers", ".txt"));
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string> row = cells(line);
+    if (row.at(0) == "number")
+      names = row;
+    else if (names.empty())
+      out[row[0]].emplace_back("schedule", row.at(1));
+    for (size_t i = 1; i < std::min(row.size(), names.size()); ++i)
+      if (row[i] != "-" && row != names) out[names[i]].emplace_back(row[0], row[i]);
+  }
+  return out;
+}
+
+void write_table(const std::map<std::string, Numbers>& all) {
+  std::ofstream out(file_of("numbers", ".txt"));
+  std::vector<std::string> rows{"number"};  // each behind the one it follows in a sample
+  std::map<std::string, std::map<std::string, std::string>> values;
+  for (const auto& [sample, numbers] : all) {
+    out << fmt::format("{:24}{}\n", sample, numbers[0].second);
+    auto at = rows.begin();
+    values["number"][sample] = sample;
+    for (const auto& [name, value] : std::span(numbers).subspan(1)) {
+      const auto found = std::find(rows.begin(), rows.end(), name);
+      at = found != rows.end() ? found : rows.insert(at + 1, name);
+      values[name][sample] = value;
+    }
+  }
+  for (const std::string& row : rows) {
+    std::string line = fmt::format("{:26}", row);
+    for (const auto& [sample, ignored] : all) {
+      const auto value = values[row].find(sample);
+      line +=
+          fmt::format("  {:{}}", value == values[row].end() ? "-" : value->second, std::max<size_t>(15, sample.size()));
+    }
+    out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
+  }
+}
+
+std::string difference(const Numbers& recorded, const Numbers& now) {
+  const std::map<std::string, std::string> was(recorded.begin(), recorded.end()), is(now.begin(), now.end());
   auto names = was;
   names.insert(is.begin(), is.end());
   std::string out;
@@ -249,20 +297,18 @@ TEST_P(Drift, NumbersAreThoseRecorded) {
   }
   const Result<std::string> packed = read_packed(file_of(sample.name, ".json.gz"));
   ASSERT_TRUE(packed) << to_string(packed.error());
-  const Result<std::string> now = numbers(parse_json(*packed));
+  const Result<Numbers> now = numbers(parse_json(*packed));
   ASSERT_TRUE(now) << to_string(now.error());
-  const std::string path = file_of(sample.name, ".txt");
+  auto recorded = read_table();
   if (!recording.empty()) {
-    std::ofstream(path) << *now;
-    return;
+    recorded[sample.name] = *now;
+    return write_table(recorded);
   }
-  std::ostringstream recorded;
-  recorded << std::ifstream(path).rdbuf();
-  const std::string changes = difference(recorded.str(), *now);
+  const std::string changes = difference(recorded[sample.name], *now);
   EXPECT_TRUE(changes.empty())
       << sample.name << ", recorded -> now:\n"
       << changes << "If they are meant to change: cmake --build build --target record_drift_numbers, and commit "
-      << "tests/profile/drift/" << sample.name << ".txt";
+      << "tests/profile/drift/numbers.txt";
 }
 
 INSTANTIATE_TEST_SUITE_P(Sample, Drift, testing::Range(size_t{0}, samples().size()),

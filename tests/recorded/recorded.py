@@ -27,6 +27,8 @@ VOLATILE = {"elapsed_s", "compile_s", "check_s", "seconds_spent", "evaluated_now
 VOLATILE_TEXT = [(re.compile(r"\d+(\.\d+)? s\b"), "N s"), (re.compile(re.escape(str(HERE.parents[1]))), "TREE"),
                  (re.compile(r"NVRTC \S+ at \S+"), "NVRTC"),
                  (re.compile(r"^roofgen: (preparing|[^:\n]+: \d+ of \d+).*\r?\n", re.M), "")]
+# The sources of a device's cells are texts of a file of the tree: their digest is compared.
+SOURCES = re.compile(r"^(cell +source\n)((?:.+\n)+)", re.M)
 # Members of a search that follow from others, from the schedule or from the device, or that the schema test covers.
 FOLLOWING = {
     "arithmetic_intensity", "available", "branches_by_ptx", "causes", "compulsory_bytes", "ctas", "ctas_per_sm", "cut",
@@ -35,6 +37,7 @@ FOLLOWING = {
     "occupancy_limited_by", "origins", "schema", "slower_error_us", "slower_us", "smem_bytes", "smem_excess",
     "smem_wavefronts", "strategy", "threads", "time_doubts", "unfused", "warnings", "waves"}
 COLUMNS = 120
+LONG = 32  # characters of a cell
 
 
 def strip(value):
@@ -46,6 +49,11 @@ def strip(value):
     if isinstance(value, str):
         return plain(value)
     return value
+
+
+def digest_of_lines(block):
+    lines, digest = block[2].count("\n"), hashlib.sha256(block[2].encode()).hexdigest()[:12]
+    return f"{block[1]}{lines} lines, {digest}\n"
 
 
 def plain(text):
@@ -78,29 +86,90 @@ def one_line(value):
     return value if isinstance(value, str) else f"{value:.4g}" if isinstance(value, float) else json.dumps(value)
 
 
-def lines_of(value, indent=""):
-    """As many members on a line as fit, and numbers to four digits."""
-    if not isinstance(value, (dict, list)):
-        return [indent + one_line(value)]
-    parts = value.items() if isinstance(value, dict) else (("-", v) for v in value)
-    lines = []
-    for name, member in parts:
-        name = name if name == "-" else f"{name}:"
-        text = f"{name} {one_line(member)}"
-        fits = len(indent) + len(text) <= COLUMNS or not isinstance(member, (dict, list))
-        if not fits:
-            lines += [indent + name, *lines_of(member, indent + "  "), ""]
-        elif lines and lines[-1] and name != "-" and len(lines[-1]) + len(text) + 2 <= COLUMNS:
-            lines[-1] += f", {text}"
+def is_table(value):
+    return isinstance(value, list) and bool(value) and all(isinstance(member, dict) for member in value)
+
+
+def flat(record):
+    """A record with the members of its members as its own, and apart from them the tables in it."""
+    cells, tables = {}, {}
+
+    def add(group, name, prefix, member):
+        taken = prefix and (name in record or name in cells or name in tables)
+        group[f"{prefix}.{name}" if taken else name] = member
+    for name, member in record.items():
+        if isinstance(member, dict) and member:
+            for group, inner in zip((cells, tables), flat(member)):
+                for inner_name, value in inner.items():
+                    add(group, inner_name, name, value)
         else:
-            lines.append(indent + text)
+            add(tables if is_table(member) else cells, name, "", member)
+    return cells, tables
+
+
+def wrapped(words, indent):
+    """As many words on a line as fit."""
+    lines = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) + 2 <= COLUMNS:
+            lines[-1] += f", {word}"
+        else:
+            lines.append(indent + word)
     return lines
+
+
+def table(title, records, indent):
+    """What all records say once, the rest in columns, and long texts below their row. A table in the records becomes
+    one below with a column that says of which record a row is."""
+    rows, inner = zip(*map(flat, records))
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    texts = {name: [one_line(row[name]) or "''" if name in row else "-" for row in rows] for name in names}
+    same = [name for name in names if len(set(texts[name])) == 1]
+    long = [name for name in names if name not in same and max(map(len, texts[name])) > LONG]
+    columns = [name for name in names if name not in same + long]
+    lines = [f"{indent}{title}: {len(records)}"]
+    lines += wrapped([f"{name}: {texts[name][0]}" for name in same], f"{indent}  all ")
+    widths = [max(map(len, [name, *texts[name]])) for name in columns]
+
+    def row_of(cells):
+        return f"{indent}  " + "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
+    if len(columns) == 1 and not long:
+        lines += wrapped(texts[columns[0]], f"{indent}  {columns[0]}: ")
+    elif len(records) > 1:
+        lines.append(row_of(columns))
+        for i in range(len(records)):
+            lines.append(row_of([texts[name][i] for name in columns]))
+            lines += [f"{indent}    {name}: {texts[name][i]}" for name in long]
+    for name in dict.fromkeys(name for tables in inner for name in tables):
+        of = [{"of": one_line(next(iter(row.values()), i))} for i, row in enumerate(rows)]
+        lines += table(f"{title}.{name}", [of[i] | r for i, tables in enumerate(inner) for r in tables.get(name, [])],
+                       indent)
+    return lines
+
+
+def lines_of(record, indent=""):
+    """As many members on a line as fit, and numbers to four digits."""
+    lines, words = [], []
+    for name, member in record.items():
+        text = f"{name}: {one_line(member)}"
+        if len(indent) + len(text) <= COLUMNS or not isinstance(member, (dict, list)):
+            words.append(text)
+            continue
+        lines += wrapped(words, indent)
+        words = []
+        if isinstance(member, dict):
+            lines += [f"{indent}{name}:", *lines_of(member, indent + "  ")]
+        elif is_table(member):
+            lines += table(name, member, indent)
+        else:
+            lines += [f"{indent}{name}:", *(f"{indent}  - {one_line(part)}" for part in member)]
+    return lines + wrapped(words, indent)
 
 
 def view(document):
     kind = document.get("schema", "")
     searched = kind.startswith(("roofgen.tune", "roofgen.whatif", "roofgen.devices"))
-    return "\n".join(line for line in lines_of(projected(document) if searched else document) if line) + "\n"
+    return "\n".join(lines_of(projected(document) if searched else document)) + "\n"
 
 
 def commands():
@@ -126,7 +195,7 @@ def run(program, arguments, home):
     if "--json" in arguments and out.startswith("{"):
         out = view(strip(json.loads(out)))
     else:
-        out = plain(out) + ("" if done.returncode == 0 else plain(done.stderr))
+        out = SOURCES.sub(digest_of_lines, plain(out)) + ("" if done.returncode == 0 else plain(done.stderr))
     return done.returncode, out
 
 

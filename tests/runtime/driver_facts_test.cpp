@@ -17,62 +17,35 @@
 namespace roofgen {
 namespace {
 
-#define ROOFGEN_SAME(table, member, function) \
-  ++checked;                                  \
-  static_assert(Same<decltype(table::member), decltype(&function)>::value, #function " is called wrongly")
+/// Members of the table, and the functions as the header names them: its macros rename them to the exported symbols.
+#define ROOFGEN_MEMBERS(X)                                                                                        \
+  X(init, cuInit) X(driver_version, cuDriverGetVersion) X(error_name, cuGetErrorName)                             \
+  X(error_string, cuGetErrorString) X(device_count, cuDeviceGetCount) X(device, cuDeviceGet)                      \
+  X(device_name, cuDeviceGetName) X(total_memory, cuDeviceTotalMem) X(device_attribute, cuDeviceGetAttribute)     \
+  X(retain_context, cuDevicePrimaryCtxRetain) X(release_context, cuDevicePrimaryCtxRelease)                       \
+  X(set_context, cuCtxSetCurrent) X(load_module, cuModuleLoadDataEx) X(unload_module, cuModuleUnload)             \
+  X(function, cuModuleGetFunction) X(set_function_attribute, cuFuncSetAttribute) X(launch, cuLaunchKernel)        \
+  X(allocate, cuMemAlloc) X(free, cuMemFree) X(copy_in, cuMemcpyHtoDAsync) X(copy_out, cuMemcpyDtoHAsync)         \
+  X(fill, cuMemsetD8Async) X(create_stream, cuStreamCreate) X(destroy_stream, cuStreamDestroy)                    \
+  X(wait_stream, cuStreamSynchronize) X(create_event, cuEventCreate) X(destroy_event, cuEventDestroy)             \
+  X(record_event, cuEventRecord) X(query_event, cuEventQuery) X(memory_info, cuMemGetInfo)                        \
+  X(device_bus_id, cuDeviceGetPCIBusId) X(reset_persisting_l2, cuCtxResetPersistingL2Cache)                       \
+  X(load_function, cuFuncLoad) X(launch_ex, cuLaunchKernelEx) X(encode_tensor_map, cuTensorMapEncodeTiled)        \
+  X(begin_capture, cuStreamBeginCapture) X(end_capture, cuStreamEndCapture)                                       \
+  X(instantiate_graph, cuGraphInstantiateWithFlags) X(upload_graph, cuGraphUpload) X(launch_graph, cuGraphLaunch) \
+  X(destroy_graph, cuGraphDestroy) X(destroy_graph_exec, cuGraphExecDestroy)                                      \
+  X(current_context, cuCtxGetCurrent) X(push_context, cuCtxPushCurrent) X(pop_context, cuCtxPopCurrent)           \
+  X(current_device, cuCtxGetDevice)
+// The header renames these only from 13.0 on; drivers export cuDeviceGetUuid_v2 since 11.4.
+#define ROOFGEN_OTHER_MEMBERS(X) X(elapsed_ms, cuEventElapsedTime) X(device_uuid, cuDeviceGetUuid)
 
 TEST(DriverFacts, EveryEntryPointIsDeclaredAsInTheHeader) {
   int checked = 0;
-  {
-    ROOFGEN_SAME(cuda::Driver, init, ::cuInit);
-    ROOFGEN_SAME(cuda::Driver, driver_version, ::cuDriverGetVersion);
-    ROOFGEN_SAME(cuda::Driver, error_name, ::cuGetErrorName);
-    ROOFGEN_SAME(cuda::Driver, error_string, ::cuGetErrorString);
-    ROOFGEN_SAME(cuda::Driver, device_count, ::cuDeviceGetCount);
-    ROOFGEN_SAME(cuda::Driver, device, ::cuDeviceGet);
-    ROOFGEN_SAME(cuda::Driver, device_name, ::cuDeviceGetName);
-    ROOFGEN_SAME(cuda::Driver, total_memory, ::cuDeviceTotalMem);
-    ROOFGEN_SAME(cuda::Driver, device_attribute, ::cuDeviceGetAttribute);
-    ROOFGEN_SAME(cuda::Driver, retain_context, ::cuDevicePrimaryCtxRetain);
-    ROOFGEN_SAME(cuda::Driver, release_context, ::cuDevicePrimaryCtxRelease);
-    ROOFGEN_SAME(cuda::Driver, set_context, ::cuCtxSetCurrent);
-    ROOFGEN_SAME(cuda::Driver, load_module, ::cuModuleLoadDataEx);
-    ROOFGEN_SAME(cuda::Driver, unload_module, ::cuModuleUnload);
-    ROOFGEN_SAME(cuda::Driver, function, ::cuModuleGetFunction);
-    ROOFGEN_SAME(cuda::Driver, set_function_attribute, ::cuFuncSetAttribute);
-    ROOFGEN_SAME(cuda::Driver, launch, ::cuLaunchKernel);
-    ROOFGEN_SAME(cuda::Driver, allocate, ::cuMemAlloc);
-    ROOFGEN_SAME(cuda::Driver, free, ::cuMemFree);
-    ROOFGEN_SAME(cuda::Driver, copy_in, ::cuMemcpyHtoDAsync);
-    ROOFGEN_SAME(cuda::Driver, copy_out, ::cuMemcpyDtoHAsync);
-    ROOFGEN_SAME(cuda::Driver, fill, ::cuMemsetD8Async);
-    ROOFGEN_SAME(cuda::Driver, create_stream, ::cuStreamCreate);
-    ROOFGEN_SAME(cuda::Driver, destroy_stream, ::cuStreamDestroy);
-    ROOFGEN_SAME(cuda::Driver, wait_stream, ::cuStreamSynchronize);
-    ROOFGEN_SAME(cuda::Driver, create_event, ::cuEventCreate);
-    ROOFGEN_SAME(cuda::Driver, destroy_event, ::cuEventDestroy);
-    ROOFGEN_SAME(cuda::Driver, record_event, ::cuEventRecord);
-    ROOFGEN_SAME(cuda::Driver, query_event, ::cuEventQuery);
-    ROOFGEN_SAME(cuda::Driver, elapsed_ms, ::cuEventElapsedTime);
-    ROOFGEN_SAME(cuda::Driver, memory_info, ::cuMemGetInfo);
-    ROOFGEN_SAME(cuda::Driver, current_context, ::cuCtxGetCurrent);
-    ROOFGEN_SAME(cuda::Driver, push_context, ::cuCtxPushCurrent);
-    ROOFGEN_SAME(cuda::Driver, pop_context, ::cuCtxPopCurrent);
-    ROOFGEN_SAME(cuda::Driver, current_device, ::cuCtxGetDevice);
-    ROOFGEN_SAME(cuda::Driver, device_uuid, ::cuDeviceGetUuid);
-    ROOFGEN_SAME(cuda::Driver, device_bus_id, ::cuDeviceGetPCIBusId);
-    ROOFGEN_SAME(cuda::Driver, reset_persisting_l2, ::cuCtxResetPersistingL2Cache);
-    ROOFGEN_SAME(cuda::Driver, load_function, ::cuFuncLoad);
-    ROOFGEN_SAME(cuda::Driver, launch_ex, ::cuLaunchKernelEx);
-    ROOFGEN_SAME(cuda::Driver, encode_tensor_map, ::cuTensorMapEncodeTiled);
-    ROOFGEN_SAME(cuda::Driver, begin_capture, ::cuStreamBeginCapture);
-    ROOFGEN_SAME(cuda::Driver, end_capture, ::cuStreamEndCapture);
-    ROOFGEN_SAME(cuda::Driver, instantiate_graph, ::cuGraphInstantiateWithFlags);
-    ROOFGEN_SAME(cuda::Driver, upload_graph, ::cuGraphUpload);
-    ROOFGEN_SAME(cuda::Driver, launch_graph, ::cuGraphLaunch);
-    ROOFGEN_SAME(cuda::Driver, destroy_graph, ::cuGraphDestroy);
-    ROOFGEN_SAME(cuda::Driver, destroy_graph_exec, ::cuGraphExecDestroy);
-  }
+#define ROOFGEN_SAME(member, function) \
+  ++checked;                           \
+  static_assert(Same<decltype(cuda::Driver::member), decltype(&::function)>::value, #member " is called wrongly");
+  ROOFGEN_MEMBERS(ROOFGEN_SAME)
+  ROOFGEN_OTHER_MEMBERS(ROOFGEN_SAME)
   int declared = 0;
 #define ROOFGEN_COUNT(...) ++declared;
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_COUNT)
@@ -91,49 +64,8 @@ TEST(DriverFacts, SymbolsMatchTheHeadersRenaming) {
       if (member == name) return symbol;
     return "";
   };
-  EXPECT_EQ(symbol_of("init"), ROOFGEN_TEXT(cuInit));
-  EXPECT_EQ(symbol_of("driver_version"), ROOFGEN_TEXT(cuDriverGetVersion));
-  EXPECT_EQ(symbol_of("error_name"), ROOFGEN_TEXT(cuGetErrorName));
-  EXPECT_EQ(symbol_of("error_string"), ROOFGEN_TEXT(cuGetErrorString));
-  EXPECT_EQ(symbol_of("device_count"), ROOFGEN_TEXT(cuDeviceGetCount));
-  EXPECT_EQ(symbol_of("device"), ROOFGEN_TEXT(cuDeviceGet));
-  EXPECT_EQ(symbol_of("device_name"), ROOFGEN_TEXT(cuDeviceGetName));
-  EXPECT_EQ(symbol_of("total_memory"), ROOFGEN_TEXT(cuDeviceTotalMem));
-  EXPECT_EQ(symbol_of("device_attribute"), ROOFGEN_TEXT(cuDeviceGetAttribute));
-  EXPECT_EQ(symbol_of("retain_context"), ROOFGEN_TEXT(cuDevicePrimaryCtxRetain));
-  EXPECT_EQ(symbol_of("release_context"), ROOFGEN_TEXT(cuDevicePrimaryCtxRelease));
-  EXPECT_EQ(symbol_of("set_context"), ROOFGEN_TEXT(cuCtxSetCurrent));
-  EXPECT_EQ(symbol_of("load_module"), ROOFGEN_TEXT(cuModuleLoadDataEx));
-  EXPECT_EQ(symbol_of("unload_module"), ROOFGEN_TEXT(cuModuleUnload));
-  EXPECT_EQ(symbol_of("function"), ROOFGEN_TEXT(cuModuleGetFunction));
-  EXPECT_EQ(symbol_of("set_function_attribute"), ROOFGEN_TEXT(cuFuncSetAttribute));
-  EXPECT_EQ(symbol_of("launch"), ROOFGEN_TEXT(cuLaunchKernel));
-  EXPECT_EQ(symbol_of("allocate"), ROOFGEN_TEXT(cuMemAlloc));
-  EXPECT_EQ(symbol_of("free"), ROOFGEN_TEXT(cuMemFree));
-  EXPECT_EQ(symbol_of("copy_in"), ROOFGEN_TEXT(cuMemcpyHtoDAsync));
-  EXPECT_EQ(symbol_of("copy_out"), ROOFGEN_TEXT(cuMemcpyDtoHAsync));
-  EXPECT_EQ(symbol_of("fill"), ROOFGEN_TEXT(cuMemsetD8Async));
-  EXPECT_EQ(symbol_of("create_stream"), ROOFGEN_TEXT(cuStreamCreate));
-  EXPECT_EQ(symbol_of("destroy_stream"), ROOFGEN_TEXT(cuStreamDestroy));
-  EXPECT_EQ(symbol_of("wait_stream"), ROOFGEN_TEXT(cuStreamSynchronize));
-  EXPECT_EQ(symbol_of("create_event"), ROOFGEN_TEXT(cuEventCreate));
-  EXPECT_EQ(symbol_of("destroy_event"), ROOFGEN_TEXT(cuEventDestroy));
-  EXPECT_EQ(symbol_of("record_event"), ROOFGEN_TEXT(cuEventRecord));
-  EXPECT_EQ(symbol_of("query_event"), ROOFGEN_TEXT(cuEventQuery));
-  EXPECT_EQ(symbol_of("memory_info"), ROOFGEN_TEXT(cuMemGetInfo));
-  // The header renames cuDeviceGetUuid only from 13.0 on; drivers export _v2 since 11.4.
-  EXPECT_EQ(symbol_of("device_bus_id"), ROOFGEN_TEXT(cuDeviceGetPCIBusId));
-  EXPECT_EQ(symbol_of("reset_persisting_l2"), ROOFGEN_TEXT(cuCtxResetPersistingL2Cache));
-  EXPECT_EQ(symbol_of("load_function"), ROOFGEN_TEXT(cuFuncLoad));
-  EXPECT_EQ(symbol_of("launch_ex"), ROOFGEN_TEXT(cuLaunchKernelEx));
-  EXPECT_EQ(symbol_of("encode_tensor_map"), ROOFGEN_TEXT(cuTensorMapEncodeTiled));
-  EXPECT_EQ(symbol_of("begin_capture"), ROOFGEN_TEXT(cuStreamBeginCapture));
-  EXPECT_EQ(symbol_of("end_capture"), ROOFGEN_TEXT(cuStreamEndCapture));
-  EXPECT_EQ(symbol_of("instantiate_graph"), ROOFGEN_TEXT(cuGraphInstantiateWithFlags));
-  EXPECT_EQ(symbol_of("upload_graph"), ROOFGEN_TEXT(cuGraphUpload));
-  EXPECT_EQ(symbol_of("launch_graph"), ROOFGEN_TEXT(cuGraphLaunch));
-  EXPECT_EQ(symbol_of("destroy_graph"), ROOFGEN_TEXT(cuGraphDestroy));
-  EXPECT_EQ(symbol_of("destroy_graph_exec"), ROOFGEN_TEXT(cuGraphExecDestroy));
+#define ROOFGEN_RENAMED(member, function) EXPECT_EQ(symbol_of(#member), ROOFGEN_TEXT(function));
+  ROOFGEN_MEMBERS(ROOFGEN_RENAMED)
 }
 
 // Statuses

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "runtime/sass/instruction.h"
+#include "tests/support/words.h"
 
 namespace roofgen::sass::decode_test {
 namespace {
@@ -198,77 +199,22 @@ TEST(Decode, UnknownMnemonicsAreMarked) {
 }
 
 TEST(Decode, MnemonicsOfEachArchitectureAreKnown) {
-  for (const char* name : {"REDG.E.ADD.F32.FTZ.RN.STRONG.GPU",
-                           "RED.E.ADD.STRONG.GPU",
-                           "ATOMG.E.CAS.STRONG.GPU",
-                           "ATOMS.POPC.INC.32",
-                           "LDGSTS.E.BYPASS.128",
-                           "LDSM.16.M88.4",
-                           "STSM.16.M88.4",
-                           "HMMA.16816.F32",
-                           "MATCH.ANY",
-                           "REDUX.SUM.S32",
-                           "IDP.4A.S8.S8",
-                           "VABSDIFF",
-                           "VIADDMNMX",
-                           "WARPSYNC.EXCLUSIVE",
-                           "UTMALDG.2D",
-                           "SYNCS.PHASECHK.TRANS64",
-                           "HGMMA.64x128x16.F32",
-                           "LDL.LU",
-                           "CCTL.IVALL",
-                           "BMOV.32.CLEAR",
-                           "YIELD",
-                           "NANOSLEEP",
-                           "PLOP3.LUT",
-                           "I2FP.F32.S32",
-                           "F2FP.BF16.PACK_AB",
-                           "FSWZADD",
-                           "HMNMX2",
-                           "BAR.RED.POPC.DEFER_BLOCKING",
-                           "B2R.RESULT"})
+  for (const std::string& name : test::words(
+           "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU RED.E.ADD.STRONG.GPU ATOMG.E.CAS.STRONG.GPU ATOMS.POPC.INC.32 "
+           "LDGSTS.E.BYPASS.128 LDSM.16.M88.4 STSM.16.M88.4 HMMA.16816.F32 MATCH.ANY REDUX.SUM.S32 IDP.4A.S8.S8 "
+           "VABSDIFF VIADDMNMX WARPSYNC.EXCLUSIVE UTMALDG.2D SYNCS.PHASECHK.TRANS64 HGMMA.64x128x16.F32 LDL.LU "
+           "CCTL.IVALL BMOV.32.CLEAR YIELD NANOSLEEP PLOP3.LUT I2FP.F32.S32 F2FP.BF16.PACK_AB FSWZADD HMNMX2 "
+           "BAR.RED.POPC.DEFER_BLOCKING B2R.RESULT"))
     EXPECT_TRUE(read(name, "").known) << name;
 }
 
 TEST(Decode, MalformedTextBecomesOtherOperands) {
-  for (const char* text : {"[",
-                           "]",
-                           "[[",
-                           "]]",
-                           "[R",
-                           "[R999]",
-                           "R256",
-                           "R",
-                           "UR",
-                           "P",
-                           "c[",
-                           "c[0x0]",
-                           "c[0x0][",
-                           "c[0x0][]",
-                           "c[0x99][0x0]",
-                           "desc[",
-                           "desc[UR4]",
-                           "desc[UR4][",
-                           "|",
-                           "|R1",
-                           "-|",
-                           "!",
-                           "~",
-                           "-",
-                           "0x",
-                           "-0x",
-                           "0x123456789abcdef01",
-                           "SB",
-                           "SR_",
-                           ",",
-                           ",,,",
-                           " ",
-                           "B",
-                           "B99999999999",
-                           "R1.",
-                           ".",
-                           "R1,R2,R3,R4,R5,R6,R7,R8,R9,R10,R11,R12,R13",
-                           "\xff\xfe"})
+  std::set<std::string> texts = test::words(
+      "[ ] [[ ]] [R [R999] R256 R UR P c[ c[0x0] c[0x0][ c[0x0][] c[0x99][0x0] desc[ desc[UR4] desc[UR4][ | |R1 -| ! "
+      "~ - 0x -0x 0x123456789abcdef01 SB SR_ , ,,, B B99999999999 R1. . R1,R2,R3,R4,R5,R6,R7,R8,R9,R10,R11,R12,R13 "
+      "\xff\xfe");
+  texts.insert(" ");
+  for (const std::string& text : texts)
     for (const char* opcode : {"LDG.E", "IADD3", "BRA", "", ".", "..", "LDGSTS", "BSSY", "VOTE", "HMMA.16816"}) {
       const Instruction i = read(opcode, text, "@");
       EXPECT_LE(i.results, i.count) << opcode << " " << text;

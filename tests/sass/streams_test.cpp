@@ -16,6 +16,7 @@
 #include "runtime/sass/stream.h"
 #include "runtime/sass/taken_shares.h"
 #include "tests/support/cases.h"
+#include "tests/support/words.h"
 
 namespace roofgen::sass::streams_test {
 namespace {
@@ -50,19 +51,10 @@ const std::map<std::string, const char*> kNotSeenThrough = [] {
 }();
 
 /// ptxas makes one access of several to neighbouring words of shared memory, or leaves some out.
-const std::set<std::string> kMerged{
-    "struct_with_holes_clean",
-    "cta_lanes_own_halves_then_word",
-    "cta_one_warp_of_the_cta_works",
-    "cta_struct_with_padding",
-    "odd_even_sort",
-    "up_and_down_sweep",
-    "early_return_then_part_of_a_warp",
-    "matmul_clean",
-    "matmul_one_barrier_of_two_tiles",
-    "tiles_of_a_group",
-    "library_sort_clean",
-};
+const std::set<std::string> kMerged = test::words(
+    "struct_with_holes_clean cta_lanes_own_halves_then_word cta_one_warp_of_the_cta_works cta_struct_with_padding "
+    "odd_even_sort up_and_down_sweep early_return_then_part_of_a_warp matmul_clean matmul_one_barrier_of_two_tiles "
+    "tiles_of_a_group library_sort_clean");
 
 /// The simulator counts the load of a tile as one request of whole rows; ptxas makes a load for each register.
 const std::set<std::string> kTiles{"wmma_products_clean"};

@@ -6,6 +6,7 @@ Exit status: 0 success, 1 a failed check, 77 bindings, numpy or NVRTC missing (t
 """
 import ctypes
 import os
+import pathlib
 import sys
 
 try:
@@ -15,38 +16,8 @@ except ImportError as error:
     print(f"skipped: {error}; `./roofgen test` installs cuda-bindings and numpy into build/python")
     sys.exit(77)
 
-SOURCE = r"""
-extern "C" __global__ void add(const float* a, const float* b, float* c, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) c[i] = a[i] + b[i];
-}
-extern "C" __global__ void saxpy(float s, const float* x, float* y, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = s * x[i] + y[i];
-}
-extern "C" __global__ void reduce(const float* x, float* out, int n) {
-  extern __shared__ float part[];
-  float v = 0;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += x[i];
-  for (int lanes = 16; lanes > 0; lanes /= 2) v += __shfl_down_sync(0xffffffff, v, lanes);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    v = threadIdx.x < blockDim.x / 32 ? part[threadIdx.x] : 0;
-    for (int lanes = 16; lanes > 0; lanes /= 2) v += __shfl_down_sync(0xffffffff, v, lanes);
-    if (threadIdx.x == 0) atomicAdd(out, v);
-  }
-}
-extern "C" __global__ void transpose(const float* in, float* out, int rows, int cols) {
-  __shared__ float tile[32][33];
-  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
-  for (int j = 0; j < 32; j += 8)
-    if (x < cols && y + j < rows) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * cols + x];
-  __syncthreads();
-  x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y;
-  for (int j = 0; j < 32; j += 8)
-    if (x < rows && y + j < cols) out[(y + j) * rows + x] = tile[threadIdx.x][threadIdx.y + j];
-}
-"""
+# add, saxpy, reduce and transpose are of the kernels there.
+SOURCE = (pathlib.Path(__file__).resolve().parents[1] / "sim/fixtures/throughput.cu").read_text()
 
 
 def call(result):

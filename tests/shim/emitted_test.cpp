@@ -274,12 +274,16 @@ TEST(SlowEmitted, SelfTestOfFp8Products) {
   self_test("gemm --M 256 --N 256 --K 512 --dtype fp8 --variant fused --epilogue 'gelu(acc + bias[n])'");
 }
 
-/// Links and runs the self test in main.o: it must find a wrong element, or a call that is no error.
+/// Links the self test in main.o and runs it: its exit status. The output is in run.txt.
+int link_and_run(const Bundle& bundle) {
+  const std::string there = "cd '" + bundle.home.dir().string() + "' && ";
+  EXPECT_EQ(std::system((there + "cc main.o " + bundle.name + ".o -o program -ldl -lm").c_str()), 0);
+  return std::system((there + "LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR "' ./program >run.txt 2>&1").c_str());
+}
+
+/// The self test must find a wrong element, or a call that is no error.
 void expect_failure(const Bundle& bundle, const std::string& what) {
-  const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
-                              ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                              "' ./program >run.txt 2>&1";
-  EXPECT_NE(std::system(command.c_str()), 0) << what;
+  EXPECT_NE(link_and_run(bundle), 0) << what;
   const std::string out = bundle.home.read("run.txt");
   EXPECT_NE(out.find("FAILED"), std::string::npos) << what << out;
 }
@@ -425,10 +429,7 @@ TEST_P(PlantedBundles, FailTheirSelfTests) {
       bundle.home.write(edit.file, text);
     }
     ASSERT_TRUE(bundle.compile("out/" + bundle.name + ".c", bundle.name + ".o"));
-    const std::string command = "cd '" + bundle.home.dir().string() + "' && cc main.o " + bundle.name +
-                                ".o -o program -ldl -lm && LD_LIBRARY_PATH='" ROOFGEN_SHIM_DIR
-                                "' ./program >run.txt 2>&1";
-    EXPECT_NE(std::system(command.c_str()), 0) << m.because << "\n" << bundle.home.read("run.txt");
+    EXPECT_NE(link_and_run(bundle), 0) << m.because << "\n" << bundle.home.read("run.txt");
     for (const auto& [file, text] : right) bundle.home.write(file, text);
   }
 }

@@ -11,6 +11,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/patterns.h"
+#include "tests/support/words.h"
 
 namespace roofgen::test::entries_test {
 namespace {
@@ -39,44 +40,13 @@ const std::set<std::string> kNeedNoDriver = {
 // to copy.
 const std::set<std::string> kNeedNoContext = {"cuCtxSetCurrent", "cuCtxPopCurrent", "cuDevicePrimaryCtxReset",
                                               "cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxRelease"};
-const std::set<std::string> kFineWithZeros = {"cuCtxGetStreamPriorityRange",
-                                              "cuCtxSynchronize",
-                                              "cuStreamQuery",
-                                              "cuStreamSynchronize",
-                                              "cuMemFree",
-                                              "cuMemcpyAtoA",
-                                              "cuMemcpyAtoD",
-                                              "cuMemcpyAtoH",
-                                              "cuMemcpyAtoHAsync",
-                                              "cuMemcpyDtoA",
-                                              "cuMemcpyHtoA",
-                                              "cuMemcpyHtoAAsync",
-                                              "cuMemcpyDtoD",
-                                              "cuMemcpyDtoDAsync",
-                                              "cuMemcpyDtoH",
-                                              "cuMemcpyDtoHAsync",
-                                              "cuMemcpyHtoD",
-                                              "cuMemcpyHtoDAsync",
-                                              "cuMemsetD8",
-                                              "cuMemsetD8Async",
-                                              "cuMemsetD16",
-                                              "cuMemsetD16Async",
-                                              "cuMemsetD32",
-                                              "cuMemsetD32Async",
-                                              "cuMemsetD2D8",
-                                              "cuMemsetD2D8Async",
-                                              "cuMemsetD2D16",
-                                              "cuMemsetD2D16Async",
-                                              "cuMemsetD2D32",
-                                              "cuMemsetD2D32Async",
-                                              "cuMemcpy",
-                                              "cuMemcpyAsync",
-                                              "cuCtxSetFlags",
-                                              "cuCtxSetSharedMemConfig",
-                                              "cuProfilerStart",
-                                              "cuProfilerStop",
-                                              "cuCtxSetCacheConfig",
-                                              "cuCtxSetLimit"};
+const auto kFineWithZeros = test::words(
+    "cuCtxGetStreamPriorityRange cuCtxSynchronize cuStreamQuery cuStreamSynchronize cuMemFree cuMemcpyAtoA "
+    "cuMemcpyAtoD cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyDtoD "
+    "cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD8 cuMemsetD8Async "
+    "cuMemsetD16 cuMemsetD16Async cuMemsetD32 cuMemsetD32Async cuMemsetD2D8 cuMemsetD2D8Async cuMemsetD2D16 "
+    "cuMemsetD2D16Async cuMemsetD2D32 cuMemsetD2D32Async cuMemcpy cuMemcpyAsync cuCtxSetFlags "
+    "cuCtxSetSharedMemConfig cuProfilerStart cuProfilerStop cuCtxSetCacheConfig cuCtxSetLimit");
 
 constexpr int kNotInitialised = 3, kInvalidContext = 201, kNotSupported = 801;
 

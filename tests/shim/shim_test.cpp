@@ -144,7 +144,9 @@ TEST(Shim, CeilingsAreLabelledSimulated) {
   EXPECT_FALSE(all.count("measured"));
   EXPECT_FALSE(fs::exists(home.dir() / "data" / "profiles"));
   // No device accepts this profile either.
-  EXPECT_NE(home.run("tune attention --L 96 --d 32 --executor sim --profile p.json").exit, 0);
+  const Outcome tuned = home.run("tune attention --L 96 --d 32 --executor sim --profile p.json");
+  EXPECT_EQ(tuned.exit, 2);
+  EXPECT_THAT(tuned.err, testing::HasSubstr("cell \"launch_us\" has the unknown origin \"simulated\""));
 }
 
 #ifdef ROOFGEN_SHIM_PROGRAM

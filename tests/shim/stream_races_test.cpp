@@ -6,88 +6,41 @@
 namespace roofgen::test::stream_races_test {
 namespace {
 
-/// 64 threads. fill: y[i] = i. copy: y[i] = x[i]. count: an atomic sum in y[0]. signal: x[i] = i, and then y[0] = 1
-/// with a release; take: waits for y[0], and reads x[i]. lock: x[0] is changed while y[0] is held.
-const char* const kKernels = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry fill(.param .u64 p_x, .param .u64 p_y)
+/// A kernel of arrays x and y: %rd1 and %rd2 are their addresses, %rd3 and %rd4 those of the element of thread %r1.
+std::string kernel(const std::string& name, const std::string& body) {
+  return ".visible .entry " + name + R"((.param .u64 p_x, .param .u64 p_y)
 {
-  .reg .b32 %r<3>;
-  .reg .b64 %rd<4>;
-  ld.param.u64 %rd1, [p_y];
-  mov.u32 %r1, %tid.x;
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd3, %rd1, %rd2;
-  st.global.u32 [%rd3], %r1;
-  ret;
-}
-.visible .entry copy(.param .u64 p_x, .param .u64 p_y)
-{
-  .reg .b32 %r<3>;
+  .reg .pred %p<2>;
+  .reg .b32 %r<4>;
   .reg .b64 %rd<6>;
   ld.param.u64 %rd1, [p_x];
   ld.param.u64 %rd2, [p_y];
   mov.u32 %r1, %tid.x;
-  mul.wide.u32 %rd3, %r1, 4;
-  add.s64 %rd4, %rd1, %rd3;
-  add.s64 %rd5, %rd2, %rd3;
-  ld.global.u32 %r2, [%rd4];
-  st.global.u32 [%rd5], %r2;
-  ret;
+  mul.wide.u32 %rd5, %r1, 4;
+  add.s64 %rd3, %rd1, %rd5;
+  add.s64 %rd4, %rd2, %rd5;
+)" + body + "$done:\n  ret;\n}\n";
 }
-.visible .entry count(.param .u64 p_x, .param .u64 p_y)
-{
-  .reg .b64 %rd<2>;
-  ld.param.u64 %rd1, [p_y];
-  red.global.add.u32 [%rd1], 1;
-  ret;
-}
-.visible .entry signal(.param .u64 p_x, .param .u64 p_y)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<3>;
-  .reg .b64 %rd<5>;
-  ld.param.u64 %rd1, [p_x];
-  ld.param.u64 %rd4, [p_y];
-  mov.u32 %r1, %tid.x;
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd3, %rd1, %rd2;
+
+/// 64 threads. fill: y[i] = i. copy: y[i] = x[i]. count: an atomic sum in y[0]. signal: x[i] = i, and then y[0] = 1
+/// with a release; take: waits for y[0], and reads x[i]. lock: x[0] is changed while y[0] is held.
+const std::string kKernels = ".version 8.0\n.target sm_80\n.address_size 64\n" +
+                             kernel("fill", "  st.global.u32 [%rd4], %r1;\n") +
+                             kernel("copy", "  ld.global.u32 %r2, [%rd3];\n  st.global.u32 [%rd4], %r2;\n") +
+                             kernel("count", "  red.global.add.u32 [%rd2], 1;\n") + kernel("signal", R"(
   st.global.u32 [%rd3], %r1;
   bar.sync 0;
   setp.ne.u32 %p1, %r1, 0;
   @%p1 bra $done;
   fence.acq_rel.gpu;
   mov.u32 %r2, 1;
-  st.release.gpu.global.u32 [%rd4], %r2;
-$done:
-  ret;
-}
-.visible .entry take(.param .u64 p_x, .param .u64 p_y)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<3>;
-  .reg .b64 %rd<5>;
-  ld.param.u64 %rd1, [p_x];
-  ld.param.u64 %rd4, [p_y];
-$again:
-  ld.acquire.gpu.global.u32 %r2, [%rd4];
+  st.release.gpu.global.u32 [%rd2], %r2;
+)") + kernel("take", R"($again:
+  ld.acquire.gpu.global.u32 %r2, [%rd2];
   setp.eq.u32 %p1, %r2, 0;
   @%p1 bra $again;
-  mov.u32 %r1, %tid.x;
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd3, %rd1, %rd2;
   ld.global.u32 %r2, [%rd3];
-  ret;
-}
-.visible .entry lock(.param .u64 p_x, .param .u64 p_y)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<4>;
-  .reg .b64 %rd<3>;
-  ld.param.u64 %rd1, [p_x];
-  ld.param.u64 %rd2, [p_y];
-  mov.u32 %r1, %tid.x;
+)") + kernel("lock", R"(
   setp.ne.u32 %p1, %r1, 0;
   @%p1 bra $done;
 $again:
@@ -98,10 +51,7 @@ $again:
   add.u32 %r3, %r3, 1;
   st.global.u32 [%rd1], %r3;
   atom.release.gpu.global.exch.b32 %r2, [%rd2], 0;
-$done:
-  ret;
-}
-)";
+)");
 
 constexpr size_t kBytes = 256;
 constexpr unsigned kNonBlocking = 1;
@@ -111,7 +61,7 @@ class StreamRaces : public Calls {
  protected:
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(Calls::SetUp());
-    ASSERT_EQ(cu("cuModuleLoadData", &kernels_, static_cast<const void*>(kKernels)), 0);
+    ASSERT_EQ(cu("cuModuleLoadData", &kernels_, static_cast<const void*>(kKernels.c_str())), 0);
     ASSERT_EQ(cu("cuEventCreate", &event_, 0u), 0);
     x_ = allocate(kBytes), y_ = allocate(kBytes), z_ = allocate(kBytes);
     for (const Address at : {x_, y_, z_}) ASSERT_EQ(cu("cuMemsetD32_v2", at, 0u, kBytes / 4), 0);

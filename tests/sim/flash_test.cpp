@@ -40,7 +40,7 @@ Outcome run_flash(const Problem& p) {
   bench.arg32(scale_bits);
   Outcome o;
   o.run = bench.run({static_cast<uint32_t>((p.rows + 63) / 64), static_cast<uint32_t>(p.batch * p.heads), 1},
-                    {128, 1, 1}, 40960);
+                    {128, 1, 1}, 16384);
   auto y = bench.read<uint16_t>(out, q.size());
   for (int b = 0; b < p.batch; ++b)
     for (int h = 0; h < p.heads; ++h)
@@ -70,8 +70,8 @@ TEST(Flash, WholeTilesAreCleanAndRight) {
   Outcome o = run_flash({1, 1, 256, 256});
   for (const Finding& f : o.run.findings) ADD_FAILURE() << f.kind << ": " << f.message << " at PTX line " << f.ptx.line;
   EXPECT_LT(o.worst, 4e-3);
-  // 4 row blocks x 4 key blocks x 4 warps x (32 + 32) mma per block.
-  EXPECT_EQ(o.run.counts->mma, 4u * 4 * 4 * 64);
+  // 4 row blocks x 16 key blocks x 4 warps x (8 + 8) mma per block.
+  EXPECT_EQ(o.run.counts->mma, 4u * 16 * 4 * 16);
   EXPECT_EQ(o.run.counts->mma_flops, o.run.counts->mma * 4096);
   EXPECT_EQ(o.run.counts->smem_wavefronts, o.run.counts->smem_ideal_wavefronts);
 }

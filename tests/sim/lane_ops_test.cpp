@@ -8,10 +8,12 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <sstream>
 
 #include "runtime/sim/machine.h"
 #include "runtime/sim/opcode_table.h"
 #include "support.h"
+#include "tests/support/words.h"
 
 namespace roofgen::sim_test::lane_ops_test {
 namespace {
@@ -60,55 +62,16 @@ std::vector<u64> run_op(const std::string& op, const std::string& shape, const s
   return result;
 }
 
-const std::vector<u64> kInts = {0,
-                                1,
-                                2,
-                                3,
-                                7,
-                                31,
-                                32,
-                                33,
-                                0x7f,
-                                0x80,
-                                0xff,
-                                0x7fff,
-                                0x8000,
-                                0xffff,
-                                0x12345678,
-                                0x7fffffff,
-                                0x80000000,
-                                0xfffffffe,
-                                0xffffffff,
-                                0x8000000000000000,
-                                0x7fffffffffffffff,
-                                ~u64{0},
-                                0x123456789abcdef0,
-                                0xffffffff00000000};
+const std::vector<u64> kInts = test::numbers(
+    "0 1 2 3 7 31 32 33 0x7f 0x80 0xff 0x7fff 0x8000 0xffff 0x12345678 0x7fffffff 0x80000000 0xfffffffe 0xffffffff "
+    "0x8000000000000000 0x7fffffffffffffff 0xffffffffffffffff 0x123456789abcdef0 0xffffffff00000000");
 std::vector<float> float_edges() {
-  float inf = std::numeric_limits<float>::infinity();
-  return {0.0f,
-          -0.0f,
-          1.0f,
-          -1.0f,
-          0.5f,
-          1.5f,
-          2.5f,
-          -2.5f,
-          3.14159265f,
-          1e-38f,
-          -1e-40f,
-          1e-45f,
-          3.4e38f,
-          -3.4e38f,
-          16777216.0f,
-          8388607.5f,
-          65504.0f,
-          65520.0f,
-          6.1e-5f,
-          1e10f,
-          inf,
-          -inf,
-          std::numeric_limits<float>::quiet_NaN()};
+  std::istringstream in(
+      "0 -0 1 -1 0.5 1.5 2.5 -2.5 3.14159265 1e-38 -1e-40 1e-45 3.4e38 -3.4e38 16777216 8388607.5 65504 65520 "
+      "6.1e-5 1e10 inf -inf nan");
+  std::vector<float> out;
+  for (std::string word; in >> word;) out.push_back(std::strtof(word.c_str(), nullptr));
+  return out;
 }
 
 std::vector<std::vector<u64>> tuples(const std::vector<u64>& values, size_t n, u64 mask) {
@@ -347,7 +310,7 @@ TEST(LaneOps, ApproximationsAreWithinTheirBounds) {
   std::vector<std::vector<u64>> rows;
   for (int i = -2000; i < 2000; ++i) rows.push_back({std::bit_cast<u32>(static_cast<float>(i) * 0.063f + 0.0017f)});
   auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
-  auto relative = [&](const char* op, double (*reference)(double), double bound, bool absolute = false) {
+  auto close = [&](const char* op, double bound, bool absolute, double (*reference)(double)) {
     auto got = run_op(op, "rr", rows);
     for (size_t i = 0; i < rows.size(); ++i) {
       double want = reference(static_cast<double>(f(rows[i][0])));
@@ -357,20 +320,13 @@ TEST(LaneOps, ApproximationsAreWithinTheirBounds) {
     }
   };
   // Bounds of the PTX ISA: ex2 2^-22, rsqrt 2^-22.4, sin and cos 2^-20.5 absolute, tanh 2^-11.
-  relative(
-      "ex2.approx.ftz.f32", [](double x) { return std::exp2(x); }, 0x1p-22);
-  relative(
-      "ex2.approx.f32", [](double x) { return std::exp2(x); }, 0x1p-22);
-  relative(
-      "lg2.approx.f32", [](double x) { return std::log2(x); }, 0x1p-22);
-  relative(
-      "rsqrt.approx.f32", [](double x) { return 1 / std::sqrt(x); }, 0x1p-22);
-  relative(
-      "sin.approx.f32", [](double x) { return std::sin(x); }, 0x1p-20, true);
-  relative(
-      "cos.approx.f32", [](double x) { return std::cos(x); }, 0x1p-20, true);
-  relative(
-      "tanh.approx.f32", [](double x) { return std::tanh(x); }, 0x1p-11);
+  close("ex2.approx.ftz.f32", 0x1p-22, false, [](double x) { return std::exp2(x); });
+  close("ex2.approx.f32", 0x1p-22, false, [](double x) { return std::exp2(x); });
+  close("lg2.approx.f32", 0x1p-22, false, [](double x) { return std::log2(x); });
+  close("rsqrt.approx.f32", 0x1p-22, false, [](double x) { return 1 / std::sqrt(x); });
+  close("sin.approx.f32", 0x1p-20, true, [](double x) { return std::sin(x); });
+  close("cos.approx.f32", 0x1p-20, true, [](double x) { return std::cos(x); });
+  close("tanh.approx.f32", 0x1p-11, false, [](double x) { return std::tanh(x); });
   auto special = [&](const char* op, float x) { return f(run_op(op, "rr", {{std::bit_cast<u32>(x)}})[0]); };
   EXPECT_EQ(special("ex2.approx.f32", -INFINITY), 0.0f);
   EXPECT_EQ(special("ex2.approx.f32", INFINITY), INFINITY);

@@ -212,7 +212,7 @@ TEST(Memory, LaunchesFromManyThreadsAgree) {
       Launch launch;
       launch.grid = {3, 1, 1};
       launch.block = {128, 1, 1};
-      launch.smem_bytes = 40960;
+      launch.smem_bytes = 16384;
       launch.args = inputs;
       auto out = bench.executor().allocate(bytes, "o");
       launch.args.push_back({"o", true, out->address, 8});
@@ -264,7 +264,7 @@ TEST(Memory, LaunchesSurviveEviction) {
         Launch launch;
         launch.grid = {4, 1, 1};
         launch.block = {128, 1, 1};
-        launch.smem_bytes = 40960;
+        launch.smem_bytes = 16384;
         sim::LaunchState state{*kernel, launch, {}, memory, memory.buffers(), 1 << 30};
         state.params.resize(48);
         for (size_t i = 0; i < 3; ++i) std::memcpy(state.params.data() + 8 * i, &inputs[i], 8);

@@ -13,6 +13,7 @@
 #include "host_functions.h"
 #include "runtime/compiler.h"
 #include "runtime/executor.h"
+#include "tests/support/words.h"
 
 namespace roofgen::check::arithmetic {
 namespace {
@@ -54,58 +55,19 @@ const Function kFunctions[] = {
 };
 
 const std::vector<u64>& special(Type t) {
-  static const std::vector<u64> integers{0,
-                                         1,
-                                         2,
-                                         3,
-                                         7,
-                                         31,
-                                         32,
-                                         33,
-                                         0x7f,
-                                         0x80,
-                                         0xff,
-                                         0x100,
-                                         0x7fff,
-                                         0x8000,
-                                         0xffff,
-                                         0x10000,
-                                         0x7fffffff,
-                                         0x80000000,
-                                         0xfffffffe,
-                                         0xffffffff,
-                                         0x100000000,
-                                         0x7fffffffffffffff,
-                                         0x8000000000000000,
-                                         0xffffffffffffffff},
-      floats{0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x3f800000,
-             0xbf800000, 0x3f000000, 0x3fc00000, 0xbfc00000, 0x40200000, 0x3effffff, 0x4b000001,
-             0x4f000000, 0xcf000000, 0x4f800000, 0x5f000000, 0x477fe000, 0x477ff000, 0x33000000,
-             0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fa00001, 0x3f800001},
-      doubles{0,
-              0x8000000000000000,
-              1,
-              0x000fffffffffffff,
-              0x0010000000000000,
-              0x3ff0000000000000,
-              0xbff0000000000000,
-              0x3fe0000000000000,
-              0x3ff8000000000000,
-              0x4004000000000000,
-              0x41dfffffffc00000,
-              0x41e0000000000000,
-              0xc1e0000000000000,
-              0x43e0000000000000,
-              0x43f0000000000000,
-              0x47efffffe0000000,
-              0x47f0000000000000,
-              0x36a0000000000000,
-              0x7fefffffffffffff,
-              0x7ff0000000000000,
-              0xfff0000000000000,
-              0x7ff8000000000000,
-              0x3ff0000000000001,
-              0x40effc0000000000},
+  static const std::vector<u64> integers = test::numbers<u64>(
+      "0 1 2 3 7 31 32 33 0x7f 0x80 0xff 0x100 0x7fff 0x8000 0xffff 0x10000 0x7fffffff 0x80000000 0xfffffffe "
+      "0xffffffff 0x100000000 0x7fffffffffffffff 0x8000000000000000 0xffffffffffffffff");
+  static const std::vector<u64> floats{
+      0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x3f000000,
+      0x3fc00000, 0xbfc00000, 0x40200000, 0x3effffff, 0x4b000001, 0x4f000000, 0xcf000000, 0x4f800000, 0x5f000000,
+      0x477fe000, 0x477ff000, 0x33000000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fa00001, 0x3f800001},
+      doubles = test::numbers<u64>(
+          "0 0x8000000000000000 1 0x000fffffffffffff 0x0010000000000000 0x3ff0000000000000 0xbff0000000000000 "
+          "0x3fe0000000000000 0x3ff8000000000000 0x4004000000000000 0x41dfffffffc00000 0x41e0000000000000 "
+          "0xc1e0000000000000 0x43e0000000000000 0x43f0000000000000 0x47efffffe0000000 0x47f0000000000000 "
+          "0x36a0000000000000 0x7fefffffffffffff 0x7ff0000000000000 0xfff0000000000000 0x7ff8000000000000 "
+          "0x3ff0000000000001 0x40effc0000000000"),
       halves{0,      0x8000, 1,      0x8001, 0x03ff, 0x0400, 0x3c00, 0xbc00, 0x3800, 0x3e00, 0x4100, 0x7bff,
              0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3f80, 0xbf80, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 0x0080, 0x007f};
   return t == Type::kF32 ? floats : t == Type::kF64 ? doubles : t == Type::kU16 ? halves : integers;

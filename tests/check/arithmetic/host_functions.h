@@ -194,13 +194,18 @@ auto in_mode(int mode, Op op) {
   std::fesetround(FE_TONEAREST);
   return static_cast<decltype(op())>(result);
 }
+/// The result of `op` of a value in a rounding mode. No compiler can compute with the value beforehand.
+template <class A, class Op>
+auto rounded(int mode, A a, Op op) {
+  return in_mode(mode, [&] {
+    volatile A x = a;
+    return op(x);
+  });
+}
 /// Converts to an integer: values beyond its range saturate, NaN becomes zero.
 template <class D, class S>
 D to_integer(int mode, S a) {
-  const S r = in_mode(mode, [&] {
-    volatile S v = a;
-    return std::nearbyint(v);
-  });
+  const S r = rounded(mode, a, [](S x) { return std::nearbyint(x); });
   if (r != r) return 0;
   constexpr int bits = std::numeric_limits<D>::digits;
   if (r >= std::ldexp(S(1), bits)) return std::numeric_limits<D>::max();
@@ -319,10 +324,7 @@ H __hmax(H a, H b) {
 }
 template <class H>
 H rounded_by(int mode, H a) {
-  const f32 r = in_mode(mode, [&] {
-    volatile f32 v = a.value();
-    return std::nearbyint(v);
-  });
+  const f32 r = rounded(mode, a.value(), [](f32 x) { return std::nearbyint(x); });
   return H::from(FE_TONEAREST, r, std::signbit(a.value()));
 }
 template <class H>
@@ -398,94 +400,49 @@ inline u32 less_pair(u32 a, u32 b) {
 
 #define ROUNDINGS(r, mode)                                                             \
   inline f32 __fadd_##r(f32 a, f32 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return x + b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return x + b; });                             \
   }                                                                                    \
   inline f32 __fsub_##r(f32 a, f32 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return x - b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return x - b; });                             \
   }                                                                                    \
   inline f32 __fmul_##r(f32 a, f32 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return x * b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return x * b; });                             \
   }                                                                                    \
   inline f32 __fmaf_##r(f32 a, f32 b, f32 c) {                                         \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return std::fma(x, b, c);                                                        \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return std::fma(x, b, c); });                 \
   }                                                                                    \
   inline f32 __fdiv_##r(f32 a, f32 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return x / b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return x / b; });                             \
   }                                                                                    \
   inline f32 __frcp_##r(f32 a) {                                                       \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return 1.0f / x;                                                                 \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return 1.0f / x; });                          \
   }                                                                                    \
   inline f32 __fsqrt_##r(f32 a) {                                                      \
-    return in_mode(mode, [&] {                                                         \
-      volatile f32 x = a;                                                              \
-      return std::sqrt(x);                                                             \
-    });                                                                                \
+    return rounded(mode, a, [&](f32 x) { return std::sqrt(x); });                      \
   }                                                                                    \
   inline f64 __dadd_##r(f64 a, f64 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return x + b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return x + b; });                             \
   }                                                                                    \
   inline f64 __dsub_##r(f64 a, f64 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return x - b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return x - b; });                             \
   }                                                                                    \
   inline f64 __dmul_##r(f64 a, f64 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return x * b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return x * b; });                             \
   }                                                                                    \
   inline f64 __fma_##r(f64 a, f64 b, f64 c) {                                          \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return std::fma(x, b, c);                                                        \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return std::fma(x, b, c); });                 \
   }                                                                                    \
   inline f64 __ddiv_##r(f64 a, f64 b) {                                                \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return x / b;                                                                    \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return x / b; });                             \
   }                                                                                    \
   inline f64 __drcp_##r(f64 a) {                                                       \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return 1.0 / x;                                                                  \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return 1.0 / x; });                           \
   }                                                                                    \
   inline f64 __dsqrt_##r(f64 a) {                                                      \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return std::sqrt(x);                                                             \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return std::sqrt(x); });                      \
   }                                                                                    \
   inline f32 __double2float_##r(f64 a) {                                               \
-    return in_mode(mode, [&] {                                                         \
-      volatile f64 x = a;                                                              \
-      return static_cast<f32>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](f64 x) { return static_cast<f32>(x); });               \
   }                                                                                    \
   inline s32 __float2int_##r(f32 a) { return to_integer<s32>(mode, a); }               \
   inline u32 __float2uint_##r(f32 a) { return to_integer<u32>(mode, a); }              \
@@ -496,40 +453,22 @@ inline u32 less_pair(u32 a, u32 b) {
   inline s64 __double2ll_##r(f64 a) { return to_integer<s64>(mode, a); }               \
   inline u64 __double2ull_##r(f64 a) { return to_integer<u64>(mode, a); }              \
   inline f32 __int2float_##r(s32 a) {                                                  \
-    return in_mode(mode, [&] {                                                         \
-      volatile s32 x = a;                                                              \
-      return static_cast<f32>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](s32 x) { return static_cast<f32>(x); });               \
   }                                                                                    \
   inline f32 __uint2float_##r(u32 a) {                                                 \
-    return in_mode(mode, [&] {                                                         \
-      volatile u32 x = a;                                                              \
-      return static_cast<f32>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](u32 x) { return static_cast<f32>(x); });               \
   }                                                                                    \
   inline f32 __ll2float_##r(s64 a) {                                                   \
-    return in_mode(mode, [&] {                                                         \
-      volatile s64 x = a;                                                              \
-      return static_cast<f32>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](s64 x) { return static_cast<f32>(x); });               \
   }                                                                                    \
   inline f32 __ull2float_##r(u64 a) {                                                  \
-    return in_mode(mode, [&] {                                                         \
-      volatile u64 x = a;                                                              \
-      return static_cast<f32>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](u64 x) { return static_cast<f32>(x); });               \
   }                                                                                    \
   inline f64 __ll2double_##r(s64 a) {                                                  \
-    return in_mode(mode, [&] {                                                         \
-      volatile s64 x = a;                                                              \
-      return static_cast<f64>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](s64 x) { return static_cast<f64>(x); });               \
   }                                                                                    \
   inline f64 __ull2double_##r(u64 a) {                                                 \
-    return in_mode(mode, [&] {                                                         \
-      volatile u64 x = a;                                                              \
-      return static_cast<f64>(x);                                                      \
-    });                                                                                \
+    return rounded(mode, a, [&](u64 x) { return static_cast<f64>(x); });               \
   }                                                                                    \
   inline Fp16 __float2half_##r(f32 a) { return Fp16::from(mode, a, std::signbit(a)); } \
   inline Fp16 __int2half_##r(s32 a) { return Fp16::from(mode, a); }                    \

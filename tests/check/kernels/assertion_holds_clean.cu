@@ -1,7 +1,6 @@
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 64, "fill": "iota"}]
-// finds: nothing
-// with assertion_fails: assert at 7
+// with assertion_fails: assert at 6
 #include <assert.h>
 __global__ void verify(const int* x) {
   assert(x[threadIdx.x] < 64 && "all are there");

@@ -1,6 +1,5 @@
 // grid: 2  block: 64
 // args: [{"name": "i", "type": "i32", "size": 8, "values": [0, 0, 1000, -1000, -1, 0, 0, 7], "expect": [128, -128, 0, 127, 0, 127, 0, 127]}, {"name": "u", "type": "u32", "size": 2, "fill": 0, "expect": [8, 95]}, {"name": "l", "type": "u64", "size": 3, "values": [0, 5000000000, 0], "expect": [640000000000, 0, 127]}, {"name": "f", "type": "f32", "size": 1, "fill": 0, "expect": 64}, {"name": "d", "type": "f64", "size": 1, "fill": 0, "expect": 32}]
-// finds: nothing
 __global__ void all(int* i, unsigned* u, unsigned long long* l, float* f, double* d) {
   const int t = blockIdx.x * 64 + threadIdx.x;
   atomicAdd(&i[0], 1);

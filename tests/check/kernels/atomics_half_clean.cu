@@ -1,6 +1,5 @@
 // grid: 2  block: 64
 // args: [{"name": "h", "type": "f16", "size": 2, "fill": 0, "expect": [128, 64]}, {"name": "b", "type": "bf16", "size": 2, "fill": 0, "expect": [128, 64]}]
-// finds: nothing
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 __global__ void sums(__half2* h, __nv_bfloat162* b) {

@@ -1,6 +1,5 @@
 // grid: 1  block: 256
 // args: [{"name": "y", "type": "i32", "size": 4, "expect": [256, 255, 0, 128]}]
-// finds: nothing
 __global__ void few(int* y) {
   __shared__ int box[4];
   const int t = threadIdx.x;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"type": "u32", "size": 64, "fill": 16909060}, {"name": "y", "type": "i32", "size": 64, "expect": 63}]
-// finds: nothing
 __global__ void pieces(const unsigned* x, int* y) {
   const unsigned v = x[threadIdx.x];  // 0x01020304
   int good = __byte_perm(v, 0, 0x0123) == 0x04030201;

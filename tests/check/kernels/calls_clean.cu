@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i64", "size": 64, "expect": "iota"}]
-// finds: nothing
 __device__ __noinline__ long long add(long long a, int b, short c, unsigned char d) {
   if (a > 40) return a + b;
   return a + b + c - d;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "f64", "size": 64, "expect": "iota"}]
-// finds: nothing
 struct Point { float x, y; char tag; };
 struct Mixed { double d; char c; short s[3]; };
 __device__ __noinline__ Point middle(Point a, Point b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2, static_cast<char>(a.tag + b.tag)}; }

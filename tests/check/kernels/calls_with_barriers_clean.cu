@@ -1,6 +1,5 @@
 // grid: 2  block: 96
 // args: [{"name": "y", "type": "i32", "size": 192, "expect": "iota"}]
-// finds: nothing
 __device__ __noinline__ void put(int* box, int at, int value) {
   box[at] = value;
   __syncthreads();

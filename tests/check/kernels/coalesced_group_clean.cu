@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "count", "type": "i32", "size": 1, "fill": 0, "expect": 22}]
-// finds: nothing
 #include <cooperative_groups.h>
 __global__ void count_thirds(int* count) {
   if (threadIdx.x % 3 == 0) {

@@ -1,6 +1,6 @@
 // grid: 4  block: 32
 // args: [{"type": "i32", "size": 1, "fill": 0, "expect": 128}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 __global__ void count(int* total) {
   int seen = *reinterpret_cast<volatile int*>(total), before;
   do {

@@ -1,6 +1,5 @@
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"name": "y", "type": "i32", "size": 16, "expect": 16}]
-// finds: nothing
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;

@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"type": "f32", "size": 128, "fill": "iota"}, {"type": "f32", "size": 128, "expect": "iota"}]
-// finds: nothing
-// with copy_not_waited_for: async-pending at 10
+// with copy_not_waited_for: async-pending at 9
 //   args: [{"type": "f32", "size": 128, "fill": "iota"}, {"type": "f32", "size": 32}]
 __global__ void stage(const float* x, float* y) {
   __shared__ __align__(16) float part[128];

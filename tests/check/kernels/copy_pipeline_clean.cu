@@ -1,10 +1,9 @@
 // grid: 2  block: 64
 // args: [{"type": "f32", "size": 4096, "fill": 1}, {"name": "y", "type": "f32", "size": 512, "expect": 8}]
-// finds: nothing
-// with copy_pipeline_no_barrier: race at 11, race at 31
-// with copy_pipeline_too_few_slots: async-pending at 31, race at 11
+// with copy_pipeline_no_barrier: race at 10, race at 30
+// with copy_pipeline_too_few_slots: async-pending at 30, race at 10
 //   two slots for three tiles
-// with copy_pipeline_waits_for_too_few: async-pending at 31, race at 31
+// with copy_pipeline_waits_for_too_few: async-pending at 30, race at 30
 constexpr int kStages = 3, kTile = 256;
 // edit copy_pipeline_too_few_slots: constexpr int kStages = 3, kSlots = 2, kTile = 256;
 __device__ void copy(float* to, const float* from) {

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": "iota"}]
-// finds: nothing
 #include <cuda/barrier>
 __global__ void turn(int* y) {
   __shared__ int box[64];

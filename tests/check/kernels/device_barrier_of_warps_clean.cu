@@ -1,6 +1,6 @@
 // grid: 2  block: 64
 // args: [{"name": "box", "type": "i32", "size": 128}, {"name": "ready", "type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 128}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // All warps of the grid wait for each other. The last warp to arrive, of any block, sets a flag.
 __global__ void swap(int* box, int* ready, int* y) {
   const int i = blockIdx.x * 64 + threadIdx.x;

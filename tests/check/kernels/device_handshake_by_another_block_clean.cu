@@ -1,6 +1,6 @@
 // grid: 2  block: 64
 // args: [{"name": "box", "type": "i32", "size": 32}, {"name": "ready", "type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 __global__ void by_way_of_the_other(int* box, int* ready, int* y) {
   const int lane = threadIdx.x % 32;
   if (blockIdx.x == 1) {

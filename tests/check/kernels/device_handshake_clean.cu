@@ -1,6 +1,6 @@
 // grid: 1  block: 96
 // args: [{"name": "box", "type": "i32", "size": 64}, {"name": "ready", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 64, "expect": "iota"}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with device_handshake_without_fence: race at 13, race at 14
 //   no fence
 __global__ void hand_over(int* box, int* ready, int* y) {

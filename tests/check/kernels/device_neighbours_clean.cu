@@ -1,7 +1,6 @@
 // grid: 1  block: 128
 // args: [{"name": "y", "type": "u8", "size": 53, "expect": "iota"}, {"name": "z", "type": "u8", "size": 52, "expect": "iota"}]
-// finds: nothing
-// uncoalesced at: 11,9
+// uncoalesced at: 10,8
 // Rows of 13 bytes, one per warp, from an odd address. Warps share words and lines, but no byte.
 __global__ void rows(unsigned char* y, unsigned char* z) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

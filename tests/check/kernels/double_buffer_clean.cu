@@ -1,7 +1,6 @@
 // grid: 1  block: 128
 // args: [{"type": "f32", "size": 512, "fill": 1}, {"type": "f32", "size": 128, "expect": 4}]
-// finds: nothing
-// with double_buffer_one_barrier: race at 12, race at 14
+// with double_buffer_one_barrier: race at 11, race at 13
 __global__ void stream(const float* x, float* y) {
   __shared__ float tile[2][128];
   const int t = threadIdx.x;

@@ -1,7 +1,6 @@
 // grid: 1  block: 64  smem: 256
 // args: [{"type": "i32", "size": 64}]
-// finds: nothing
-// with dynamic_shared_too_small: out-of-bounds at 8, out-of-bounds at 10
+// with dynamic_shared_too_small: out-of-bounds at 7, out-of-bounds at 9
 //   smem: 128
 __global__ void reverse(int* y) {
   extern __shared__ int part[];

@@ -1,6 +1,6 @@
 // grid: 5  block: 64
 // args: [{"type": "u32", "size": 1, "fill": 0, "expect": 15}, {"type": "i32", "size": 320}, {"name": "y", "type": "i32", "size": 320, "expect": 3}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 __device__ void meet(unsigned* arrived, unsigned wanted) {
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -1,6 +1,5 @@
 // grid: 4  block: 64  smem: 512  cooperative: yes
 // args: [{"type": "f64", "size": 1000, "fill": 1}, {"type": "f64", "size": 4}, {"type": "f64", "size": 1, "expect": 1000}, {"type": "i32", "value": 1000}]
-// finds: nothing
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 __global__ void sum(const double* x, double* parts, double* y, int n) {

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 256, "fill": "iota"}, {"name": "y", "type": "i32", "size": 256, "expect": "iota"}]
-// finds: nothing
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 namespace cg = cooperative_groups;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "f16", "size": 64, "expect": "iota"}, {"name": "z", "type": "bf16", "size": 64, "expect": "iota"}]
-// finds: nothing
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 __global__ void both(__half* y, __nv_bfloat16* z) {

@@ -1,7 +1,6 @@
 // grid: 4  block: 128
 // args: [{"type": "u8", "size": 512, "fill": "iota"}, {"type": "i32", "size": 256, "fill": 0, "expect": 2}]
-// finds: nothing
-// with histogram_without_atomics: race at 11
+// with histogram_without_atomics: race at 10
 //   grid: 1
 //   args: [{"type": "u8", "size": 128, "fill": 3}, {"type": "i32", "size": 256, "fill": 0}]
 __global__ void histogram(const unsigned char* x, int* bins) {

@@ -1,6 +1,5 @@
 // grid: 2  block: 32  kernel: saxpy
 // args: [{"type": "struct", "fields": [{"type": "f32", "value": 2}, {"type": "i32", "value": 60}]}, {"type": "f32", "size": 64, "fill": 3}, {"type": "f32", "size": 64, "fill": 1, "tolerance": 6, "expect": 7}]
-// finds: nothing
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // grid: 8  block: 64
 // args: [{"type": "f32", "size": 512, "fill": 1}, {"type": "f32", "size": 8}, {"type": "u32", "size": 1, "fill": 0, "expect": 0}, {"name": "y", "type": "f32", "size": 1, "expect": 512}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 __global__ void sum(const float* x, float* parts, unsigned* done, float* y) {
   __shared__ float part[64];
   __shared__ bool last;

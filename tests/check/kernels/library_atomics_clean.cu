@@ -1,6 +1,5 @@
 // grid: 2  block: 64
 // args: [{"name": "y", "type": "i32", "size": 2, "fill": 0, "expect": [128, -1]}]
-// finds: nothing
 #include <cuda/atomic>
 __global__ void sums(int* y) {
   __shared__ cuda::atomic<unsigned, cuda::thread_scope_block> seen;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 2}, {"name": "y", "type": "i32", "size": 64, "expect": 8}]
-// finds: nothing
 #include <cuda/pipeline>
 __global__ void stream(const int* x, int* y) {
   __shared__ int box[2][64];

@@ -1,6 +1,5 @@
 // grid: 1  block: 128
 // args: [{"name": "y", "type": "i32", "size": 512, "expect": "iota"}]
-// finds: nothing
 // conflicts at: any
 #include <cub/block/block_radix_sort.cuh>
 __global__ void sort(int* y) {

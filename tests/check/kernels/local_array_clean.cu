@@ -1,8 +1,7 @@
 // grid: 1  block: 32
 // args: [{"type": "i32", "size": 32, "fill": "iota"}, {"type": "i32", "size": 32}]
-// finds: nothing
-// with local_array_not_filled: uninitialised at 10
-// with local_array_overrun: out-of-bounds at 10
+// with local_array_not_filled: uninitialised at 9
+// with local_array_overrun: out-of-bounds at 9
 __global__ void pick(const int* x, int* y) {
   int own[8];
   for (int i = 0; i < 8; ++i) own[i] = x[(threadIdx.x + i) % 32];

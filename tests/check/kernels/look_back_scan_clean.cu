@@ -1,6 +1,6 @@
 // grid: 6  block: 32
 // args: [{"type": "i32", "size": 192, "fill": 1}, {"type": "u64", "size": 6, "fill": 0}, {"name": "y", "type": "i32", "size": 192, "expect": "iota"}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 __global__ void scan(const int* x, volatile unsigned long long* prefix, int* y) {
   const int t = threadIdx.x, own = x[blockIdx.x * 32 + t];
   int v = own;

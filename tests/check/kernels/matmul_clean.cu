@@ -1,7 +1,6 @@
 // grid: 2,2  block: 16,16
 // args: [{"type": "f32", "size": 1024, "fill": 1}, {"type": "f32", "size": 1024, "fill": 2}, {"type": "f32", "size": 1024, "expect": 64}, {"type": "i32", "value": 32}]
-// finds: nothing
-// with matmul_second_barrier_missing: race at 10, race at 11, race at 13
+// with matmul_second_barrier_missing: race at 9, race at 10, race at 12
 __global__ void matmul(const float* a, const float* b, float* c, int n) {
   __shared__ float as[16][16], bs[16][16];
   const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;

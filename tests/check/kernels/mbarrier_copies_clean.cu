@@ -1,7 +1,6 @@
 // grid: 1  block: 64
 // args: [{"type": "f32", "size": 256, "fill": "iota"}, {"name": "y", "type": "f32", "size": 256, "expect": "iota"}]
-// finds: nothing
-// with mbarrier_copies_not_awaited: race at 11, race at 15
+// with mbarrier_copies_not_awaited: race at 10, race at 14
 __global__ void stage(const float* x, float* y) {
   __shared__ __align__(16) float part[256];
   __shared__ unsigned long long landed;

@@ -1,14 +1,13 @@
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 768, "fill": 1}, {"name": "y", "type": "i32", "size": 192, "expect": 4}]
-// finds: nothing
-// with mbarrier_count_too_high: deadlock at 18
-// with mbarrier_count_too_low: deadlock at 18
-// with mbarrier_not_initialised: uninitialised at 15, bad-barrier at 15
+// with mbarrier_count_too_high: deadlock at 17
+// with mbarrier_count_too_low: deadlock at 17
+// with mbarrier_not_initialised: uninitialised at 14, bad-barrier at 14
 //   other warps may arrive before the barriers are initialised
-// with mbarrier_slot_not_empty: deadlock at 18
+// with mbarrier_slot_not_empty: deadlock at 17
 //   does not wait until the slot is empty
-// with mbarrier_too_many_arrivals: bad-barrier at 15
-// with mbarrier_wrong_parity: race at 36, barrier-order at 18, deadlock at 18
+// with mbarrier_too_many_arrivals: bad-barrier at 14
+// with mbarrier_wrong_parity: race at 35, barrier-order at 17, deadlock at 17
 using word = unsigned long long;
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void init(word* b, int count) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at(b)), "r"(count)); }

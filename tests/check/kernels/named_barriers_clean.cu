@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 32, "fill": "iota"}, {"type": "i32", "size": 32, "expect": "iota"}]
-// finds: nothing
 // with named_barriers_too_few: deadlock
 __global__ void hand_over(const int* x, int* y) {
   __shared__ int box[32];

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"type": "i32", "size": 32, "expect": 8}]
-// finds: nothing
 __global__ void pipeline(const int* x, int* y) {
   __shared__ int box[2][32];
   const int lane = threadIdx.x % 32;

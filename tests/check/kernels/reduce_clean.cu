@@ -1,7 +1,6 @@
 // grid: 2  block: 256
 // args: [{"type": "f32", "size": 512, "fill": 1}, {"type": "f32", "size": 2, "expect": 256}]
-// finds: nothing
-// with reduce_no_barrier: race at 11
+// with reduce_no_barrier: race at 10
 __global__ void sum(const float* x, float* y) {
   __shared__ float part[256];
   const int t = threadIdx.x;

@@ -1,6 +1,5 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 32, "expect": 255}]
-// finds: nothing
 __global__ void all(int* y) {
   const int t = threadIdx.x;
   const unsigned u = 1u << t;

@@ -1,6 +1,5 @@
 // grid: 1  block: 256
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"type": "i32", "size": 256}]
-// finds: nothing
 __global__ void scan(const int* x, int* y) {
   __shared__ int part[2][256];
   const int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// grid: 1  block: 32  finds: nothing
+// grid: 1  block: 32
 // args: [{"name": "x", "type": "f32", "size": 64, "fill": "iota", "expect": 5, "ignore": [[0, 32]]}, {"name": "upper", "type": "f32", "buffer": "x", "offset": 32}, {"type": "struct", "fields": [{"type": "f32", "buffer": "x"}, {"type": "i32", "value": 32}]}]
 struct View {
   float* from;

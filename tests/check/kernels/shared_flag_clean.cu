@@ -1,6 +1,5 @@
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 128, "fill": "iota"}, {"name": "y", "type": "i32", "size": 1, "expect": 1}]
-// finds: nothing
 __global__ void any_above(const int* x, int* y) {
   __shared__ int found;
   if (threadIdx.x == 0) found = 0;

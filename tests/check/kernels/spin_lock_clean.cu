@@ -1,6 +1,6 @@
 // grid: 2  block: 64
 // args: [{"type": "i32", "size": 1, "fill": 0, "expect": 0}, {"name": "sum", "type": "i32", "size": 1, "fill": 0, "expect": 128}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 __global__ void locked(int* lock, volatile int* sum) {
   bool done = false;
   while (!done) {

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "f32", "size": 64, "expect": "iota"}]
-// finds: nothing
 #include <algorithm>
 #include <cfloat>
 #include <climits>

@@ -1,6 +1,5 @@
 // grid: 2  block: 32
 // args: [{"type": "struct", "fields": [{"name": "x", "type": "f32", "size": 64, "fill": "iota"}, {"type": "i32", "value": 64}, {"type": "f32x3", "value": [1, 2, 3]}, {"type": "i8", "value": [1, 2, 3]}, {"type": "struct", "fields": [{"type": "f64", "value": 0.5}, {"type": "u8", "value": 7}]}, {"type": "f32x4", "value": [1, 0, 0, 1]}, {"name": "y", "type": "f64", "size": 64, "expect": 57.5}]}, {"type": "u32x3", "value": [64, 1, 1]}, {"type": "bytes", "value": "01 00 02 00 ff"}, {"type": "null"}]
-// finds: nothing
 struct Inner {
   double half;
   unsigned char seven;

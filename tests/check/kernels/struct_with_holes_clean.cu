@@ -1,8 +1,7 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 128}]
-// finds: nothing
-// conflicts at: 10,12,9
-// uncoalesced at: 12
+// conflicts at: 11,8,9
+// uncoalesced at: 11
 struct Holed { int a; char b; };
 __global__ void shift(Holed* y) {
   __shared__ Holed box[64];

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": "iota"}]
-// finds: nothing
 __global__ void cases(int* y) {
   const int t = threadIdx.x;
   int v = t;

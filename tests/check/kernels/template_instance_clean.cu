@@ -1,6 +1,5 @@
 // grid: 1  block: 32  kernel: fill<double>
 // args: [{"type": "f64", "size": 32, "expect": 3}, {"type": "f64", "value": 3}]
-// finds: nothing
 template <class T>
 __global__ void fill(T* y, T value) {
   y[threadIdx.x] = value;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64  kernel: sums::reduce<int, 64>
 // args: [{"type": "i32", "size": 64, "fill": "iota"}, {"type": "i32", "size": 1, "expect": 2016}]
-// finds: nothing
 namespace sums {
 template <class T, unsigned kThreads>
 __global__ void __launch_bounds__(kThreads) reduce(const T* x, T* y) {

@@ -1,5 +1,5 @@
 // Some lanes never assign these variables, and the same lanes never use them.
-// grid: 2  block: 64  finds: nothing  leaves open: orders  uncoalesced at: 12
+// grid: 2  block: 64  leaves open: orders  uncoalesced at: 12
 // args: [{"type": "i32", "size": 128, "fill": "iota"}, {"type": "i32", "size": 128}, {"type": "i32", "size": 1, "fill": 0, "expect": 76}, {"type": "i32", "value": 40}]
 __global__ void not_selected(const int* x, int* y, int* count, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

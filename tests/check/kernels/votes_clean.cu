@@ -1,6 +1,5 @@
 // grid: 1  block: 40
 // args: [{"name": "y", "type": "i32", "size": 40, "expect": 63}]
-// finds: nothing
 __global__ void ask(int* y) {
   const unsigned here = __activemask();
   const int t = threadIdx.x;

@@ -1,6 +1,6 @@
 // grid: 1  block: 96
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": "iota"}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with warp_handshake_without_fence: race at 15, race at 16
 //   no fence
 __global__ void hand_over(int* y) {

@@ -1,6 +1,5 @@
 // grid: 1  block: 96
 // args: [{"type": "i32", "size": 96, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": "iota"}]
-// finds: nothing
 __global__ void exclusive(const int* x, int* y) {
   __shared__ int totals[3];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = x[threadIdx.x];

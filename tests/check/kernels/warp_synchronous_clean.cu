@@ -1,6 +1,5 @@
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 4, "expect": 32}]
-// finds: nothing
 __global__ void sum(const int* x, int* y) {
   __shared__ volatile int part[128];
   const int t = threadIdx.x, lane = t % 32;

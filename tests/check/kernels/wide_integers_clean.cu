@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "u64", "size": 64, "expect": "iota"}]
-// finds: nothing
 __global__ void back_again(unsigned long long* y) {
   const unsigned long long t = threadIdx.x, big = 0x123456789abcdefull * (t + 1);
   unsigned lo = static_cast<unsigned>(big), hi = static_cast<unsigned>(big >> 32), x = 0, z = 0;

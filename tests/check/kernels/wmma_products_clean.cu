@@ -1,5 +1,5 @@
 // Warps multiply tiles of halves with wmma, through shared memory with padded rows, and accumulate into C.
-// grid: 2,2  block: 64  finds: nothing
+// grid: 2,2  block: 64
 // args: [{"type": "f16", "size": 2048, "fill": 1}, {"type": "f16", "size": 2048, "fill": 0.5}, {"type": "f32", "size": 4096, "fill": 3, "expect": 19}, {"type": "i32", "value": 32}]
 #include <cuda_fp16.h>
 #include <mma.h>

@@ -1,4 +1,4 @@
-// grid: 1  block: 64  smem: 1024  finds: nothing
+// grid: 1  block: 64  smem: 1024
 // args: [{"name": "x", "type": "f32", "size": 64, "fill": "iota"}, {"name": "y", "type": "f32", "size": 64}]
 __global__ void pick(const float* x, float* y) {
   extern __shared__ unsigned char room[];

@@ -1,4 +1,4 @@
-// grid: 1  block: 96  finds: nothing
+// grid: 1  block: 96
 // args: [{"name": "x", "type": "i32", "size": 96, "fill": "iota"}, {"name": "y", "type": "i32", "size": 3, "expect": [48, 1, 0]}]
 __global__ void votes(const int* x, int* y) {
   const int v = x[threadIdx.x];

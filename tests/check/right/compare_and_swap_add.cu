@@ -1,4 +1,4 @@
-// grid: 4  block: 32  finds: nothing  leaves open: orders
+// grid: 4  block: 32  leaves open: orders
 // args: [{"name": "sum", "type": "f64", "size": 1, "fill": 0, "expect": 128}]
 __global__ void add(double* sum) {
   auto* bits = reinterpret_cast<unsigned long long*>(sum);

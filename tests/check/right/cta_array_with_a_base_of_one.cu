@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": 64}]
-// finds: nothing
 __global__ void halo(int* y) {
   __shared__ int before[8], a[66], after[8];
   int* inner = a + 1;  // inner[-1] and inner[64] are the halo

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": 3}]
-// finds: nothing
 __global__ void two(int* y) {
   __shared__ int a[64], b[128];
   int* now = threadIdx.x < 32 ? a : b + 64;

@@ -1,6 +1,5 @@
 // grid: 1  block: 128
 // args: [{"type": "f32", "size": 128, "fill": "iota"}, {"type": "f32", "size": 128}]
-// finds: nothing
 // Each pair of warps has a barrier of its own, and uses it again.
 __global__ void swap_in_pairs(const float* x, float* y) {
   __shared__ float tile[128];

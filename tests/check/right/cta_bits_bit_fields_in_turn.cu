@@ -1,6 +1,5 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 96}]
-// finds: nothing
 struct Fields {
   unsigned low : 5, middle : 11, high : 16;
 };

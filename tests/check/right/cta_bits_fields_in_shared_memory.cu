@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 96}]
-// finds: nothing
-// with cta_bits_field_beside_the_written_ones: uninitialised at 18
+// with cta_bits_field_beside_the_written_ones: uninitialised at 17
 //   args: [{"name": "y", "type": "i32", "size": 64}]
 struct Fields {
   unsigned low : 5, middle : 10, high : 7;  // 10 bits are of no field

@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 32}]
-// finds: nothing
-// with cta_bits_flag_that_is_not_set: uninitialised at 13
+// with cta_bits_flag_that_is_not_set: uninitialised at 12
 struct State {
   unsigned char flags;
   unsigned char more[3];

@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 64}]
-// finds: nothing
-// with cta_bits_other_half_of_a_pair: uninitialised at 11
+// with cta_bits_other_half_of_a_pair: uninitialised at 10
 //   args: [{"name": "y", "type": "i32", "size": 32}]
 #include <cuda_fp16.h>
 __global__ void k(int* y) {

@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 96}]
-// finds: nothing
-// with cta_bits_low_bits_decide: uninitialised at 14
+// with cta_bits_low_bits_decide: uninitialised at 13
 //   args: [{"name": "y", "type": "i32", "size": 32}]
 //   for the thread with byte 16
 __global__ void k(int* y) {

@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"name": "x", "type": "i32", "size": 256, "fill": "iota"}, {"name": "y", "type": "i32", "size": 32}]
-// finds: nothing
-// with cta_bits_carry_of_unwritten_bits: uninitialised at 14
+// with cta_bits_carry_of_unwritten_bits: uninitialised at 13
 //   args: [{"name": "y", "type": "i32", "size": 32}]
 __global__ void k(const int* x, int* y) {
 // edit cta_bits_carry_of_unwritten_bits: __global__ void k(int* y) {

@@ -1,6 +1,5 @@
 // grid: 2  block: 64
 // args: [{"name": "y", "type": "i32", "size": 2, "expect": 4}]
-// finds: nothing
 // Each phase of both mbarriers has an arrival of each CTA. No thread waits for a phase but the last: the barrier of the
 // cluster orders them.
 using word = unsigned long long;

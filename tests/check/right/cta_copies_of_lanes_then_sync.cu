@@ -1,7 +1,6 @@
 // grid: 1  block: 32
 // args: [{"name": "x", "type": "i32", "size": 128, "fill": "iota"}, {"name": "y", "type": "i32", "size": 128}]
-// finds: nothing
-// with cta_copy_read_by_other_lanes: race at 14
+// with cta_copy_read_by_other_lanes: race at 13
 __global__ void k(const int* x, int* y) {
   __shared__ __align__(16) int s[128];
   const int t = threadIdx.x;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64}]
-// finds: nothing
 __global__ void k(int* y) {
   const int t = threadIdx.x;
   y[t] = t;

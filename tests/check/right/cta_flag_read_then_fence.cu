@@ -1,6 +1,6 @@
 // grid: 1  block: 64
 // args: [{"name": "data", "type": "i32", "size": 1}, {"name": "y", "type": "i32", "size": 1, "expect": [7]}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with cta_flag_read_without_fence: unfenced at 18
 //   the load may come before the flag's
 __global__ void k(int* data, int* y) {

@@ -1,11 +1,10 @@
 // grid: 1  block: 64
 // args: [{"name": "x", "type": "i32", "size": 64, "fill": "iota"}, {"name": "y", "type": "i32", "size": 64}]
-// finds: nothing
-// with cta_clear_then_atomics: race at 16
+// with cta_clear_then_atomics: race at 15
 //   args: [{"type": "i32", "size": 64, "fill": "iota"}, {"type": "i32", "size": 8}]
 //   Warp 0 clears counters that both warps then change by atomics, with no barrier between: warp 1 may count before the
 //   counter is cleared.
-// with cta_lanes_histogram: race at 16
+// with cta_lanes_histogram: race at 15
 //   block: 32
 __global__ void k(const int* x, int* y) {
   __shared__ int bins[8];

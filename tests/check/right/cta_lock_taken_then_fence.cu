@@ -1,6 +1,6 @@
 // grid: 1  block: 64
 // args: [{"name": "sum", "type": "i32", "size": 1, "fill": 0, "expect": [2]}, {"name": "lock", "type": "i32", "size": 1, "fill": 0}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with cta_lock_taken_without_fence: unfenced at 11
 //   may be the value from before the other section
 __global__ void k(int* sum, int* lock) {

@@ -1,6 +1,5 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "i32", "size": 32, "expect": 28}]
-// finds: nothing
 __device__ __noinline__ void fill(int* t, int n) {
   int own[8];
   for (int i = 0; i < 8; ++i) own[i ^ (n & 1)] = i;

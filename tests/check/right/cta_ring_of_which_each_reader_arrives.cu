@@ -1,7 +1,6 @@
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 16}]
-// finds: nothing
-// with cta_ring_of_which_one_reader_arrives: barrier-order at 12
+// with cta_ring_of_which_one_reader_arrives: barrier-order at 11
 //   One warp arrives for three readers: the others may not have waited yet when the slot is filled again. the others
 //   only count
 using word = unsigned long long;

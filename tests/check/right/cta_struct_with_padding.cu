@@ -1,6 +1,5 @@
 // grid: 1  block: 32
 // args: [{"name": "out", "type": "i32", "size": 64}]
-// finds: nothing
 struct Item {
   char c;
   int i;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64
 // args: [{"type": "u8", "size": 256, "fill": "iota", "surface": {"dims": [16, 4], "channels": 4}}]
-// finds: nothing
 // Each thread reads and writes its own texel; what lies outside is left out.
 __global__ void invert(cudaSurfaceObject_t image) {
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;

@@ -1,6 +1,5 @@
 // grid: 1  block: 64  smem: 768
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": 3}]
-// finds: nothing
 __global__ void parts(int* y) {
   extern __shared__ int pool[];
   __shared__ int flag;

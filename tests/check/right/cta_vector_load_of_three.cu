@@ -1,6 +1,5 @@
 // grid: 1  block: 32
 // args: [{"name": "y", "type": "f32", "size": 32}]
-// finds: nothing
 __global__ void k(float* y) {
   __shared__ __align__(16) float s[32][4];
   const int t = threadIdx.x;

@@ -1,6 +1,6 @@
 // grid: 1  block: 64
 // args: [{"name": "y", "type": "i32", "size": 64, "fill": 1}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // A warp may look at a flag of another one at any time, and take either way.
 __global__ void k(int* y) {
   volatile __shared__ int begun;

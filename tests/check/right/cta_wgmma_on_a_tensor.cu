@@ -1,10 +1,9 @@
 // grid: 1  block: 160  arch: sm_90a
 // args: [{"name": "a", "type": "f16", "size": 2048, "fill": "iota", "map": {"dims": [32, 64], "box": [32, 64], "swizzle": 64}}, {"name": "y", "type": "f32", "size": 2048, "expect": "iota"}]
-// finds: nothing
-// with NO_FENCE: race at 78
-// with NO_INIT_BARRIER: race at 53, race at 55
-// with NO_BARRIER: race at 78
-// with NO_WAIT: async-pending at 78, async-pending at 55
+// with NO_FENCE: race at 77
+// with NO_INIT_BARRIER: race at 52, race at 54
+// with NO_BARRIER: race at 77
+// with NO_WAIT: async-pending at 77, async-pending at 54
 // with OTHER_PARITY: deadlock
 // with SHORT_COUNT: deadlock
 // with LONG_COUNT: deadlock

@@ -1,9 +1,8 @@
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 16}]
-// finds: nothing
-// with cta_wgmma_sums_stored_too_early: async-pending at 43
-// with cta_wgmma_tile_not_waited_for: async-pending at 38, async-pending at 12
-// with cta_wgmma_without_a_fence: race at 38
+// with cta_wgmma_sums_stored_too_early: async-pending at 42
+// with cta_wgmma_tile_not_waited_for: async-pending at 37, async-pending at 11
+// with cta_wgmma_without_a_fence: race at 37
 __device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 __device__ void wait(unsigned barrier, int parity) {
   asm volatile("{ .reg .pred p;\nW_%=: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra W_%=; }" ::"r"(barrier), "r"(parity) : "memory");

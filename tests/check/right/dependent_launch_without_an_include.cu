@@ -1,4 +1,4 @@
-// grid: 2  block: 32  finds: nothing
+// grid: 2  block: 32
 // args: [{"name": "y", "type": "i32", "size": 64, "expect": 1}]
 __global__ void k(int* y) {
   cudaGridDependencySynchronize();

@@ -1,4 +1,4 @@
-// grid: 1  block: 64  finds: nothing
+// grid: 1  block: 64
 // args: [{"name": "x", "type": "f32", "size": 50, "fill": 1}, {"name": "y", "type": "f32", "size": 1, "expect": 50}, {"name": "n", "type": "i32", "value": 50}]
 __global__ void sum(const float* x, float* y, int n) {
   __shared__ float s[2];

@@ -1,4 +1,4 @@
-// grid: 2  block: 128  finds: nothing
+// grid: 2  block: 128
 // args: [{"name": "x", "type": "i32", "size": 256, "fill": "iota"}, {"name": "y", "type": "i32", "size": 256}]
 __global__ void exchange(int* x, int* y) {
   int* mine = x + blockIdx.x * 128;

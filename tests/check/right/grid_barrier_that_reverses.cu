@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"type": "u32", "size": 2, "fill": 0}, {"type": "i32", "size": 4}, {"name": "y", "type": "i32", "size": 4, "expect": 4}]
-// finds: nothing
 // The last to arrive resets the count and turns the sense.
 __global__ void rounds(unsigned* count, int* box, int* y) {
   if (threadIdx.x) return;

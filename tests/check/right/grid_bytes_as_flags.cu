@@ -1,6 +1,5 @@
 // grid: 5  block: 32
 // args: [{"type": "i32", "size": 4}, {"type": "u8", "size": 4, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 10}]
-// finds: nothing
 // Four flags in one word.
 __global__ void pass(int* box, volatile unsigned char* ready, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 4  block: 64
 // args: [{"name": "sum", "type": "f64", "size": 1, "fill": 0, "expect": 256}]
-// finds: nothing
 __global__ void add(double* sum) {
   auto* bits = reinterpret_cast<unsigned long long*>(sum);
   unsigned long long old = *bits, assumed;  // as in the CUDA C++ Programming Guide

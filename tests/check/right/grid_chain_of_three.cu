@@ -1,6 +1,5 @@
 // grid: 3  block: 32
 // args: [{"type": "i32", "size": 1}, {"type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 7}]
-// finds: nothing
 // Order is transitive: block 2 never meets block 0.
 __global__ void pass(int* box, volatile int* flag, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256}, {"name": "y", "type": "i32", "size": 256, "expect": 3}]
-// finds: nothing
 #include <cooperative_groups.h>
 __global__ void __cluster_dims__(2, 1, 1) swap(int* box, int* y) {
   box[blockIdx.x * 64 + threadIdx.x] = 3;

@@ -1,6 +1,5 @@
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 64, "expect": 6}]
-// finds: nothing
 #include <cuda/atomic>
 #include <cuda/barrier>
 __global__ void sum(int* parts, unsigned* done, int* y) {

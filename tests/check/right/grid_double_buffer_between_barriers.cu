@@ -1,6 +1,5 @@
 // grid: 4  block: 32  cooperative: yes
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"name": "y", "type": "i32", "size": 128, "expect": 8}]
-// finds: nothing
 // Two halves: a block writes one while its neighbours read the other.
 #include <cooperative_groups.h>
 __global__ void rounds(int* box, int* y) {

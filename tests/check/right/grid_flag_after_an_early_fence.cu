@@ -1,6 +1,5 @@
 // grid: 2  block: 32
 // args: [{"type": "i32", "size": 2}, {"type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 3}]
-// finds: nothing
 // One fence serves both flags: all that was written lies before it.
 __global__ void pass(int* box, volatile int* ready, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 2  block: 32
 // args: [{"type": "i32", "size": 32}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
-// finds: nothing
 // with grid_flag_of_block_scope: race
 __global__ void pass(int* box, int* ready, int* y) {
   if (blockIdx.x == 0) {

@@ -1,9 +1,8 @@
 // grid: 3  block: 32
 // args: [{"type": "i32", "size": 32}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 64, "expect": 5}]
-// finds: nothing
-// with grid_fence_of_block_scope: race at 19
-// with grid_flag_without_acquire: race at 19
-// with grid_flag_without_release: race at 19
+// with grid_fence_of_block_scope: race at 18
+// with grid_flag_without_acquire: race at 18
+// with grid_flag_without_release: race at 18
 __global__ void pass(int* box, volatile int* ready, int* y) {
   if (blockIdx.x == 0) {
     box[threadIdx.x] = 5;

@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"name": "y", "type": "f32", "size": 1, "fill": 0, "expect": 127}]
-// finds: nothing
 __global__ void highest(float* y) {
   int* word = reinterpret_cast<int*>(y);
   int old = *static_cast<volatile int*>(word);

@@ -1,6 +1,5 @@
 // grid: 4  block: 64  cooperative: yes
 // args: [{"type": "i32", "size": 256}, {"name": "y", "type": "i32", "size": 256, "expect": 8}]
-// finds: nothing
 #include <cooperative_groups.h>
 __global__ void rounds(int* box, int* y) {
   const auto grid = cooperative_groups::this_grid();

@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"type": "i32", "size": 1}, {"type": "i32", "size": 1, "fill": 0}, {"name": "done", "type": "i32", "size": 1, "fill": 0, "expect": 4}, {"type": "i32", "size": 4}]
-// finds: nothing
 // The plain store lies before the others' atomics.
 __global__ void count(int* n, volatile int* ready, int* done, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 6  block: 64
 // args: [{"type": "i32", "size": 6}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 15}]
-// finds: nothing
 #include <cuda/atomic>
 __global__ void sum(int* parts, unsigned* done, int* y) {
   if (threadIdx.x) return;

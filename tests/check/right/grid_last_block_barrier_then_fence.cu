@@ -1,6 +1,5 @@
 // grid: 5  block: 64
 // args: [{"type": "i32", "size": 320}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 64, "expect": 10}]
-// finds: nothing
 // One fence after the barrier publishes what all threads of the block wrote.
 __global__ void sum(int* parts, unsigned* done, int* y) {
   __shared__ bool last;

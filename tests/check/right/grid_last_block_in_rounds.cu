@@ -1,6 +1,5 @@
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 12}, {"type": "u32", "size": 3, "fill": 0}, {"name": "y", "type": "i32", "size": 3, "expect": [6, 10, 14]}]
-// finds: nothing
 __global__ void sum(int* parts, unsigned* done, int* y) {
   __shared__ bool last;
   for (int round = 0; round < 3; ++round) {

@@ -1,6 +1,5 @@
 // grid: 3000  block: 32
 // args: [{"type": "i32", "size": 3000}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 3000}]
-// finds: nothing
 __global__ void sum(int* parts, unsigned* done, int* y) {
   if (threadIdx.x == 0) parts[blockIdx.x] = 1;
   int ticket = 0;

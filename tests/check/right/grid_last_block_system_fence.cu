@@ -1,6 +1,5 @@
 // grid: 6  block: 32
 // args: [{"type": "i32", "size": 6}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 15}]
-// finds: nothing
 __global__ void sum(int* parts, unsigned* done, int* y) {
   if (threadIdx.x) return;
   parts[blockIdx.x] = blockIdx.x;

@@ -1,6 +1,5 @@
 // grid: 8  block: 32
 // args: [{"type": "i32", "size": 8}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 28}]
-// finds: nothing
 __global__ void sum(volatile int* parts, unsigned* done, int* y) {
   if (threadIdx.x) return;
   parts[blockIdx.x] = blockIdx.x;

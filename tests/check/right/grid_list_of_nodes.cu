@@ -1,6 +1,5 @@
 // grid: 6  block: 32
 // args: [{"type": "i32", "size": 12}, {"type": "i32", "size": 1, "fill": -1}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 21}]
-// finds: nothing
 // Nodes are pushed by compare-and-swap; the last block walks the list.
 __global__ void push(int* nodes, int* head, unsigned* done, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 5  block: 96
 // args: [{"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 96, "fill": 0, "expect": 5}]
-// finds: nothing
 // One thread holds the lock for all of its block.
 __global__ void count(int* lock, int* y) {
   if (threadIdx.x == 0) {

@@ -1,6 +1,5 @@
 // grid: 2  block: 32
 // args: [{"type": "i32", "size": 4, "fill": 0}, {"name": "y", "type": "i32", "size": 4, "fill": 0, "expect": 16}]
-// finds: nothing
 __global__ void count(int* lock, volatile int* y) {
   const int i = threadIdx.x % 4;
   for (bool done = false; !done;)

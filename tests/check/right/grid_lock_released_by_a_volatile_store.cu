@@ -1,6 +1,5 @@
 // grid: 6  block: 64
 // args: [{"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "fill": 0, "expect": 6}]
-// finds: nothing
 __global__ void count(int* lock, int* y) {
   if (threadIdx.x) return;
   while (atomicCAS(lock, 0, 1)) __nanosleep(20);

@@ -1,6 +1,5 @@
 // grid: 8  block: 64
 // args: [{"type": "i32", "size": 16}, {"type": "i32", "size": 8, "fill": 0}, {"name": "y", "type": "i32", "size": 8, "expect": [0, 0, 1, 3, 6, 10, 15, 21]}]
-// finds: nothing
 // Aggregates and inclusive prefixes, as decoupled look-back has them: state 1 and 2.
 #include <cuda/atomic>
 __global__ void scan(int* values, int* states, int* y) {

@@ -1,6 +1,5 @@
 // grid: 700  block: 64
 // args: [{"type": "i32", "size": 701, "fill": 0}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 700, "expect": "iota"}]
-// finds: nothing
 // The order of the tiles is that of the tickets, whatever block takes them.
 __global__ void scan(volatile int* ready, unsigned* next, int* y) {
   __shared__ unsigned tile;

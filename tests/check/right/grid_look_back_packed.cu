@@ -1,6 +1,5 @@
 // grid: 8  block: 32
 // args: [{"type": "u64", "size": 8, "fill": 0}, {"name": "y", "type": "i32", "size": 8, "expect": [0, 0, 1, 3, 6, 10, 15, 21]}]
-// finds: nothing
 // Value and state are one word: no other data, no fence.
 __global__ void scan(unsigned long long* prefix, int* y) {
   if (threadIdx.x) return;

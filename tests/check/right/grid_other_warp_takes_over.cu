@@ -1,6 +1,5 @@
 // grid: 2  block: 64
 // args: [{"type": "i32", "size": 32}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 32, "expect": "iota"}]
-// finds: nothing
 // One warp acquires, a flag in shared memory passes that on to the other.
 __global__ void pass(int* box, volatile int* ready, int* y) {
   __shared__ int here;

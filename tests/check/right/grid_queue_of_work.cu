@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 40, "expect": "iota"}]
-// finds: nothing
 // An item belongs to the block that takes its number.
 __global__ void work(unsigned* next, int* y) {
   if (threadIdx.x) return;

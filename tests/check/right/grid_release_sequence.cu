@@ -1,6 +1,5 @@
 // grid: 3  block: 32
 // args: [{"type": "i32", "size": 1}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 7}]
-// finds: nothing
 // A relaxed read-modify-write of another block continues what block 0 released.
 __global__ void pass(int* box, int* flag, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 2  block: 64
 // args: [{"type": "i32", "size": 128}, {"type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 64, "expect": 28}]
-// finds: nothing
 // The consumer hands slots back, so the producer may overwrite what was read.
 __global__ void ring(int* slots, volatile int* counts, int* y) {
   int sum = 0;

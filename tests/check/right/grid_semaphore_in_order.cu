@@ -1,7 +1,6 @@
 // grid: 5  block: 64
 // args: [{"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "f32", "size": 64, "fill": 0, "expect": 5}]
-// finds: nothing
-// with grid_semaphore_without_release: race at 11
+// with grid_semaphore_without_release: race at 10
 //   grid: 3
 __global__ void add(int* semaphore, float* y) {
   int state = 0;

@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"name": "label", "type": "i32", "size": 128, "fill": "iota", "expect": 0}]
-// finds: nothing
 // Labels only fall, all by atomics, until none changes.
 __global__ void spread(int* label) {
   const int i = blockIdx.x * 32 + threadIdx.x;

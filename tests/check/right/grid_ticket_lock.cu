@@ -1,6 +1,5 @@
 // grid: 6  block: 32
 // args: [{"type": "u32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "fill": 0, "expect": 6}]
-// finds: nothing
 __global__ void count(unsigned* tickets, int* y) {
   if (threadIdx.x) return;
   const unsigned mine = atomicAdd(tickets, 1);

@@ -1,6 +1,5 @@
 // grid: 8  block: 32
 // args: [{"type": "i32", "size": 8}, {"type": "i32", "size": 8, "fill": 0}, {"name": "y", "type": "i32", "size": 1, "expect": 36}]
-// finds: nothing
 // In each step a block adds what the block at a distance has, and hands its sum on.
 __global__ void sum(int* part, volatile int* ready, int* y) {
   if (threadIdx.x) return;

@@ -1,6 +1,5 @@
 // grid: 4  block: 32
 // args: [{"type": "i32", "size": 2, "fill": 0}, {"name": "y", "type": "i32", "size": 2, "fill": 0, "expect": [4, 8]}]
-// finds: nothing
 __device__ void lock(int* l) {
   while (atomicCAS(l, 0, 1)) __nanosleep(20);
   __threadfence();

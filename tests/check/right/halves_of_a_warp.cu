@@ -1,4 +1,4 @@
-// grid: 1  block: 32  finds: nothing
+// grid: 1  block: 32
 // args: [{"name": "x", "type": "i32", "size": 32, "fill": "iota"}, {"name": "y", "type": "i32", "size": 32, "expect": [120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 120, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376, 376]}]
 __global__ void sums(const int* x, int* y) {
   int v = x[threadIdx.x];

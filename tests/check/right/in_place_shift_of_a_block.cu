@@ -1,4 +1,4 @@
-// grid: 2  block: 64  finds: nothing
+// grid: 2  block: 64
 // args: [{"name": "x", "type": "i32", "size": 128, "fill": "iota"}]
 __global__ void rotate(int* x) {
   int* mine = x + blockIdx.x * 64;

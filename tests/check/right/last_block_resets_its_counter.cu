@@ -1,4 +1,4 @@
-// grid: 5  block: 32  finds: nothing  leaves open: orders
+// grid: 5  block: 32  leaves open: orders
 // args: [{"name": "x", "type": "f32", "size": 160, "fill": 1}, {"name": "part", "type": "f32", "size": 5}, {"name": "left", "type": "u32", "size": 1, "fill": 0, "expect": 0}, {"name": "y", "type": "f32", "size": 1, "expect": 160}]
 __global__ void sum(const float* x, volatile float* part, unsigned* left, float* y) {
   float v = x[blockIdx.x * 32 + threadIdx.x];

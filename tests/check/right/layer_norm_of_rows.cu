@@ -1,4 +1,4 @@
-// grid: 4  block: 32  finds: nothing
+// grid: 4  block: 32
 // args: [{"name": "x", "type": "f32", "size": 512, "fill": "iota"}, {"name": "y", "type": "f32", "size": 512}]
 __device__ float sum(float v) {
   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(~0u, v, d);

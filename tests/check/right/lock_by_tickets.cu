@@ -1,4 +1,4 @@
-// grid: 8  block: 32  finds: nothing  leaves open: orders
+// grid: 8  block: 32  leaves open: orders
 // args: [{"name": "lock", "type": "u32", "size": 2, "fill": 0}, {"name": "sum", "type": "i32", "size": 1, "fill": 0, "expect": 8}]
 __global__ void add(unsigned* lock, int* sum) {
   if (threadIdx.x != 0) return;

@@ -1,6 +1,6 @@
 // grid: 4  block: 32
 // args: [{"type": "i32", "size": 3, "fill": 0}, {"name": "n", "type": "i32", "size": 2, "fill": 0}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // Two locks are taken in both orders, but only by who holds a third one.
 __device__ void take(int* lock) { while (atomicCAS(lock, 0, 1) != 0) {} __threadfence(); }
 __device__ void give(int* lock) { __threadfence(); atomicExch(lock, 0); }

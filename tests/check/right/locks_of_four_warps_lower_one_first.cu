@@ -1,6 +1,6 @@
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 4, "fill": 0}, {"type": "i32", "size": 4, "fill": 0}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // Each warp takes the lower one of its two locks first, so that one of them can always go on.
 // with cta_locks_of_four_warps_in_a_ring: deadlock at 7
 //   Each warp takes two of four locks. Only if all have taken their first one, none gets its second.

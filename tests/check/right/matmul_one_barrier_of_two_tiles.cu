@@ -1,4 +1,4 @@
-// grid: 2,2  block: 16,16  finds: nothing
+// grid: 2,2  block: 16,16
 // args: [{"name": "a", "type": "f32", "size": 1024, "fill": 1}, {"name": "b", "type": "f32", "size": 1024, "fill": 1}, {"name": "c", "type": "f32", "size": 1024, "expect": 32}]
 __global__ void matmul(const float* a, const float* b, float* c) {
   __shared__ float sa[2][16][16], sb[2][16][16];

@@ -1,4 +1,4 @@
-// grid: 1  block: 64  finds: nothing
+// grid: 1  block: 64
 // args: [{"name": "x", "type": "f32", "size": 64, "fill": "iota"}, {"name": "y", "type": "f32", "size": 64}]
 union Scratch {
   float f[64];

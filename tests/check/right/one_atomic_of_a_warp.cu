@@ -1,4 +1,4 @@
-// grid: 2  block: 64  finds: nothing  leaves open: orders
+// grid: 2  block: 64  leaves open: orders
 // args: [{"name": "x", "type": "i32", "size": 128, "fill": "iota"}, {"name": "n", "type": "i32", "size": 1, "fill": 0, "expect": 64}, {"name": "y", "type": "i32", "size": 128}]
 __global__ void keep_even(const int* x, int* n, int* y) {
   const int v = x[blockIdx.x * 64 + threadIdx.x], lane = threadIdx.x & 31;

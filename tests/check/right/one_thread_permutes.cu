@@ -1,4 +1,4 @@
-// grid: 1  block: 32  finds: nothing
+// grid: 1  block: 32
 // args: [{"name": "x", "type": "i32", "size": 32, "fill": "iota"}]
 __global__ void reverse(int* x) {
   __shared__ int s[32];

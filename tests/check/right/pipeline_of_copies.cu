@@ -1,4 +1,4 @@
-// grid: 1  block: 64  finds: nothing
+// grid: 1  block: 64
 // args: [{"name": "x", "type": "f32", "size": 512, "fill": "iota"}, {"name": "y", "type": "f32", "size": 64}]
 #include <cuda_pipeline.h>
 __global__ void sum_of_rows(const float* x, float* y) {

@@ -1,4 +1,4 @@
-// grid: 4  block: 64  finds: nothing
+// grid: 4  block: 64
 // args: [{"name": "x", "type": "u32", "size": 1024, "fill": "iota"}, {"name": "bins", "type": "u32", "size": 16, "fill": 0, "expect": 64}]
 __global__ void histogram(const unsigned* x, unsigned* bins) {
   __shared__ unsigned own[16];

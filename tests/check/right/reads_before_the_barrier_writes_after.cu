@@ -1,4 +1,4 @@
-// grid: 1  block: 128  finds: nothing
+// grid: 1  block: 128
 // args: [{"name": "x", "type": "f32", "size": 128, "fill": 1, "expect": 1}]
 __global__ void smooth(float* x) {
   for (int round = 0; round < 5; ++round) {

@@ -1,4 +1,4 @@
-// grid: 2  block: 96  finds: nothing
+// grid: 2  block: 96
 // args: [{"name": "x", "type": "f32", "size": 192, "fill": "iota"}, {"name": "y", "type": "f32", "size": 192}]
 __global__ void subtract_first(const float* x, float* y) {
   __shared__ float first;

@@ -1,4 +1,4 @@
-// grid: 2  block: 64  finds: nothing
+// grid: 2  block: 64
 // args: [{"name": "begin", "type": "i32", "size": 5, "values": [0, 40, 40, 41, 100]}, {"name": "value", "type": "f32", "size": 100, "fill": 1}, {"name": "y", "type": "f32", "size": 4, "expect": [40, 0, 1, 59]}]
 __global__ void row_sums(const int* begin, const float* value, float* y) {
   __shared__ volatile float s[64];

@@ -1,4 +1,4 @@
-// grid: 2  block: 32,8  finds: nothing
+// grid: 2  block: 32,8
 // args: [{"name": "x", "type": "f32", "size": 2048, "fill": "iota"}, {"name": "y", "type": "f32", "size": 2048}]
 __global__ void transpose(const float* x, float* y) {
   __shared__ float tile[32][33];

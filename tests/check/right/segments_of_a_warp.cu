@@ -1,4 +1,4 @@
-// grid: 1  block: 32  finds: nothing
+// grid: 1  block: 32
 // args: [{"name": "head", "type": "i32", "size": 32, "values": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}, {"name": "y", "type": "i32", "size": 32, "expect": [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2]}]
 __global__ void position(const int* head, int* y) {
   int v = 1, starts = head[threadIdx.x];

@@ -1,4 +1,4 @@
-// grid: 1  block: 128  finds: nothing
+// grid: 1  block: 128
 // args: [{"name": "x", "type": "f32", "size": 128, "fill": "iota"}, {"name": "y", "type": "f32", "size": 2, "expect": [8128, 127]}]
 __device__ float sum(float v, float* s) {
   s[threadIdx.x] = v;

@@ -1,4 +1,4 @@
-// grid: 4  block: 64  finds: nothing
+// grid: 4  block: 64
 // args: [{"name": "x", "type": "f32", "size": 256, "fill": 1}, {"name": "y", "type": "f32", "size": 256, "expect": 3, "ignore": [0, 255]}]
 __global__ void stencil(const float* x, float* y) {
   __shared__ float s[66];

@@ -1,4 +1,4 @@
-// grid: 1  block: 64  finds: nothing
+// grid: 1  block: 64
 // args: [{"name": "x", "type": "f32", "size": 64, "fill": 1}, {"name": "y", "type": "f32", "size": 16, "expect": 4}]
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;

@@ -1,4 +1,4 @@
-// grid: 1  block: 64  finds: nothing
+// grid: 1  block: 64
 // args: [{"name": "x", "type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
 __global__ void scan(const int* x, int* y) {
   __shared__ int s[128];

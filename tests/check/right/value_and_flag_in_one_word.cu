@@ -1,4 +1,4 @@
-// grid: 4  block: 32  finds: nothing  leaves open: orders
+// grid: 4  block: 32  leaves open: orders
 // args: [{"name": "state", "type": "u64", "size": 4, "fill": 0}, {"name": "y", "type": "u32", "size": 4, "expect": [1, 2, 3, 4]}]
 __global__ void chain(unsigned long long* state, unsigned* y) {
   if (threadIdx.x != 0) return;

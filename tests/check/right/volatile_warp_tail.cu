@@ -1,4 +1,4 @@
-// grid: 2  block: 128  finds: nothing
+// grid: 2  block: 128
 // args: [{"name": "x", "type": "f32", "size": 256, "fill": 1}, {"name": "y", "type": "f32", "size": 2, "expect": 128}]
 __device__ void tail(volatile float* s, int t) {
   for (int d = 32; d > 0; d /= 2) {

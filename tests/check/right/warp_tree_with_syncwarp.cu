@@ -1,4 +1,4 @@
-// grid: 2  block: 64  finds: nothing
+// grid: 2  block: 64
 // args: [{"name": "x", "type": "f32", "size": 128, "fill": 1}, {"name": "y", "type": "f32", "size": 4, "expect": 32}]
 __global__ void sum(const float* x, float* y) {
   __shared__ float part[64];

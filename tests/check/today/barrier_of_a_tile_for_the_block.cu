@@ -2,8 +2,7 @@
 // block.sync() synchronises all warps.
 // grid: 2  block: 256
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 2, "expect": 256}]
-// finds: nothing
-// with barrier_of_a_tile_for_the_block: race at 19
+// with barrier_of_a_tile_for_the_block: race at 18
 //   tile.sync() synchronises one warp, not the block: warp 0 may read the results of the others before they are
 //   written. CUDA C++ Programming Guide, "Cooperative Groups" (sync of a thread_block_tile); the kind of NVIDIA/cutlass
 //   issue 3117 (a barrier of the warp where others are waited for).

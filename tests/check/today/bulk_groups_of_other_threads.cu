@@ -2,19 +2,11 @@
 // Each lane that has committed a copy waits for it before the barrier.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 3072, "fill": 21}, {"name": "y", "type": "i32", "size": 3072, "expect": 42}]
-// finds: nothing
-// with bulk_groups_of_other_threads: async-pending at 24
+// with bulk_groups_of_other_threads: async-pending at 16
 //   Groups of bulk copies belong to the thread that committed them, so the wait of thread 0 covers the copy of warp 0
 //   only: the rows of the other warps may be overwritten while they are read. PTX ISA, cp.async.bulk.wait_group ("of
 //   the executing thread"); deepseek-ai/DeepEP issue 549 discusses which thread's groups a wait covers.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void store(int* to, const int* from, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
-               "r"(at(from)), "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void twice(const int* x, int* y) {
   __shared__ __align__(128) int rows[4][256];

@@ -2,27 +2,11 @@
 // Each thread fences its stores to global memory for the async proxy before the barrier.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 256}, {"name": "y", "type": "f32", "size": 256, "expect": "iota"}]
-// finds: nothing
-// with bulk_load_of_global_without_proxy_fence: race at 23
+// with bulk_load_of_global_without_proxy_fence: race at hopper.cuh:34
 //   Plain stores are made by the generic proxy, the copy reads through the async proxy, and a barrier of the block is
 //   no proxy fence: the copy may load stale bytes of the workspace. deepseek-ai/DeepEP pull request 642 (issue 621) has
 //   the case of polled data; PTX ISA, "Proxies", "Causality order" and membar/fence.proxy.async.global.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void load(void* to, const void* from, int bytes, void* bar) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(bar)), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at(to)),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at(bar))
-               : "memory");
-}
+#include "hopper.cuh"
 
 __global__ void reverse(float* workspace, float* y) {
   __shared__ __align__(128) float tile[128];

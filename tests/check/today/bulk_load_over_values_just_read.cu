@@ -2,28 +2,12 @@
 // Each lane fences its loads against the async proxy before the warp lets the next copy begin.
 // grid: 2  block: 32
 // args: [{"type": "f32", "size": 1024, "fill": 1}, {"name": "y", "type": "f32", "size": 256, "expect": 4}]
-// finds: nothing
 // with bulk_load_over_values_just_read: nothing
 //   The next copy may overwrite the buffer before the loads of the row have been made: __syncwarp orders the generic
 //   proxy only. deepseek-ai/DeepEP issue 621 and pull request 642, NVIDIA/TransformerEngine pull request 2695 (wrong
 //   results on GPUs); PTX ISA, "Proxies" and "Causality order". A limit of the checks (docs/use/check-limits.md): most
 //   pipelines have no such fence.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void load(void* to, const void* from, int bytes, void* bar) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(bar)), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at(to)),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at(bar))
-               : "memory");
-}
+#include "hopper.cuh"
 
 __global__ void sum_rows(const float* x, float* y) {
   __shared__ __align__(128) float row[128];

@@ -2,18 +2,11 @@
 // wait_group without .read waits until the row is written and visible to the thread that raises the flag.
 // grid: 2  block: 128
 // args: [{"name": "row", "type": "i32", "size": 128}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
-// finds: nothing  leaves open: orders
-// with bulk_store_published_before_written: race at 40
+// leaves open: orders
+// with bulk_store_published_before_written: race at 33
 //   wait_group.read waits only until the copy has read shared memory: block 1 may read the row before it is written.
 //   Asked of HazyResearch/ThunderKittens in issue 194. PTX ISA, cp.async.bulk.wait_group (".read").
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void store(int* to, const int* from, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
-               "r"(at(from)), "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void pass_on(int* row, unsigned* flag, int* y) {
   __shared__ __align__(128) int staged[128];

@@ -2,19 +2,11 @@
 // wait_group waits until the row is written and visible to the waiting thread; the barrier passes that on.
 // grid: 2  block: 128
 // args: [{"name": "workspace", "type": "i32", "size": 256}, {"name": "y", "type": "i32", "size": 256, "expect": 4}]
-// finds: nothing
-// with bulk_store_read_back_too_early: race at 14
+// with bulk_store_read_back_too_early: race at hopper.cuh:40
 //   wait_group.read says that shared memory has been read, not that the row is written: the threads may read old
 //   numbers. Asked of HazyResearch/ThunderKittens in issue 194; triton-lang/triton pull request 10419. PTX ISA,
 //   cp.async.bulk.wait_group (".read").
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void store(int* to, const int* from, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
-               "r"(at(from)), "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void turn(int* workspace, int* y) {
   __shared__ __align__(128) int row[128];

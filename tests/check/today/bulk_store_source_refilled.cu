@@ -2,18 +2,10 @@
 // The issuing thread waits until its copy has read the buffer before the barrier that lets the threads refill it.
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 4096, "fill": 3}, {"name": "y", "type": "i32", "size": 4096, "expect": 9}]
-// finds: nothing
-// with bulk_store_source_refilled: async-pending at 23
+// with bulk_store_source_refilled: async-pending at 15
 //   The threads fill the buffer with the next tile while the copy may still read the one before: mixed tiles in y. Seen
 //   in tile-ai/TileOPs pull request 1550 (a persistent epilogue). PTX ISA, cp.async.bulk.wait_group.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void store(int* to, const int* from, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
-               "r"(at(from)), "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void squares(const int* x, int* y) {
   __shared__ __align__(128) int staged[512];

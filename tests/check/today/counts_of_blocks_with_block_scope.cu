@@ -2,8 +2,7 @@
 // The additions have the scope of the device.
 // grid: 4  block: 128
 // args: [{"type": "i32", "size": 512, "fill": 5}, {"name": "y", "type": "i32", "size": 8, "fill": 0, "expect": [0, 0, 0, 0, 0, 512, 0, 0]}]
-// finds: nothing
-// with counts_of_blocks_with_block_scope: race at 19
+// with counts_of_blocks_with_block_scope: race at 18
 //   The additions have the scope of a block, so those of different blocks are no atomics to each other: counts are
 //   lost. The kind of NVIDIA/cutlass issue 3117 (an order too weak for other blocks). PTX ISA, "Morally Strong
 //   Operations".

@@ -2,8 +2,7 @@
 // An empty group is committed for each row that is no longer loaded.
 // grid: 2  block: 64
 // args: [{"type": "f32", "size": 4096, "fill": 1}, {"name": "y", "type": "f32", "size": 512, "expect": 8}]
-// finds: nothing
-// with cp_async_tail_not_awaited: async-pending at 36
+// with cp_async_tail_not_awaited: async-pending at 35
 //   No group is committed once there is nothing left to load, so "all but the last group" no longer covers the last
 //   row: it is read before it has landed. The kind of csarofeen/pytorch pull request 2457; triton-lang/triton pull
 //   request 1783 keeps the empty groups. PTX ISA, cp.async.wait_group.

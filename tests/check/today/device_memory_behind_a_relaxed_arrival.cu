@@ -3,25 +3,10 @@
 // The arrivals release and the wait acquires at the scope of the cluster, which has both blocks.
 // grid: 4  block: 64
 // args: [{"name": "workspace", "type": "i32", "size": 128}, {"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
-// finds: nothing
-// with device_memory_behind_a_relaxed_arrival: race at 39
+// with device_memory_behind_a_relaxed_arrival: race at 24
 //   The arrivals are relaxed and order nothing: block 0 may read what lay in the workspace before. triton-lang/triton
 //   pull request 10922 (release and acquire of the cluster at mbarriers). PTX ISA, mbarrier.arrive (".relaxed").
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-// Acquires what threads of the whole cluster released by their arrivals.
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) hand_over(int* workspace, int* y) {
   __shared__ unsigned long long full;
@@ -35,7 +20,7 @@ __global__ void __cluster_dims__(2, 1, 1) hand_over(int* workspace, int* y) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
     // edit device_memory_behind_a_relaxed_arrival: release => relaxed
   } else {
-    wait(&full, 0);
+    wait_for_cluster(&full, 0);
     y[first + 63 - t] = workspace[first + 63 - t];
   }
   cluster_sync();

@@ -2,29 +2,13 @@
 // A barrier of both warpgroups lies between their products and the epilogue.
 // grid: 1  block: 256  arch: sm_90a
 // args: [{"type": "i32", "size": 1152, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
-// finds: nothing
-// with epilogue_over_a_tile_in_use: async-pending at 45, race at 24
+// with epilogue_over_a_tile_in_use: async-pending at 29, race at hopper.cuh:67
 //   Each warpgroup has waited for its own product only: the first one to finish overwrites the tile that the other
 //   one's product still reads. NVIDIA/Fuser pull request 4151 has the case of a loop. PTX ISA, wgmma.mma_async (shared
 //   memory must not be changed before wgmma.wait_group) and wgmma.wait_group.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+#include "hopper.cuh"
 
 // Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
-__device__ unsigned long long matrix(const void* p, unsigned leading) {
-  const unsigned long long low = (at(p) & 0x3ffff) >> 4 | leading >> 4 << 16;
-  return low | 128ull >> 4 << 32;
-}
-
-__device__ void multiply(float (&d)[8], const void* a, const void* b, int keep) {
-  asm volatile(
-      "{ .reg .pred sum;\nsetp.ne.b32 sum, %10, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, sum, 1, 1, 0, 0; "
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
-      : "l"(matrix(a, 1024)), "l"(matrix(b, 256)), "r"(keep));
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
 __global__ void products(const int* x, float* y) {
   __shared__ __align__(128) int pool[2048];  // A of both groups, later the sums of both
   __shared__ __align__(128) int b[128];

@@ -2,28 +2,11 @@
 // One lane arrives for each warp, behind a barrier of the warp.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
-// finds: nothing
-// with every_lane_arrives: barrier-order at 25, deadlock at 16
+// with every_lane_arrives: barrier-order at hopper.cuh:11, deadlock at hopper.cuh:18
 //   The empty barrier counts one arrival for each reading warp, but every lane arrives: the phase ends when the lanes
 //   of one warp have arrived, and further arrivals fall into later phases. Noted of deepseek-ai/DeepEP pull request
 //   293. PTX ISA, mbarrier.arrive (the pending count must not be exceeded).
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void init(void* bar, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(bar)), "r"(count) : "memory");
-}
-
-__device__ void arrive(void* bar) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at(bar)) : "memory");
-}
+#include "hopper.cuh"
 
 __global__ void sum_rows(const int* x, int* y) {
   __shared__ int slot[32];

@@ -2,22 +2,13 @@
 // The barrier expects the bytes of both boxes.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "f32", "size": 2048, "fill": 2, "map": {"dims": [32, 64], "box": [32, 32]}}, {"name": "y", "type": "f32", "size": 2048, "expect": 2}]
-// finds: nothing
 // with expect_tx_of_one_box: deadlock
 //   The barrier expects the bytes of one box: its phase may end when the first copy has landed, and the threads read
 //   the other half too early; the bytes of the second copy are counted in the next phase, which nobody waits for. PTX
 //   ISA, mbarrier "Tracking asynchronous operations" (expect-tx, complete-tx).
+#include "hopper.cuh"
+
 #include <cuda.h>
-
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
 
 __device__ void load(void* to, const CUtensorMap* map, int row, void* bar) {
   asm volatile(

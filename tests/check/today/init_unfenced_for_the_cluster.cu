@@ -2,27 +2,11 @@
 // fence.mbarrier_init publishes the initialisation through the relaxed barrier of the cluster.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"name": "y", "type": "i32", "size": 128, "expect": "iota"}]
-// finds: nothing
-// with init_unfenced_for_the_cluster: race at 43
+// with init_unfenced_for_the_cluster: race at 27
 //   The barrier of the cluster is a relaxed one and nothing publishes the initialisation of the mbarrier: a peer may
 //   complete bytes of a barrier that is not initialised for it. MoonshotAI/FlashKDA issue 24, part 2; NVIDIA/cccl issue
 //   9994 describes the right pattern. PTX ISA, membar/fence.mbarrier_init.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-// Acquires what threads of the whole cluster released by their arrivals.
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ unsigned of_rank(const void* p, unsigned rank) {
-  unsigned address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(at(p)), "r"(rank));
-  return address;
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) swap(int* y) {
   __shared__ int box[64];
@@ -42,7 +26,7 @@ __global__ void __cluster_dims__(2, 1, 1) swap(int* y) {
                    of_rank(&box[threadIdx.x], peer)),
                "r"(value), "r"(of_rank(&full, peer))
                : "memory");
-  wait(&full, 0);
+  wait_for_cluster(&full, 0);
   y[blockIdx.x * 64 + threadIdx.x] = box[threadIdx.x];
   asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");

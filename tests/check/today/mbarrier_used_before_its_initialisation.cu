@@ -2,20 +2,11 @@
 // A barrier of the block lies between the initialisation and the waits.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 128, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
-// finds: nothing
-// with mbarrier_used_before_its_initialisation: race at 16
+// with mbarrier_used_before_its_initialisation: race at hopper.cuh:18
 //   Nothing orders the other warps behind the initialisation of the mbarrier: they may wait at one that is none yet.
 //   PTX ISA, mbarrier.init (other operations on an object that is not initialised are undefined); MoonshotAI/FlashKDA
 //   issue 24.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
+#include "hopper.cuh"
 
 __global__ void reverse(const int* x, int* y) {
   __shared__ __align__(128) int row[128];

@@ -2,25 +2,11 @@
 // Each block arrives at its own mbarrier and expects the bytes.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"type": "i32", "size": 64, "fill": 6}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
-// finds: nothing
 // with multicast_expected_by_one_block: deadlock
 //   The copy completes bytes at the mbarrier of each block, but only block 0 arrives and expects them: the phase in
 //   block 1 never ends. Seen in facebookexperimental/triton pull request 908. PTX ISA, cp.async.bulk
 //   (".multicast::cluster").
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) reverse(const int* x, int* y) {
   __shared__ __align__(128) int row[64];

@@ -2,26 +2,11 @@
 // The readers of both blocks arrive at the empty barrier of block 0.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 64, "expect": 4}]
-// finds: nothing
-// with multicast_over_the_peers_tile: async-pending at 48, deadlock at 26
+// with multicast_over_the_peers_tile: async-pending at 33, deadlock at 11
 //   Block 0 waits only for its own readers before it overwrites the slots of both blocks: the readers of block 1 may
 //   see mixed rows. Seen in inclusionAI/humming pull request 53; explained in deepseek-ai/DeepGEMM issue 51. PTX ISA,
 //   cp.async.bulk (".multicast::cluster").
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-// Acquires what threads of the whole cluster released by their arrivals.
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) sum_rows(const int* x, int* y) {
   __shared__ __align__(128) int row[32];
@@ -39,7 +24,7 @@ __global__ void __cluster_dims__(2, 1, 1) sum_rows(const int* x, int* y) {
   int sum = 0;
   for (int i = 0; i < 4; ++i) {
     if (threadIdx.x == 0) {
-      if (blockIdx.x == 0) wait(&empty, i & 1 ^ 1);
+      if (blockIdx.x == 0) wait_for_cluster(&empty, i & 1 ^ 1);
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(at(&full)) : "memory");
       if (blockIdx.x == 0)
         asm volatile(
@@ -47,9 +32,9 @@ __global__ void __cluster_dims__(2, 1, 1) sum_rows(const int* x, int* y) {
             "[%2], 3;" ::"r"(at(row)),
             "l"(__cvta_generic_to_global(x + 32 * i)), "r"(at(&full))
             : "memory");
-      wait(&full, i & 1);
+      wait_for_cluster(&full, i & 1);
     } else if (threadIdx.x >= 32) {
-      wait(&full, i & 1);
+      wait_for_cluster(&full, i & 1);
       sum += row[31 - lane];
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       __syncwarp();

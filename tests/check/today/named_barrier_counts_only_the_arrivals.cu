@@ -2,9 +2,8 @@
 // Both sides name all 160 threads.
 // grid: 1  block: 160
 // args: [{"type": "i32", "size": 128, "fill": 5}, {"name": "y", "type": "i32", "size": 128, "expect": 10}]
-// finds: nothing
 // Threads 0 to 127 read what threads 128 to 159 have loaded.
-// with named_barrier_counts_only_the_arrivals: bad-barrier at 24
+// with named_barrier_counts_only_the_arrivals: bad-barrier at 23
 //   bar.arrive names the 32 threads that arrive, but the number is that of all threads that arrive or wait: it
 //   completes the barrier of 32 threads at once and no longer belongs to that of the four warps.
 //   facebookexperimental/triton pull request 2901, Dao-AILab/flash-attention issues 1370 and 1389. PTX ISA, bar/barrier

@@ -2,8 +2,7 @@
 // A barrier of the cluster before the end keeps the shared memory of both.
 // grid: 4  block: 128
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 4, "expect": 256}]
-// finds: nothing
-// with peer_leaves_before_it_is_read: out-of-bounds at 25
+// with peer_leaves_before_it_is_read: out-of-bounds at 24
 //   A block may end, and its shared memory go to another block, while its peer has yet to read it: a fault or a wrong
 //   number. Seen in triton-lang/triton issue 11730. CUDA C++ Programming Guide, "Distributed Shared Memory"; PTX ISA,
 //   "Shared State Space".

@@ -2,7 +2,7 @@
 // The stage is read, then released.
 // grid: 1  block: 64
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 64, "expect": 8}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with pipeline_stage_released_early: race
 //   The stage is released before it is read, so that another thread's copy of the row after next may overwrite it. CUDA
 //   C++ Programming Guide, "Asynchronous Data Copies using cuda::pipeline" (consumer_release after the use).

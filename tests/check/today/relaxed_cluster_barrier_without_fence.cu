@@ -2,17 +2,11 @@
 // A fence of the cluster before the relaxed arrival releases them (PTX ISA, fence, "Release and Acquire Patterns").
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 5}, {"name": "y", "type": "i32", "size": 256, "expect": 5}]
-// finds: nothing
-// with relaxed_cluster_barrier_without_fence: race at 28
+// with relaxed_cluster_barrier_without_fence: race at 22
 //   The arrival at the barrier of the cluster is relaxed and no fence comes before: the peer's stores may not be
 //   visible behind it. sgl-project/sglang pull request 38829; forums.developer.nvidia.com/t/301964 quotes PTX ISA,
 //   barrier.cluster (".relaxed").
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) swap(const int* x, int* y) {
   __shared__ int box[64];

@@ -2,33 +2,12 @@
 // The arrivals release at the scope of the cluster.
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 128, "expect": 3}]
-// finds: nothing
 // with remote_arrival_of_block_scope: nothing
 //   The arrivals release at the scope of their own block, so they order nothing for the threads of block 0: they may
 //   read the numbers of before. triton-lang/triton pull request 10922 makes them releases of the cluster. PTX ISA,
 //   mbarrier.arrive (".release", ".cta") and "Release and Acquire Patterns". A limit of the checks
 //   (docs/use/check-limits.md).
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-// Acquires what threads of the whole cluster released by their arrivals.
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
-
-__device__ unsigned of_rank(const void* p, unsigned rank) {
-  unsigned address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(at(p)), "r"(rank));
-  return address;
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) hand_over(const int* x, int* y) {
   __shared__ int box[64];
@@ -41,7 +20,7 @@ __global__ void __cluster_dims__(2, 1, 1) hand_over(const int* x, int* y) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(of_rank(&full, 0)) : "memory");
     // edit remote_arrival_of_block_scope: cluster.shared => cta.shared
   } else {
-    wait(&full, 0);
+    wait_for_cluster(&full, 0);
     y[blockIdx.x / 2 * 64 + t] = box[63 - t];
   }
   cluster_sync();

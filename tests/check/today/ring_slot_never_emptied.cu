@@ -2,29 +2,13 @@
 // The producer waits until the readers of the slot have arrived at its empty barrier.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 768, "fill": 1}, {"name": "y", "type": "i32", "size": 96, "expect": 8}]
-// finds: nothing
-// with ring_slot_never_emptied: bad-barrier at 22
+// with ring_slot_never_emptied: bad-barrier at hopper.cuh:32
 //   The producer does not wait for a slot's readers: from the third row on it overwrites slots that are still read. The
 //   same as a forgotten consumer_release/producer_acquire pair; NVlabs/cuda-oxide pull request 1066 ("mailbox without
 //   an ack barrier"). PTX ISA, mbarrier and cp.async.bulk.
+#include "hopper.cuh"
+
 using word = unsigned long long;
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const word* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void load(void* to, const void* from, int bytes, word* bar) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(bar)), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at(to)),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at(bar))
-               : "memory");
-}
-
 __global__ void sum_rows(const int* x, int* y) {
   __shared__ __align__(128) int slots[2][96];
   __shared__ word full[2], empty[2];

@@ -2,8 +2,7 @@
 // Each reduction ends with a barrier, behind which its words are free.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 256, "fill": 3}, {"name": "y", "type": "f32", "size": 256, "expect": 0.0078125}]
-// finds: nothing
-// with scratch_of_two_reductions: race at 20, race at 22
+// with scratch_of_two_reductions: race at 19, race at 21
 //   Both reductions use the same four words. A warp that is done with the maximum writes its part of the sum over a
 //   part of the maximum that a slower warp has yet to read. Seen in NVIDIA/cutlass issue 3597 (example 93). PTX ISA,
 //   "Data Race".

@@ -2,8 +2,7 @@
 // All four warps of the first warpgroup execute the instruction before three of them leave.
 // grid: 1  block: 256  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 4}, {"name": "y", "type": "i32", "size": 128, "expect": 8}]
-// finds: nothing
-// with setmaxnreg_in_the_loading_warp_only: partial-warp at 14
+// with setmaxnreg_in_the_loading_warp_only: partial-warp at 13
 //   Only the loading warp gives registers back. All warps of a warpgroup must execute the same setmaxnreg; what happens
 //   otherwise is undefined, in practice a hang. PTX ISA, setmaxnreg.
 __global__ void __launch_bounds__(256, 2) twice(const int* x, int* y) {

@@ -2,8 +2,7 @@
 // The loading warpgroup gives back as many as the other two take (24 + 2 x 240 = 3 x 168).
 // grid: 1  block: 384  arch: sm_90a
 // args: [{"type": "i32", "size": 256, "fill": 4}, {"name": "y", "type": "i32", "size": 256, "expect": 8}]
-// finds: nothing
-// with setmaxnreg_of_more_than_there_are: deadlock at 21
+// with setmaxnreg_of_more_than_there_are: deadlock at 20
 //   The block begins with 384 x 168 registers (__launch_bounds__(384, 1)): 40 + 2 x 240 do not fit into 3 x 168, so the
 //   second warpgroup waits for registers forever. NVIDIA/cutlass issue 2007, tile-ai/tilelang pull request 2406. PTX
 //   ISA, setmaxnreg.

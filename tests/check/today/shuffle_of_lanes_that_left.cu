@@ -2,8 +2,7 @@
 // All lanes shuffle; those past the end add 0.
 // grid: 2  block: 64
 // args: [{"type": "i32", "size": 100, "fill": 1}, {"name": "y", "type": "i32", "size": 4, "expect": [32, 32, 32, 4]}, {"type": "i32", "value": 100}]
-// finds: nothing
-// with shuffle_of_lanes_that_left: partial-warp at 12
+// with shuffle_of_lanes_that_left: partial-warp at 11
 //   The lanes past the end have left when the last warp shuffles, but the mask names them: the values taken from them
 //   are undefined. brucefan1983/CUDA-Programming pull request 51, NVIDIA/cccl issue 854. PTX ISA, shfl.sync.
 __device__ int sum_of_warp(int value) {

@@ -2,7 +2,7 @@
 // The turn is polled by an acquiring load.
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 2}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 64, "fill": 1, "expect": 9}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with split_k_turn_without_acquire: race at 26
 //   The turn is polled by a relaxed load, which orders nothing after the previous block's stores; the barrier of the
 //   block behind it is no fence of the device. NVIDIA/cutlass issue 3117 (relaxed spin before a barrier), issues 1026

@@ -2,32 +2,11 @@
 // Block 0 waits for the acknowledgement of block 1 before it sends again.
 // grid: 2  block: 32  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 32, "expect": 4}]
-// finds: nothing
-// with st_async_slot_reused: async-pending at 48, deadlock at 23
+// with st_async_slot_reused: async-pending at 27, deadlock at hopper.cuh:47
 //   Block 0 does not wait until block 1 has read the slot, so a number may be replaced before it is read, and the bytes
 //   of one round may complete the phase of another. PTX ISA, st.async (weak, asynchronous) and mbarrier; the missing
 //   back channel is that of facebookexperimental/triton pull request 2292 and NVIDIA/cccl issue 9994.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-// Acquires what threads of the whole cluster released by their arrivals.
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra AGAIN_%=; }" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
-
-__device__ unsigned of_rank(const void* p, unsigned rank) {
-  unsigned address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(at(p)), "r"(rank));
-  return address;
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) send(const int* x, int* y) {
   __shared__ int slot[32];
@@ -41,7 +20,7 @@ __global__ void __cluster_dims__(2, 1, 1) send(const int* x, int* y) {
   int sum = 0;
   for (int i = 0; i < 4; ++i) {
     if (blockIdx.x == 0) {
-      wait(&taken, i & 1 ^ 1);
+      wait_for_cluster(&taken, i & 1 ^ 1);
       // edit st_async_slot_reused:
       asm volatile(
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.s32 [%0], %1, [%2];" ::"r"(of_rank(&slot[t], 1)),
@@ -49,7 +28,7 @@ __global__ void __cluster_dims__(2, 1, 1) send(const int* x, int* y) {
           : "memory");
     } else {
       if (t == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(at(&full)) : "memory");
-      wait(&full, i & 1);
+      wait_for_cluster(&full, i & 1);
       sum += slot[31 - t];
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       __syncwarp();

@@ -3,8 +3,7 @@
 // A barrier of the block lies between.
 // grid: 1  block: 128
 // args: [{"type": "i32", "size": 512, "fill": 5}, {"name": "y", "type": "i32", "size": 512, "expect": 5}]
-// finds: nothing
-// with stmatrix_rows_of_other_warps: race at 18, race at 23
+// with stmatrix_rows_of_other_warps: race at 17, race at 22
 //   A barrier of the warp lies between, but a thread reads rows that other warps store. The kind of MoonshotAI/FlashKDA
 //   issue 24 (STSM and its readers). PTX ISA, stmatrix (an ordinary weak store).
 __global__ void store_rows(const int* sums, int4* y) {

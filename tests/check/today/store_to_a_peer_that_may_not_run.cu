@@ -2,23 +2,11 @@
 // A barrier of the cluster before the stores makes sure that both blocks run.
 // grid: 4  block: 64
 // args: [{"type": "i32", "size": 256, "fill": 7}, {"name": "y", "type": "i32", "size": 256, "expect": 7}]
-// finds: nothing
-// with store_to_a_peer_that_may_not_run: race at 28, uninitialised at 30
+// with store_to_a_peer_that_may_not_run: race at 16, uninitialised at 18
 //   Nothing says that the other block has begun when the number is stored in its shared memory. Seen in
 //   facebookexperimental/triton pull request 2292. CUDA C++ Programming Guide, "Distributed Shared Memory" (all blocks
 //   must have started executing before the access).
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-}
-
-__device__ unsigned of_rank(const void* p, unsigned rank) {
-  unsigned address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(at(p)), "r"(rank));
-  return address;
-}
+#include "hopper.cuh"
 
 __global__ void __cluster_dims__(2, 1, 1) swap(const int* x, int* y) {
   __shared__ int box[64];

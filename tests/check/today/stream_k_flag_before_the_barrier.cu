@@ -2,7 +2,7 @@
 // A barrier of the block lies between the fences and the flag.
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "parts", "type": "i32", "size": 128}, {"type": "u32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 128, "expect": 6}]
-// finds: nothing  leaves open: orders
+// leaves open: orders
 // with stream_k_flag_before_the_barrier: race
 //   Each thread of block 1 fences its own part, but thread 0 sets the flag without waiting for the other warps: block 0
 //   may read parts that are not written yet. NVIDIA/Fuser pull request 2391 discusses why the barrier is needed beside

@@ -2,22 +2,13 @@
 // A barrier keeps the next copy until every thread has read the tile.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "f32", "size": 4096, "fill": 1, "map": {"dims": [32, 128], "box": [32, 32]}}, {"name": "y", "type": "f32", "size": 1024, "expect": 4}]
-// finds: nothing
-// with tensor_tile_refilled_while_read: race at 27, deadlock at 18
+// with tensor_tile_refilled_while_read: race at 18, deadlock at hopper.cuh:18
 //   Thread 0 starts the next copy as soon as it has read its own elements: the copy overwrites the tile under the other
 //   warps. Kind of NVIDIA/Fuser pull request 4151 (barrier between the use of a tile and the next TMA load); PTX ISA,
 //   cp.async.bulk.tensor, which writes without any order after the other threads' loads.
+#include "hopper.cuh"
+
 #include <cuda.h>
-
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void wait(const void* bar, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra AGAIN_%=; "
-      "}" ::"r"(at(bar)),
-      "r"(parity)
-      : "memory");
-}
 
 __device__ void load(void* to, const CUtensorMap* map, int row, int bytes, void* bar) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(bar)), "r"(bytes) : "memory");

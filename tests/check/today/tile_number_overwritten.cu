@@ -2,8 +2,7 @@
 // A second barrier lets thread 0 write the next number only when all have read this one.
 // grid: 2  block: 64
 // args: [{"type": "i32", "size": 512, "fill": 4}, {"type": "i32", "size": 1, "fill": 0}, {"name": "y", "type": "i32", "size": 512, "expect": 8}]
-// finds: nothing
-// with tile_number_overwritten: race at 15, race at 17
+// with tile_number_overwritten: race at 14, race at 16
 //   Thread 0 hands the tile's number to the block in shared memory and may replace it by the next one before a slower
 //   warp has read it: tiles are skipped or done twice. NVlabs/cuda-oxide pull request 1066 (scheduler mailbox without
 //   an acknowledgement). PTX ISA, "Data Race".

@@ -2,18 +2,10 @@
 // Each thread fences its stores for the async proxy before the barrier that hands the tile to the copy.
 // grid: 2  block: 128
 // args: [{"type": "f32", "size": 2048, "fill": 1}, {"name": "y", "type": "f32", "size": 2048, "expect": 2}]
-// finds: nothing
-// with tma_store_without_proxy_fence: race at 13
+// with tma_store_without_proxy_fence: race at hopper.cuh:40
 //   Nothing makes the threads' stores visible to the async proxy: the copy may write what lay in the tile before. Seen
 //   in MoonshotAI/FlashKDA issue 24. PTX ISA, "Async proxy" and membar/fence.proxy.async.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
-__device__ void store(float* to, const float* from, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
-               "r"(at(from)), "r"(bytes)
-               : "memory");
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
+#include "hopper.cuh"
 
 __global__ void twice(const float* x, float* y) {
   __shared__ __align__(128) float tile[1024];

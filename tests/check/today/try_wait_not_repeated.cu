@@ -2,12 +2,11 @@
 // The wait is repeated until it returns true.
 // grid: 2  block: 128
 // args: [{"type": "i32", "size": 256, "fill": 3}, {"name": "y", "type": "i32", "size": 256, "expect": 3}]
-// finds: nothing
-// with try_wait_not_repeated: async-pending at 24, async-pending at 42
+// with try_wait_not_repeated: async-pending at hopper.cuh:34, async-pending at 34
 //   mbarrier.try_wait returns false after a time limit of the system, and its result is ignored: if the copy takes
 //   longer, the threads read a tile that has not landed. PTX ISA, mbarrier.try_wait; llvm/llvm-project pull request
 //   170285 describes the time limit.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+#include "hopper.cuh"
 
 __device__ bool try_wait(const void* bar, int parity) {
   int done;
@@ -16,13 +15,6 @@ __device__ bool try_wait(const void* bar, int parity) {
                : "r"(at(bar)), "r"(parity)
                : "memory");
   return done;
-}
-
-__device__ void load(void* to, const void* from, int bytes, void* bar) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at(bar)), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at(to)),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(at(bar))
-               : "memory");
 }
 
 __global__ void reverse(const int* x, int* y) {

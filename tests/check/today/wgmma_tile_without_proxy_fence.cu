@@ -3,19 +3,13 @@
 // Each thread fences its stores for the async proxy before the barrier.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 1024, "expect": 16}]
-// finds: nothing
-// with wgmma_tile_without_proxy_fence: race at 33
+// with wgmma_tile_without_proxy_fence: race at 27
 //   wgmma reads shared memory through the async proxy, and no thread fenced its stores for it: the product may use old
 //   bytes. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", step 2; sgl-project/sglang pull request 39124
 //   and NVIDIA/Fuser issue 3561 quote the rule.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+#include "hopper.cuh"
 
 // Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
-__device__ unsigned long long matrix(const void* p, unsigned leading) {
-  const unsigned long long low = (at(p) & 0x3ffff) >> 4 | leading >> 4 << 16;
-  return low | 128ull >> 4 << 32;
-}
-
 __global__ void product(const int* x, float* y) {
   __shared__ __align__(128) int a[512], b[128];
   for (int i = threadIdx.x; i < 512; i += 128) a[i] = x[i];

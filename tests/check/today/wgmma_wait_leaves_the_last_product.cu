@@ -2,29 +2,13 @@
 // Before the second sums are stored, a second wait leaves no batch in flight.
 // grid: 1  block: 128  arch: sm_90a
 // args: [{"type": "i32", "size": 640, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
-// finds: nothing
-// with wgmma_wait_leaves_the_last_product: async-pending at 47
+// with wgmma_wait_leaves_the_last_product: async-pending at 31
 //   The wait that lets one batch run is never followed by one that lets none: the second sums are stored while the
 //   tensor cores still write them. NVIDIA/cutlass issue 1852 (what N in warpgroup_wait means); PTX ISA,
 //   wgmma.wait_group.
-__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+#include "hopper.cuh"
 
 // Blocks of 8 rows of 16 bytes: those of the second half of k lie `leading` bytes further, the next 8 rows 128.
-__device__ unsigned long long matrix(const void* p, unsigned leading) {
-  const unsigned long long low = (at(p) & 0x3ffff) >> 4 | leading >> 4 << 16;
-  return low | 128ull >> 4 << 32;
-}
-
-__device__ void multiply(float (&d)[8], const void* a, const void* b, int keep) {
-  asm volatile(
-      "{ .reg .pred sum;\nsetp.ne.b32 sum, %10, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, sum, 1, 1, 0, 0; "
-      "}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
-      : "l"(matrix(a, 1024)), "l"(matrix(b, 256)), "r"(keep));
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
 __global__ void products(const int* x, float* y) {
   __shared__ __align__(128) int a[512], b[128];
   for (int i = threadIdx.x; i < 512; i += 128) a[i] = x[i];
