@@ -126,7 +126,7 @@ TEST_F(MadeAgain, OtherPtxIsRefused) {
   const auto build = again(manifest, {"NVRTC 13.0", "other ptx"});
   EXPECT_THAT(build.error().message, HasSubstr("by another build of NVRTC 13.0"));
   const Json json = parse_json(manifest);
-  const std::string source = json["pipelines"][0]["kernels"][0]["source_sha256"];
+  const auto source = json["pipelines"][0]["kernels"][0]["source_sha256"].get<std::string>();
   std::string older = manifest;
   older.replace(older.find(source), 12, "0123456789ab");
   EXPECT_THAT(again(older, {"NVRTC 13.0", "other ptx"}).error().message,

@@ -231,7 +231,7 @@ int cuLaunchKernelEx(const Config* c, void* f, void** args, void** extra) {
       bytes += fmt::format("{}, ", a.is_buffer && !a.map ? -8 : static_cast<int>(a.bytes));
     uint64_t tensors = 0;
     for (const Json& parameter : parameters_) {
-      const std::string key = parameter["name"], type = parameter["type"];
+      const auto key = parameter["name"].get<std::string>(), type = parameter["type"].get<std::string>();
       arguments += ", ";
       if (type == "float")
         arguments += fmt::format("(float){:.17g}", p.reals.at(key));

@@ -34,7 +34,7 @@ std::vector<ReferenceResult> reference_render(const std::vector<ReferenceCase>& 
   std::vector<ReferenceResult> results;
   if (status == 0)
     for (const auto& r : nlohmann::json::parse(std::ifstream(out)))
-      results.push_back({r.contains("text"), r.contains("text") ? r["text"] : r["error"]});
+      results.push_back({r.contains("text"), r[r.contains("text") ? "text" : "error"].get<std::string>()});
   std::filesystem::remove_all(folder);
   if (status != 0 || results.size() != cases.size()) throw std::runtime_error("jinja_reference.py failed");
   return results;

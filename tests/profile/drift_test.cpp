@@ -164,19 +164,20 @@ using Numbers = std::vector<std::pair<std::string, std::string>>;
 
 /// With few enough digits to be the same on all machines.
 Result<Numbers> numbers(const Json& json) {
-  ROOFGEN_TRY(const Device device, load_device(data_files(), json.at("device")));
+  const auto text = [&](const char* name) { return json.at(name).get<std::string>(); };
+  ROOFGEN_TRY(const Device device, load_device(data_files(), text("device")));
   ROOFGEN_TRY(const timing::Machine machine, timing::machine_of(device));
-  const std::string cubin = unhex(json.at("cubin"));
-  ROOFGEN_TRY(const sass::Code code, sass::read_code({cubin, json.at("kernel"), json.at("arch")},
+  const std::string cubin = unhex(text("cubin"));
+  ROOFGEN_TRY(const sass::Code code, sass::read_code({cubin, text("kernel"), text("arch")},
                                                      json.at("instructions").get<std::vector<sass::Text>>()));
   timing::LaunchRequest request;
   request.code = &code;
   request.launch.grid = dim3_of(json.at("grid"));
   request.launch.block = dim3_of(json.at("block"));
-  request.launch.dynamic_smem = json.at("dynamic_smem");
-  for (const char c : unhex(json.at("params"))) request.launch.params.push_back(static_cast<std::byte>(c));
-  request.registers = json.at("registers");
-  request.smem_bytes = json.at("smem_bytes");
+  json.at("dynamic_smem").get_to(request.launch.dynamic_smem);
+  for (const char c : unhex(text("params"))) request.launch.params.push_back(static_cast<std::byte>(c));
+  json.at("registers").get_to(request.registers);
+  json.at("smem_bytes").get_to(request.smem_bytes);
   ROOFGEN_TRY(const timing::LaunchTime time, timing::launch_time(device, machine, std::move(request)));
 
   Numbers out;
@@ -184,7 +185,7 @@ Result<Numbers> numbers(const Json& json) {
     out.emplace_back(name, fmt::format("{}", value));
   };
   const auto number = [&](const std::string& name, double value) { add(name, fmt::format("{:.6g}", value)); };
-  add("schedule", json.at("schedule").get<std::string>());
+  add("schedule", text("schedule"));
   add("device", device.name);
   number("event us", 1e6 * time.event_s);
   number("interval us", 1e6 * time.interval_s);

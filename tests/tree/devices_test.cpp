@@ -36,8 +36,8 @@ std::vector<std::string> names() {
 std::map<std::string, double> values(const std::string& name) {
   const Json device = load(name);
   std::map<std::string, double> values;
-  if (device.contains("extends")) values = devices_test::values(device["extends"]);
-  for (const auto& [cell, body] : device["cells"].items()) values[cell] = body["value"];
+  if (device.contains("extends")) values = devices_test::values(device["extends"].get<std::string>());
+  for (const auto& [cell, body] : device["cells"].items()) body["value"].get_to(values[cell]);
   return values;
 }
 
@@ -149,8 +149,8 @@ TEST(Devices, FollowTheSchema) {
       ASSERT_TRUE(cell.at("value").is_number());
       EXPECT_TRUE(std::isfinite(cell.at("value").get<double>()));
       EXPECT_GE(cell.at("value").get<double>(), 0);
-      EXPECT_TRUE(kUnits.count(cell.at("unit"))) << cell.at("unit");
-      EXPECT_TRUE(kOrigins.count(cell.at("origin"))) << cell.at("origin");
+      EXPECT_TRUE(kUnits.count(cell.at("unit").get<std::string>())) << cell.at("unit");
+      EXPECT_TRUE(kOrigins.count(cell.at("origin").get<std::string>())) << cell.at("origin");
       EXPECT_GE(cell.at("source").get<std::string>().size(), 8u);
     }
   }

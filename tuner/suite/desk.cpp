@@ -142,7 +142,7 @@ std::string LocalDesk::answer(const std::string& question) {
     if (trials)
       for (const StoredTrial& t : *trials) out.push_back(words_of(t));
   } else {
-    finish(asked.at("finish").get<size_t>(), asked.at("result"));
+    finish(asked.at("finish").get<size_t>(), asked.at("result").get<std::string>());
   }
   return json_line(out);
 }
