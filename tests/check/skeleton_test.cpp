@@ -99,8 +99,8 @@ TEST_F(SkeletonOf, ObjectsAndArrays) {
 }
 
 TEST_F(SkeletonOf, NamesThatAreNotMangled) {
-  ASSERT_NO_FATAL_FAILURE(make(
-      "extern \"C\" __global__ void k(const unsigned int* n, unsigned long long m, float y[4]) {}\n"));
+  ASSERT_NO_FATAL_FAILURE(
+      make("extern \"C\" __global__ void k(const unsigned int* n, unsigned long long m, float y[4]) {}\n"));
   EXPECT_EQ(made_.json, R"([{"name":"n","type":"u32","size":4096,"fill":"random","range":[0,63]},
  {"name":"m","type":"u64","value":64},
  {"name":"y","type":"f32","size":4096}]

@@ -18,34 +18,65 @@ namespace roofgen {
 namespace {
 
 /// Members of the table, and the functions as the header names them: its macros rename them to the exported symbols.
-#define ROOFGEN_MEMBERS(X)                                                                                        \
-  X(init, cuInit) X(driver_version, cuDriverGetVersion) X(error_name, cuGetErrorName)                             \
-  X(error_string, cuGetErrorString) X(device_count, cuDeviceGetCount) X(device, cuDeviceGet)                      \
-  X(device_name, cuDeviceGetName) X(total_memory, cuDeviceTotalMem) X(device_attribute, cuDeviceGetAttribute)     \
-  X(retain_context, cuDevicePrimaryCtxRetain) X(release_context, cuDevicePrimaryCtxRelease)                       \
-  X(set_context, cuCtxSetCurrent) X(load_module, cuModuleLoadDataEx) X(unload_module, cuModuleUnload)             \
-  X(function, cuModuleGetFunction) X(set_function_attribute, cuFuncSetAttribute) X(launch, cuLaunchKernel)        \
-  X(allocate, cuMemAlloc) X(free, cuMemFree) X(copy_in, cuMemcpyHtoDAsync) X(copy_out, cuMemcpyDtoHAsync)         \
-  X(fill, cuMemsetD8Async) X(create_stream, cuStreamCreate) X(destroy_stream, cuStreamDestroy)                    \
-  X(wait_stream, cuStreamSynchronize) X(create_event, cuEventCreate) X(destroy_event, cuEventDestroy)             \
-  X(record_event, cuEventRecord) X(query_event, cuEventQuery) X(memory_info, cuMemGetInfo)                        \
-  X(device_bus_id, cuDeviceGetPCIBusId) X(reset_persisting_l2, cuCtxResetPersistingL2Cache)                       \
-  X(load_function, cuFuncLoad) X(launch_ex, cuLaunchKernelEx) X(encode_tensor_map, cuTensorMapEncodeTiled)        \
-  X(begin_capture, cuStreamBeginCapture) X(end_capture, cuStreamEndCapture)                                       \
-  X(instantiate_graph, cuGraphInstantiateWithFlags) X(upload_graph, cuGraphUpload) X(launch_graph, cuGraphLaunch) \
-  X(destroy_graph, cuGraphDestroy) X(destroy_graph_exec, cuGraphExecDestroy)                                      \
-  X(current_context, cuCtxGetCurrent) X(push_context, cuCtxPushCurrent) X(pop_context, cuCtxPopCurrent)           \
+#define ROOFGEN_MEMBERS(X)                             \
+  X(init, cuInit);                                     \
+  X(driver_version, cuDriverGetVersion);               \
+  X(error_name, cuGetErrorName);                       \
+  X(error_string, cuGetErrorString);                   \
+  X(device_count, cuDeviceGetCount);                   \
+  X(device, cuDeviceGet);                              \
+  X(device_name, cuDeviceGetName);                     \
+  X(total_memory, cuDeviceTotalMem);                   \
+  X(device_attribute, cuDeviceGetAttribute);           \
+  X(retain_context, cuDevicePrimaryCtxRetain);         \
+  X(release_context, cuDevicePrimaryCtxRelease);       \
+  X(set_context, cuCtxSetCurrent);                     \
+  X(load_module, cuModuleLoadDataEx);                  \
+  X(unload_module, cuModuleUnload);                    \
+  X(function, cuModuleGetFunction);                    \
+  X(set_function_attribute, cuFuncSetAttribute);       \
+  X(launch, cuLaunchKernel);                           \
+  X(allocate, cuMemAlloc);                             \
+  X(free, cuMemFree);                                  \
+  X(copy_in, cuMemcpyHtoDAsync);                       \
+  X(copy_out, cuMemcpyDtoHAsync);                      \
+  X(fill, cuMemsetD8Async);                            \
+  X(create_stream, cuStreamCreate);                    \
+  X(destroy_stream, cuStreamDestroy);                  \
+  X(wait_stream, cuStreamSynchronize);                 \
+  X(create_event, cuEventCreate);                      \
+  X(destroy_event, cuEventDestroy);                    \
+  X(record_event, cuEventRecord);                      \
+  X(query_event, cuEventQuery);                        \
+  X(memory_info, cuMemGetInfo);                        \
+  X(device_bus_id, cuDeviceGetPCIBusId);               \
+  X(reset_persisting_l2, cuCtxResetPersistingL2Cache); \
+  X(load_function, cuFuncLoad);                        \
+  X(launch_ex, cuLaunchKernelEx);                      \
+  X(encode_tensor_map, cuTensorMapEncodeTiled);        \
+  X(begin_capture, cuStreamBeginCapture);              \
+  X(end_capture, cuStreamEndCapture);                  \
+  X(instantiate_graph, cuGraphInstantiateWithFlags);   \
+  X(upload_graph, cuGraphUpload);                      \
+  X(launch_graph, cuGraphLaunch);                      \
+  X(destroy_graph, cuGraphDestroy);                    \
+  X(destroy_graph_exec, cuGraphExecDestroy);           \
+  X(current_context, cuCtxGetCurrent);                 \
+  X(push_context, cuCtxPushCurrent);                   \
+  X(pop_context, cuCtxPopCurrent);                     \
   X(current_device, cuCtxGetDevice)
 // The header renames these only from 13.0 on; drivers export cuDeviceGetUuid_v2 since 11.4.
-#define ROOFGEN_OTHER_MEMBERS(X) X(elapsed_ms, cuEventElapsedTime) X(device_uuid, cuDeviceGetUuid)
+#define ROOFGEN_OTHER_MEMBERS(X)     \
+  X(elapsed_ms, cuEventElapsedTime); \
+  X(device_uuid, cuDeviceGetUuid)
 
 TEST(DriverFacts, EveryEntryPointIsDeclaredAsInTheHeader) {
   int checked = 0;
 #define ROOFGEN_SAME(member, function) \
   ++checked;                           \
-  static_assert(Same<decltype(cuda::Driver::member), decltype(&::function)>::value, #member " is called wrongly");
-  ROOFGEN_MEMBERS(ROOFGEN_SAME)
-  ROOFGEN_OTHER_MEMBERS(ROOFGEN_SAME)
+  static_assert(Same<decltype(cuda::Driver::member), decltype(&::function)>::value, #member " is called wrongly")
+  ROOFGEN_MEMBERS(ROOFGEN_SAME);
+  ROOFGEN_OTHER_MEMBERS(ROOFGEN_SAME);
   int declared = 0;
 #define ROOFGEN_COUNT(...) ++declared;
   ROOFGEN_CUDA_ENTRY_POINTS(ROOFGEN_COUNT)
@@ -64,8 +95,8 @@ TEST(DriverFacts, SymbolsMatchTheHeadersRenaming) {
       if (member == name) return symbol;
     return "";
   };
-#define ROOFGEN_RENAMED(member, function) EXPECT_EQ(symbol_of(#member), ROOFGEN_TEXT(function));
-  ROOFGEN_MEMBERS(ROOFGEN_RENAMED)
+#define ROOFGEN_RENAMED(member, function) EXPECT_EQ(symbol_of(#member), ROOFGEN_TEXT(function))
+  ROOFGEN_MEMBERS(ROOFGEN_RENAMED);
 }
 
 // Statuses

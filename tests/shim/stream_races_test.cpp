@@ -19,7 +19,8 @@ std::string kernel(const std::string& name, const std::string& body) {
   mul.wide.u32 %rd5, %r1, 4;
   add.s64 %rd3, %rd1, %rd5;
   add.s64 %rd4, %rd2, %rd5;
-)" + body + "$done:\n  ret;\n}\n";
+)" + body +
+         "$done:\n  ret;\n}\n";
 }
 
 /// 64 threads. fill: y[i] = i. copy: y[i] = x[i]. count: an atomic sum in y[0]. signal: x[i] = i, and then y[0] = 1
