@@ -41,7 +41,7 @@ class Calibrate : public ::testing::Test {
   double profiled(const std::string& flags) {
     const Outcome o = home.run("profile " + (kLaunch + flags) + " --top 0 --json");
     EXPECT_EQ(o.exit, 0) << o.err;
-    return parse_json(o.out)["models"]["event"]["time_us"];
+    return parse_json(o.out)["models"]["event"]["time_us"].get<double>();
   }
   Home home;
 };

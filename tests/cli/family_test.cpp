@@ -53,7 +53,7 @@ TEST_F(SlowFamilyCli, LaterShapesTryFewerCandidates) {
   ASSERT_EQ(o.exit, 0) << o.err;
   std::map<std::string, int> verified;
   const Json listed = parse_json(home.run("db list --json").out);
-  for (const Json& p : listed["problems"]) verified[p["problem"]] = p["verified"];
+  for (const Json& p : listed["problems"]) verified[p["problem"].get<std::string>()] = p["verified"].get<int>();
   EXPECT_GE(verified["softmax bf16 cols=256 rows=256"], 16);
   EXPECT_GE(verified["softmax bf16 cols=256 rows=1024"], 5);
   EXPECT_LT(verified["softmax bf16 cols=256 rows=1024"], 16);

@@ -62,7 +62,7 @@ TEST(Killed, TwoProcessesSplitTheEvaluations) {
   const Home alone;
   const Outcome expected = alone.run(job);
   ASSERT_EQ(expected.exit, 0) << expected.err;
-  const int simulated = parse_json(expected.out)["fresh"]["simulated"];
+  const int simulated = parse_json(expected.out)["fresh"]["simulated"].get<int>();
   for (const bool kills : {false, true}) {
     const Home home;
     const CountedStore store(home);
@@ -140,9 +140,9 @@ TEST(SlowKilled, FailedCandidatesAreTrialsAndAreNotTriedAgain) {
   std::map<std::string, int> outcomes;
   const Json shown = parse_json(home.run("db show rmsnorm --json").out);
   for (const Json& t : shown["trials"]) {
-    const std::string outcome = t["outcome"];
+    const auto outcome = t["outcome"].get<std::string>();
     ++outcomes[outcome];
-    const int rows_each = t["params"]["rows_each"];
+    const int rows_each = t["params"]["rows_each"].get<int>();
     EXPECT_EQ(outcome, rows_each == 1 ? "verified" : rows_each == 2 ? "compile" : "verify");
     EXPECT_EQ(t["op"], "rmsnorm");
     EXPECT_EQ(t["source"], "roofgen");

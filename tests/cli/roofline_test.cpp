@@ -28,7 +28,7 @@ class RooflineCli : public ::testing::Test {
 
 std::vector<std::string> rules(const Json& explanation) {
   std::vector<std::string> out;
-  for (const Json& w : explanation["warnings"]) out.push_back(w["rule"]);
+  for (const Json& w : explanation["warnings"]) out.push_back(w["rule"].get<std::string>());
   return out;
 }
 

@@ -20,7 +20,7 @@ class Problems {
   /// The problem with another value of one of its flags: what a key most likely lacks.
   Json neighbour(const Json& problem) {
     for (;;) {
-      const std::string op = problem["op"];
+      const auto op = problem["op"].get<std::string>();
       const Json other = op == "attention" ? attention() : op == "gemm" ? gemm() : rows();
       if (other["op"] != op) continue;
       Json out = problem;

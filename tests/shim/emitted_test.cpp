@@ -24,7 +24,7 @@ struct Bundle {
     EXPECT_EQ(o.exit, 0) << o.err;
     if (o.exit != 0) return;
     manifest = parse_json(home.read("out/manifest.json"));
-    name = manifest["name"];
+    manifest["name"].get_to(name);
     made = compile("out/" + name + ".c", name + ".o");
   }
   bool compile(const std::string& source, const std::string& object) const {
@@ -75,7 +75,7 @@ void write_call(const Bundle& bundle, const std::string& defines) {
   std::string call = "#include \"out/" + bundle.name + ".h\"\n#define BUNDLE(f) " + bundle.name + "_##f\n" + defines;
   std::string arguments, sizes;
   for (const Json& p : bundle.manifest["parameters"]) {
-    const std::string name = p["name"], type = p["type"];
+    const auto name = p["name"].get<std::string>(), type = p["type"].get<std::string>();
     const std::string cast = type.ends_with('*') ? "(" + type + ")(uintptr_t)(ARG_" + name + ")" : "(ARG_" + name + ")";
     arguments += (arguments.empty() ? "" : ", ") + cast;
   }
@@ -310,7 +310,7 @@ void expect_inputs_count(const std::vector<std::string>& emits) {
     ASSERT_NE(at, std::string::npos);
     for (size_t i = 0; i < bundle.manifest["parameters"].size(); ++i) {
       const Json& p = bundle.manifest["parameters"][i];
-      const std::string name = p["name"], note = p["note"];
+      const auto name = p["name"].get<std::string>(), note = p["note"].get<std::string>();
       if (!note.starts_with("input") && !note.starts_with("updated")) continue;
       const std::string other = "  upload(x);\n  if (x->of->parameter == " + std::to_string(i) +
                                 ") must(cuda.cuMemsetD8_v2(x->device, 0, extent_of(x)), \"cuMemsetD8\");\n  return 1;";
@@ -348,7 +348,7 @@ TEST(Emitted, AFamilySelectsTheKernelsOfEachCall) {
   const Json& table = bundle.manifest["table"];
   EXPECT_EQ(table["schema"], "roofgen.dispatch.1");
   ASSERT_EQ(bundle.manifest["pipelines"].size(), 2u) << "one kernel is best for both: nothing is selected";
-  const int first = table["shapes"][0]["kernel"], second = table["shapes"][1]["kernel"];
+  const int first = table["shapes"][0]["kernel"].get<int>(), second = table["shapes"][1]["kernel"].get<int>();
   write_call(bundle, "#define FOR_16 " + std::to_string(first) + "\n#define FOR_64 " + std::to_string(second) + "\n");
   bundle.run(kPrograms + "family.c", kDriver);
   // With one wrong kernel, the sizes of that kernel have wrong results and no others.

@@ -106,7 +106,7 @@ void expect_large_enough(const std::vector<std::string>& variants) {
   std::set<std::string> verified;
   const Json result = parse_json(run.out);
   for (const Json& v : result.at("variants"))
-    if (v.at("verified") == true) verified.insert(v.at("name"));
+    if (v.at("verified") == true) verified.insert(v.at("name").get<std::string>());
   for (const std::string& name : variants) EXPECT_TRUE(verified.count(name)) << name;
   EXPECT_FALSE(result.at("rejected").contains("gpu fault"));
 }
