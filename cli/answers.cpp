@@ -5,39 +5,41 @@
 #include "tuner/session/generate.h"
 
 namespace roofgen::cli {
+namespace {
 
-Run declare_emit(FlagSet app) {
-  auto request = std::make_shared<BundleRequest>();
+/// A command that prints what `ask`(session, request) returns.
+template <class Request, class Ask>
+Run declare(FlagSet app, const char* example, Ask ask) {
+  auto request = std::make_shared<Request>();
   request->declare(app);
-  app.footer("Example: roofgen emit attention --L 2048 --d 64 -o third_party/attn");
-  return [request](const Terminal& terminal) -> Result<Exit> {
-    ROOFGEN_TRY(const std::optional<Emitted> emitted, emit(terminal, *request));
-    if (!emitted) return Exit::kInterrupted;
-    print_out(emitted_text(*emitted, *request));
-    return Exit::kOk;
-  };
-}
-
-Run declare_explain(FlagSet app) {
-  auto request = std::make_shared<ExplainRequest>();
-  request->declare(app);
-  app.footer("Example: roofgen explain gemm --M 128 --N 24576 --K 1536 --b-dtype fp4 --device b200");
-  return [request](const Terminal& terminal) -> Result<Exit> {
-    ROOFGEN_TRY(const std::string text, explain(terminal, *request));
+  app.footer(std::string("Example: roofgen ") + example);
+  return [request, ask](const Terminal& terminal) -> Result<Exit> {
+    ROOFGEN_TRY(const std::string text, ask(terminal, *request));
     print_out(text);
     return Exit::kOk;
   };
 }
 
+}  // namespace
+
+Run declare_emit(FlagSet app) {
+  return declare<BundleRequest>(app, "emit attention --L 2048 --d 64 -o third_party/attn",
+                                [](const Session& here, const BundleRequest& request) -> Result<std::string> {
+                                  ROOFGEN_TRY(const Emitted emitted, emit(here, request));
+                                  return emitted_text(emitted, request);
+                                });
+}
+
+Run declare_explain(FlagSet app) {
+  return declare<ExplainRequest>(app, "explain gemm --M 128 --N 24576 --K 1536 --b-dtype fp4 --device b200", explain);
+}
+
 Run declare_generate(FlagSet app) {
-  auto request = std::make_shared<GenerateRequest>();
-  request->declare(app);
-  app.footer("Example: roofgen generate attention --L 2048 --d 64 --variant fused --set BM=128");
-  return [request](const Terminal& terminal) -> Result<Exit> {
-    ROOFGEN_TRY(const Generated generated, generate(terminal, *request));
-    print_out(generated.text);
-    return Exit::kOk;
-  };
+  return declare<GenerateRequest>(app, "generate attention --L 2048 --d 64 --variant fused --set BM=128",
+                                  [](const Session& here, const GenerateRequest& request) -> Result<std::string> {
+                                    ROOFGEN_TRY(Generated generated, generate(here, request));
+                                    return std::move(generated.text);
+                                  });
 }
 
 }  // namespace roofgen::cli

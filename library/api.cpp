@@ -214,9 +214,8 @@ int roofgen_emit(roofgen_session* session, const char* request, const char* dire
   if (!directory) return null_argument("directory");
   return run<BundleRequest>(session, "emit", request, result, {{"--output", {directory}}},
                             [](const Session& here, BundleRequest& asked, roofgen_result& out) -> Result<void> {
-                              ROOFGEN_TRY(const auto emitted, emit(here, asked));
-                              if (!emitted) return Error{Exit::kInterrupted, ""};
-                              out.text = emitted_text(*emitted, asked);
+                              ROOFGEN_TRY(const Emitted emitted, emit(here, asked));
+                              out.text = emitted_text(emitted, asked);
                               return {};
                             });
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cassert>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace roofgen {
@@ -41,14 +41,15 @@ struct Error {
 /// `file:line:col: error: message` followed by the notes, one per line, no trailing newline.
 std::string to_string(const Error& error);
 
-/// A T or an Error.
+/// A T or an Error. An error is rare, so that it may cost an allocation. (A std::variant of T and Error costs a tenth
+/// of the compilation.)
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
 
-  explicit operator bool() const { return state_.index() == 0; }
+  explicit operator bool() const { return value_.has_value(); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(value()); }
@@ -56,17 +57,18 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
   T& value() {
     assert(*this);
-    return std::get<0>(state_);
+    return *value_;
   }
   const T& value() const {
     assert(*this);
-    return std::get<0>(state_);
+    return *value_;
   }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  const Error& error() const& { return *error_; }
+  Error&& error() && { return std::move(*error_); }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  std::unique_ptr<Error> error_;  ///< null: there is a value
 };
 
 template <>

@@ -28,18 +28,17 @@ ROOFGEN_FROM_JSON(Text, predicate, opcode, operands)
 namespace roofgen::profile::drift_test {
 namespace {
 
-Result<Problem> problem(const std::string& op, std::map<std::string, int64_t> dims,
-                        std::map<std::string, bool> flags = {}, std::map<std::string, std::string> texts = {}) {
-  ROOFGEN_TRY(const Op* found, find_op(op));
+Problem problem(const std::string& op, std::map<std::string, int64_t> dims, std::map<std::string, bool> flags = {},
+                std::map<std::string, std::string> texts = {}) {
   Problem p{op, std::move(dims), DType::kBf16, std::move(flags), {}};
   p.texts = std::move(texts);
-  return found->complete(std::move(p));
+  return p;
 }
 
 struct Sample {
   const char* name;
   const char* device;
-  Result<Problem> problem;
+  Problem problem;  ///< without defaults
   Pins pins = {};
   const char* variant = "fused";
   size_t stage = 0;
@@ -128,9 +127,10 @@ std::string without_debug(std::string cubin) {
 }
 
 Result<void> record(const Sample& sample) {
-  if (!sample.problem) return sample.problem.error();
+  ROOFGEN_TRY(const Op* op, find_op(sample.problem.op));
+  ROOFGEN_TRY(Problem whole, op->complete(sample.problem));
   ROOFGEN_TRY(const Compiled made,
-              compile({*sample.problem, sample.device, sample.pins, {}, sample.variant, sample.stage}));
+              compile({std::move(whole), sample.device, sample.pins, {}, sample.variant, sample.stage}));
   const Binary& b = made.binary;
   const timing::LaunchRequest request = launch_request(made);
   const sass::StreamLaunch& launch = request.launch;

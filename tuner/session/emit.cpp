@@ -173,8 +173,8 @@ Outputs outputs_of(const Session& session, const BundleRequest& request) {
   return out;
 }
 
-/// The bundle of the best kernels. Nothing: interrupted.
-Result<std::optional<TunedBundle>> tuned_bundle(const Session& session, const BundleRequest& request) {
+/// The bundle of the best kernels.
+Result<TunedBundle> tuned_bundle(const Session& session, const BundleRequest& request) {
   if (const auto op = find_op(request.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
   const bool single = problems.size() == 1;
@@ -191,16 +191,16 @@ Result<std::optional<TunedBundle>> tuned_bundle(const Session& session, const Bu
   for (const std::string& file : bundle_file_names(request.name.empty() ? request.problem.op : request.name))
     places.push_back(request.directory + "/" + file);
   ROOFGEN_CHECK(outputs_of(session, request).check(places));
-  std::optional<TunedBundle> out(std::in_place);
-  auto& all = out->tuned;
+  TunedBundle out;
+  auto& all = out.tuned;
   for (const ProblemFlags& problem : runs) {
     ROOFGEN_TRY(std::unique_ptr<Tuned> one,
                 single ? tuned(session, request, problem) : tuned_family(session, request, std::move(problems)));
-    if (!one) return std::optional<TunedBundle>();
+    if (!one) return Error{Exit::kInterrupted, ""};
     if (std::ranges::none_of(all, [&](const auto& t) { return t->arch() == one->arch(); }))
       all.push_back(std::move(one));
   }
-  Bundle& bundle = out->bundle;
+  Bundle& bundle = out.bundle;
   const Bundle& first = all.front()->bundle;
   bundle.name = request.name.empty() ? first.problem.op : request.name;
   bundle.problem = first.problem;
@@ -302,7 +302,7 @@ void BundleRequest::declare(FlagSet app) {
   family.declare(app, {"--archs", "--replay"});
 }
 
-Result<std::optional<Emitted>> emit(const Session& session, const BundleRequest& request) {
+Result<Emitted> emit(const Session& session, const BundleRequest& request) {
   if (!request.name.empty() && !is_c_name(request.name))
     return Error{
         Exit::kUsage,
@@ -314,20 +314,19 @@ Result<std::optional<Emitted>> emit(const Session& session, const BundleRequest&
     ROOFGEN_TRY(Json sizes, test_shape(text));
     test_shapes.emplace_back(text, std::move(sizes));
   }
-  std::optional<Emitted> out(std::in_place);
+  Emitted out;
   const Tuned* first = nullptr;
-  std::optional<TunedBundle> tuned;
+  TunedBundle tuned;
   if (request.manifest.empty()) {
     ROOFGEN_TRY(tuned, tuned_bundle(session, request));
-    if (!tuned) return std::optional<Emitted>();
-    out->bundle = std::move(tuned->bundle);
-    first = tuned->tuned.front().get();
-    if (!out->bundle.table.empty()) out->table = std::move(tuned->tuned.front()->table);
+    out.bundle = std::move(tuned.bundle);
+    first = tuned.tuned.front().get();
+    if (!out.bundle.table.empty()) out.table = std::move(tuned.tuned.front()->table);
   } else {
-    ROOFGEN_TRY(out->bundle, rebuilt_bundle(session, request));
+    ROOFGEN_TRY(out.bundle, rebuilt_bundle(session, request));
   }
-  out->bundle.test_shapes = std::move(test_shapes);
-  ROOFGEN_CHECK(write_bundle(session, request, first, *out));
+  out.bundle.test_shapes = std::move(test_shapes);
+  ROOFGEN_CHECK(write_bundle(session, request, first, out));
   return out;
 }
 

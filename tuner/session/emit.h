@@ -32,8 +32,8 @@ struct Emitted {
   std::vector<std::pair<std::string, size_t>> files;  ///< in the folder, with their bytes
 };
 
-/// Tunes where that is needed, and writes the bundle. Nothing: interrupted.
-Result<std::optional<Emitted>> emit(const Session& session, const BundleRequest& request);
+/// Tunes where no finished search is stored, and writes the bundle. An interruption is an error without a message.
+Result<Emitted> emit(const Session& session, const BundleRequest& request);
 
 /// The kernels with their times, and the files.
 std::string emitted_text(const Emitted& emitted, const BundleRequest& request);
