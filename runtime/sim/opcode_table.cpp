@@ -10,15 +10,15 @@ namespace roofgen::sim {
 extern const LaneTable kLanes_base;
 extern const LaneEntry* const kRareLanes;
 extern const uint32_t kRareLaneCount;
-#ifdef ROOFGEN_SIM_X86
 extern const LaneTable kLanes_avx2;
 extern const LaneTable kLanes_avx512;
-#endif
 
 std::vector<const LaneTable*> all_host_lanes() {
   std::vector<const LaneTable*> tables{&kLanes_base};
-#ifdef ROOFGEN_SIM_X86
+#ifdef ROOFGEN_SIM_avx2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&kLanes_avx2);
+#endif
+#ifdef ROOFGEN_SIM_avx512
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     tables.push_back(&kLanes_avx512);
