@@ -289,14 +289,14 @@ std::string unpacked(const std::string& path) {
 
 Problem problem_of(const Json& j) {
   Problem out;
-  out.op = j.at("op");
-  out.dtype = parse_dtype(j.at("dtype")).value_or(DType::kBf16);
+  j.at("op").get_to(out.op);
+  out.dtype = parse_dtype(j.at("dtype").get<std::string>()).value_or(DType::kBf16);
   for (const char* dim : {"M", "N", "K", "L", "d", "batch", "heads", "kv_heads", "kv_len"})
-    if (j.contains(dim)) out.dims[dim] = j.at(dim);
+    if (j.contains(dim)) j.at(dim).get_to(out.dims[dim]);
   for (const char* flag : {"causal", "lse"})
-    if (j.contains(flag)) out.flags[flag] = j.at(flag);
+    if (j.contains(flag)) out.flags[flag] = j.at(flag).get<bool>();
   for (const char* text : {"epilogue", "a_layout", "b_layout", "gated"})
-    if (j.contains(text)) out.texts[text] = j.at(text);
+    if (j.contains(text)) j.at(text).get_to(out.texts[text]);
   return need(need(find_op(out.op))->complete(std::move(out)));
 }
 
@@ -324,7 +324,7 @@ Measured measured_of(const std::string& gpu, const Json& problem, const Json& pa
 
 double measurement_of(const Json& point, const char* name) {
   for (const Json& m : point.at("measurements"))
-    if (m.at("name") == name) return m.at("value");
+    if (m.at("name") == name) return m.at("value").get<double>();
   return 0;
 }
 
@@ -346,17 +346,18 @@ std::vector<Measured> measured_in(const std::string& folder) {
       const Json whole = Json::parse(unpacked(file)), result = whole.value("result", Json());
       if (!result.is_object()) continue;
       for (const Json& variant : result.at("variants")) {
-        if (!is_warpgroup(result.at("problem"), variant.at("name")) || variant.at("kernels").empty()) continue;
+        if (!is_warpgroup(result.at("problem"), variant.at("name").get<std::string>()) || variant.at("kernels").empty())
+          continue;
         const Json& m = variant.at("measurement");
         if (m.is_null()) continue;
         const Json& timing = m.at("cold").is_null() ? m.at("hot") : m.at("cold");
-        out.push_back(measured_of(whole.at("gpu").at("name"), result.at("problem"),
-                                  variant.at("kernels")[0].at("schedule").at("params"), timing.at("median_us"),
-                                  m.at("sm_mhz")));
+        out.push_back(measured_of(whole.at("gpu").at("name").get<std::string>(), result.at("problem"),
+                                  variant.at("kernels")[0].at("schedule").at("params"),
+                                  timing.at("median_us").get<double>(), m.at("sm_mhz").get<double>()));
       }
     } else if (name.ends_with(".t4.json.gz")) {
       const Json run = Json::parse(unpacked(file)), &about = run.at("metadata");
-      if (!is_warpgroup(about.at("problem"), about.at("variant"))) continue;
+      if (!is_warpgroup(about.at("problem"), about.at("variant").get<std::string>())) continue;
       const Json& gpu = about.at("gpu");
       const bool first = name.starts_with("explore.");
       for (const Json& point : run.at("results")) {
@@ -364,7 +365,7 @@ std::vector<Measured> measured_in(const std::string& folder) {
           continue;
         const double clock = first ? gpu.at("at_clock").at("sm_mhz").get<double>() : measurement_of(point, "sm_clock");
         if (!(clock > 0)) continue;
-        out.push_back(measured_of(gpu.at("name"), about.at("problem"), point.at("configuration"),
+        out.push_back(measured_of(gpu.at("name").get<std::string>(), about.at("problem"), point.at("configuration"),
                                   1e3 * measurement_of(point, "time"), clock));
         out.back().space = file.parent_path().filename().string() + " " + name.substr(0, name.size() - 11);
       }
