@@ -17,8 +17,8 @@ struct KernelFile {
   std::unique_ptr<Code> code;
 };
 
-/// Compiles and checks the files of some folders in which `roofgen check` should find nothing. `only`: a part of the name. Those that
-/// cannot be checked here are left out.
+/// Compiles and checks the files of some folders in which `roofgen check` should find nothing. `only`: a part of the
+/// name. Those that cannot be checked here are left out.
 Result<std::vector<std::unique_ptr<KernelFile>>> kernel_files(const std::vector<std::string>& folders,
                                                               const std::string& only, int threads);
 /// All mutants of order.

@@ -15,10 +15,11 @@ Json tune(const std::string& problem, int* exit = nullptr) {
   return parse_json(o.out);
 }
 
+/// The best variant by all checks, the others by all that the best one did not make needless (their whole grid).
 void expect_all_verified(const Json& result) {
   for (const Json& v : result["variants"]) {
-    // The whole grid of unfused attention runs on short problems only.
-    EXPECT_TRUE(v["verified"] || (v["name"] == "unfused" && v["partly_verified"])) << v["name"];
+    const bool best = v["name"] == result["best_variant"];
+    EXPECT_TRUE(v["verified"] == true || (!best && v["partly_verified"] == true)) << v["name"];
     EXPECT_LE(v["verification"]["error_over_tolerance"], 1.0) << v["name"];
   }
 }
@@ -28,7 +29,7 @@ void expect_all_verified(const Json& result) {
 TEST(SlowTune, TheMainJob) {
   const Json result = tune("--L 2048 --d 64");
   expect_all_verified(result);
-  EXPECT_GE(result["simulated"], 60);
+  EXPECT_GE(result["simulated"], 25);  // of 33 compiled
   EXPECT_EQ(result["verdict"]["decision"], "fuse");
 }
 
