@@ -37,7 +37,8 @@ def main():
     parser.add_argument("--most", default=0, type=int, help="objects to list [0]")
     options = parser.parse_args()
     entries = map(Entry, json.loads((options.build / "compile_commands.json").read_text()))
-    entries = [e for e in entries if not e.output.startswith(("tests/", "bench/", "lab/")) and "cmake_pch" not in e.output]
+    outside = ("tests/", "bench/", "lab/")
+    entries = [e for e in entries if not e.output.startswith(outside) and "cmake_pch" not in e.output]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         lines = sorted(pool.map(preprocessed_lines, entries), reverse=True)
     for count, output in lines[:options.most]:

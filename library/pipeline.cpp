@@ -337,6 +337,9 @@ Result<std::shared_ptr<Pipeline::Prepared>> Pipeline::prepare(const Numbers& num
     if (parameters_[i].kind != Parameter::Kind::kTensor) continue;
     const Buffer& b = *std::ranges::find(buffers_, parameters_[i].key, &Buffer::name);
     ROOFGEN_TRY(Interface::Extent extent, interface_->extent(b, scope));
+    if (extent.shape.size() > std::size(launch_tensor().shape))
+      return Error{Exit::kFailed,
+                   fmt::format("{} has {} dimensions; 5 at most were expected", b.name, extent.shape.size())};
     const auto rank = static_cast<int>(extent.shape.size());
     launch_tensor known{
         number_of(out->tensors.size(), 0), b.role != Buffer::Role::kInput, size_of(b.dtype), 0, rank, {}, {}, {}};
