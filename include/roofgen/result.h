@@ -41,8 +41,8 @@ struct Error {
 /// `file:line:col: error: message` followed by the notes, one per line, no trailing newline.
 std::string to_string(const Error& error);
 
-/// A T or an Error. An error is rare and may cost an allocation. A std::variant of T and Error took 8 % of the compilation
-/// of a large file.
+/// A T or an Error. An error is rare and may cost an allocation. A std::variant of T and Error took 8 % of the
+/// compilation of a large file.
 template <class T>
 class [[nodiscard]] Result {
  public:
