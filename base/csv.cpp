@@ -6,13 +6,7 @@
 #include <optional>
 
 namespace roofgen {
-namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-/// Length of the UTF-8 character at the start of `s`, or 0 for invalid UTF-8.
 size_t utf8_length(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte(0);
@@ -29,6 +23,12 @@ size_t utf8_length(std::string_view s) {
   if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
   return length;
 }
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /// Removes leading and trailing blanks.
 std::string trimmed(std::string_view s) {

@@ -42,6 +42,9 @@ Result<std::vector<CellTable>> read_tables(std::string_view text, const std::str
 /// An error at a cell's position in `file`. Exit::kUsage.
 Error cell_error(const TableCell& cell, const std::string& file, std::string message);
 
+/// Length of the UTF-8 character at the start of `s`, which is not empty; 0 for a zero or invalid UTF-8.
+size_t utf8_length(std::string_view s);
+
 /// Converts A to Z to lower case; other characters stay unchanged.
 std::string lower(std::string text);
 

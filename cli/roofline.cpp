@@ -210,12 +210,15 @@ Result<Exit> run(const Terminal& terminal, const RooflineFlags& flags) {
   } else if (flags.html.empty() && flags.svg.empty() && flags.png.empty()) {
     fmt::print("{}", plot::terminal_text(roofline, terminal_width(), terminal.use_color(1)));
   }
-  for (const auto& [format, path] :
-       {std::pair{plot::PlotFormat::kSvg, flags.svg}, {plot::PlotFormat::kPng, flags.png}}) {
-    if (path.empty()) continue;
-    ROOFGEN_CHECK(plot::write_plot(roofline, format, path, terminal.outputs(), files));
+  const auto write = [&](const std::string& path, const Result<std::string>& image) -> Result<void> {
+    if (!image) return image.error();
+    ROOFGEN_CHECK(terminal.outputs().write(path, *image));
     terminal.wrote(path);
-  }
+    return {};
+  };
+  const std::string svg = flags.svg.empty() && flags.png.empty() ? "" : plot::svg(roofline, plot::Place::kFile);
+  if (!flags.svg.empty()) ROOFGEN_CHECK(write(flags.svg, svg));
+  if (!flags.png.empty()) ROOFGEN_CHECK(write(flags.png, plot::png(svg)));
   if (!flags.html.empty()) return show_page(page, flags.html, files, terminal);
   return Exit::kOk;
 }
@@ -234,8 +237,8 @@ Run declare_roofline(FlagSet app) {
   app.add_switch("--levels", flags->levels, "also the operators' intensity at L2 and shared memory");
   app.add_switch("--all-ceilings", flags->all, "also FP16 accumulation, INT4, and half precision on CUDA cores");
   app.add("--html", flags->html, "write a self-contained interactive page here");
-  app.add("--svg", flags->svg, "write an SVG here (gnuplot)");
-  app.add("--png", flags->png, "write a PNG here (gnuplot)");
+  app.add("--svg", flags->svg, "write an SVG here");
+  app.add("--png", flags->png, "write a PNG here (by rsvg-convert)");
   app.add_switch("--json", flags->json, "the figure's values as JSON, to draw it elsewhere");
   app.footer("Example: roofgen roofline --device a100-sxm-80 --html roofline.html");
   flags->profile.declare(app);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <set>
 
 #include "base/units.h"
@@ -13,15 +14,16 @@ namespace roofgen::plot {
 
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kPlotWidth = 860, kMinPlotHeight = 430, kMaxPlotHeight = 960;
 constexpr double kLeft = 84, kTop = 58, kTitleLine = 16, kBelow = 72, kPanel = 540, kGap = 36;
+constexpr double kPageTop = 12, kPageRight = 32;
 constexpr size_t kMaxListed = 120;  ///< kernels that get a letter and an entry in the table
 constexpr size_t kNameColumns = 50, kSmallColumns = 64, kTitleColumns = 170;  ///< characters per line
-constexpr const char *kInk = "#16181d", *kSoft = "#5c6370", *kFaint = "#8b93a1";
-constexpr const char* kLevelColours[] = {"#2166c4", "#d1600f", "#7a3fc2", "#0c8a6a", "#c2305e", "#8a6d00"};
+constexpr size_t kLevelColours = 7;                                           ///< classes c0, c1, ...
+constexpr const char *kInk = "ink", *kSoft = "soft", *kFaint = "faint";
 
-/// Approximate width of text of `size` pixels in DejaVu Sans; gnuplot does not report text widths.
+/// Approximate width of text of `size` pixels in DejaVu Sans. Labels whose place depends on their width are drawn with
+/// this width whatever the font is.
 double text_width(std::string_view text, double size) {
   double units = 0;
   for (char c : text) {
@@ -58,38 +60,9 @@ std::vector<std::string> broken(std::string_view text, size_t most) {
   return lines;
 }
 
-/// The shapes of templates/plots/common.js: circle, square, triangle, diamond, ...
-Corners shape_corners(size_t shape, double radius) {
-  struct Shape {
-    int corners;
-    double start, scale;
-  };
-  constexpr Shape kShapes[] = {{24, 0, 1},    {4, 45, 1.24},  {3, -90, 1.15}, {4, -90, 1.18},
-                               {3, 90, 1.15}, {5, -90, 1.08}, {6, 0, 1.05}};
-  const Shape& s = kShapes[shape % std::size(kShapes)];
-  Corners corners;
-  for (int i = 0; i < s.corners; ++i) {
-    const double angle = (s.start + 360.0 * i / s.corners) * kPi / 180;
-    corners.push_back({s.scale * radius * std::cos(angle), s.scale * radius * std::sin(angle)});
-  }
-  return corners;
-}
-
-/// The part of a convex shape to the left of its centre.
-Corners left_half(const Corners& shape) {
-  Corners half;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const auto& [x0, y0] = shape[i];
-    const auto& [x1, y1] = shape[(i + 1) % shape.size()];
-    if (x0 <= 0) half.push_back(shape[i]);
-    if ((x0 < 0 && x1 > 0) || (x0 > 0 && x1 < 0)) half.push_back({0, y0 + (y1 - y0) * x0 / (x0 - x1)});
-  }
-  return half;
-}
-
 std::string level_colour(const Scene& scene, const std::string& level) {
   const size_t i = std::find(scene.levels.begin(), scene.levels.end(), level) - scene.levels.begin();
-  return kLevelColours[i % std::size(kLevelColours)];
+  return fmt::format("c{}", i % kLevelColours);
 }
 
 /// The value without its unit: a ceiling's unit is the axis's. A bandwidth keeps its unit.
@@ -98,26 +71,34 @@ std::string number_of(const RoofLine& roof) {
 }
 
 /// Decades have equal length on both axes, within the height limits of the canvas.
-Canvas empty_canvas(const Roofline& roofline, const Scene& scene) {
+Canvas empty_canvas(const Roofline& roofline, const Scene& scene, Place place) {
   const double height =
       std::clamp(kPlotWidth / scene.frame.ai_decades() * scene.frame.tflops_decades(), kMinPlotHeight, kMaxPlotHeight);
-  const double top = kTop + kTitleLine * static_cast<double>(broken(roofline.subtitle, kTitleColumns).size());
+  const bool file = place == Place::kFile;
+  const double top =
+      file ? kTop + kTitleLine * static_cast<double>(broken(roofline.subtitle, kTitleColumns).size()) : kPageTop;
   Canvas canvas;
-  canvas.width = kLeft + kPlotWidth + kGap + kPanel;
+  canvas.width = kLeft + kPlotWidth + (file ? kGap + kPanel : kPageRight);
+  canvas.height = top + height + kBelow;
   canvas.plot = {kLeft, top, kLeft + kPlotWidth, top + height};
   return canvas;
 }
 
 class Drawing {
  public:
-  Drawing(const Roofline& roofline, const Scene& scene)
-      : roofline_(roofline), scene_(scene), canvas_(empty_canvas(roofline, scene)), placement_(canvas_.plot) {}
+  Drawing(const Roofline& roofline, const Scene& scene, Place place)
+      : roofline_(roofline),
+        scene_(scene),
+        place_(place),
+        canvas_(empty_canvas(roofline, scene, place)),
+        placement_(canvas_.plot) {}
   Canvas draw();
 
  private:
   struct Change {
     std::string label;
     double x0, y0, x1, y1;
+    Owner owner;
   };
 
   double x(double ai) const {
@@ -130,10 +111,12 @@ class Drawing {
     return point.share > 0 ? std::max(5.0, 22 * std::sqrt(std::min(1.0, point.share))) : 7;
   }
 
-  void draw_mark(double px, double py, double r, size_t shape, Fill fill, const std::string& colour);
-  void draw_arrow(double x0, double y0, double x1, double y1, Canvas::Segment::Kind kind, const std::string& colour);
-  void draw_label(const std::string& text, double px, double py, double size, const std::string& colour,
-                  const char* align = "left", double angle = 0);
+  Owner owner_of(size_t point) const { return {.kernels = {scene_.kernel_of[point]}}; }
+  Owner owner_of(const RoofLine& roof) const { return {.roof = &roof - scene_.roofs.data()}; }
+
+  void draw_label(const std::string& text, double px, double py, double size, const std::string& colour);
+  /// Centred at the spot.
+  void draw_label(const std::string& text, const Spot& spot, double size, const std::string& colour, Owner owner);
   double draw_text(const std::string& text, double left, double py, double size, const char* colour, double step);
   void draw_points();
   void draw_change(const Arrow& arrow);
@@ -149,6 +132,7 @@ class Drawing {
 
   const Roofline& roofline_;
   const Scene& scene_;
+  const Place place_;
   Canvas canvas_;
   Placement placement_;
   std::vector<Change> changes_;
@@ -156,24 +140,15 @@ class Drawing {
   std::set<std::string> ridges_;  ///< labelled ridges
 };
 
-void Drawing::draw_mark(double px, double py, double r, size_t shape, Fill fill, const std::string& colour) {
-  const auto add = [&](Corners corners, const std::string& inside) {
-    for (auto& [dx, dy] : corners) dx += px, dy += py;
-    canvas_.shapes.push_back({std::move(corners), inside, colour});
-  };
-  const Corners corners = shape_corners(shape, r);
-  add(corners, fill == Fill::kFull ? colour : "#ffffff");
-  if (fill == Fill::kHalf) add(left_half(corners), colour);
+void Drawing::draw_label(const std::string& text, double px, double py, double size, const std::string& colour) {
+  canvas_.labels.push_back({text, px, py, size, colour});
 }
 
-void Drawing::draw_arrow(double x0, double y0, double x1, double y1, Canvas::Segment::Kind kind,
-                         const std::string& colour) {
-  canvas_.segments.push_back({x0, y0, x1, y1, kind, colour});
-}
-
-void Drawing::draw_label(const std::string& text, double px, double py, double size, const std::string& colour,
-                         const char* align, double angle) {
-  canvas_.labels.push_back({text, px, py, size, colour, align, angle});
+void Drawing::draw_label(const std::string& text, const Spot& spot, double size, const std::string& colour,
+                         Owner owner) {
+  const double width = text_width(text, size);
+  canvas_.labels.push_back(
+      {text, spot.x, spot.y, size, colour, true, width, spot.angle * 180 / std::numbers::pi, std::move(owner)});
 }
 
 void Drawing::draw_points() {
@@ -187,10 +162,11 @@ void Drawing::draw_points() {
     const Point& point = roofline_.points[i];
     const double px = x(point.ai), py = y(point.tflops), r = radius(point);
     placement_.take({px, py, r + 2});
-    draw_mark(px, py, r, scene_.kernel_of[i], fill_of(point.origin), level_colour(scene_, point.level));
+    const std::string colour = level_colour(scene_, point.level);
+    canvas_.marks.push_back({px, py, r, scene_.kernel_of[i], fill_of(point.origin), colour, owner_of(i), i});
     const double end = point.roof_tflops > 0 ? std::max(canvas_.plot.top, y(point.roof_tflops)) : py;
     if (py - r - 2 - end > 8)
-      draw_arrow(px, py - r - 2, px, end, Canvas::Segment::Kind::kHeadroom, level_colour(scene_, point.level));
+      canvas_.segments.push_back({px, py - r - 2, px, end, Canvas::Segment::Kind::kHeadroom, colour, owner_of(i)});
   }
   for (const Kernel& kernel : scene_.kernels) {  // connects the memory levels of one kernel
     double low = canvas_.plot.right, high = canvas_.plot.left, py = 0, left_r = 0, right_r = 0;
@@ -202,7 +178,8 @@ void Drawing::draw_points() {
       if (x(point.ai) >= high) high = x(point.ai), right_r = radius(point);
     }
     if (high - low > left_r + right_r)
-      draw_arrow(low + left_r, py, high - right_r, py, Canvas::Segment::Kind::kLevels, "#c3c8d0");
+      canvas_.segments.push_back({low + left_r, py, high - right_r, py, Canvas::Segment::Kind::kLevels, kFaint,
+                                  owner_of(kernel.points.front())});
   }
 }
 
@@ -213,10 +190,11 @@ void Drawing::draw_change(const Arrow& arrow) {
   if (length < near + far + 6) return;
   const double dx = (x1 - x0) / length, dy = (y1 - y0) / length;
   x0 += dx * near, y0 += dy * near, x1 -= dx * far, y1 -= dy * far;
-  draw_arrow(x0, y0, x1, y1, Canvas::Segment::Kind::kChange, kSoft);
+  const Owner both{.kernels = {scene_.kernel_of[arrow.from], scene_.kernel_of[arrow.to]}};
+  canvas_.segments.push_back({x0, y0, x1, y1, Canvas::Segment::Kind::kChange, kSoft, both});
   placement_.add_line(x0, y0, x1, y1);
   placement_.take({x1 - 5 * dx, y1 - 5 * dy, 6});  // the arrow's head
-  if (!arrow.label.empty()) changes_.push_back({arrow.label, x0, y0, x1, y1});
+  if (!arrow.label.empty()) changes_.push_back({arrow.label, x0, y0, x1, y1, both});
 }
 
 void Drawing::label_change(const Change& change) {
@@ -228,7 +206,7 @@ void Drawing::label_change(const Change& change) {
       for (double aside : {0.0, width / 2 + 10, -width / 2 - 10})
         spots.push_back({px + aside, py + away, 0, width, 14});
   }
-  if (const auto spot = placement_.place(spots)) draw_label(change.label, spot->x, spot->y, 9, kSoft, "center");
+  if (const auto spot = placement_.place(spots)) draw_label(change.label, *spot, 12, kSoft, change.owner);
 }
 
 /// Slopes of one level that nearly touch (datasheet and measured) share one label, on the faster slope.
@@ -266,11 +244,11 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
   std::string numbers = number_of(roof);
   for (size_t i = 1; i < roofs.size(); ++i) numbers += " / " + number_of(*roofs[i]);
   const std::string texts[] = {roof.name + "  " + values, roof.name + " " + values, roof.name + " " + numbers};
-  const double sizes[] = {11, 9, 9};
+  const double sizes[] = {14.5, 12, 12};
   std::vector<Spot> spots;
   for (size_t variant = 0; variant < std::size(texts); ++variant) {
-    const double height = sizes[variant] * 1.34 + 2, width = text_width(texts[variant], height) + 6,
-                 room = length - width;
+    const double height = sizes[variant] + 2, width = text_width(texts[variant], sizes[variant]) + 6;
+    const double room = length - width;
     constexpr int kSteps = 48;
     std::vector<double> order;
     for (int i = 0; i <= kSteps; ++i) order.push_back(1 - static_cast<double>(i) / kSteps);
@@ -289,8 +267,7 @@ void Drawing::label_roof(const std::vector<const RoofLine*>& roofs) {
         }
   }
   if (const auto spot = placement_.place(spots))
-    draw_label(texts[spot->variant], spot->x, spot->y, sizes[spot->variant], colour_of(scene_, roof), "center",
-               -angle * 180 / kPi);
+    draw_label(texts[spot->variant], *spot, sizes[spot->variant], colour_of(scene_, roof), owner_of(roof));
   else
     unlabelled_.insert(unlabelled_.end(), roofs.begin(), roofs.end());
 }
@@ -308,7 +285,8 @@ void Drawing::label_point(const Kernel& kernel) {
             {x(point.ai) + reach * std::cos(angle), y(point.tflops) + reach * std::sin(angle), 0, width, 15});
       }
   }
-  if (const auto spot = placement_.place(spots)) draw_label(kernel.letter, spot->x, spot->y, 11, kInk, "center");
+  if (const auto spot = placement_.place(spots))
+    draw_label(kernel.letter, *spot, 14.5, kInk, owner_of(kernel.points.front()));
 }
 
 void Drawing::label_ridge(const RoofLine& roof) {
@@ -319,9 +297,9 @@ void Drawing::label_ridge(const RoofLine& roof) {
   std::vector<Spot> spots;
   for (size_t variant = 0; variant < std::size(texts); ++variant)
     for (double up : {11.0, 26.0})
-      spots.push_back({x(roof.ridge), canvas_.plot.bottom - up, 0, text_width(texts[variant], 12) + 8, 13, 0, variant});
-  if (const auto spot = placement_.place(spots))
-    draw_label(texts[spot->variant], spot->x, spot->y, 8.5, kFaint, "center");
+      spots.push_back(
+          {x(roof.ridge), canvas_.plot.bottom - up, 0, text_width(texts[variant], 11.5) + 8, 13, 0, variant});
+  if (const auto spot = placement_.place(spots)) draw_label(texts[spot->variant], *spot, 11.5, kFaint, owner_of(roof));
 }
 
 double Drawing::draw_text(const std::string& text, double left, double py, double size, const char* colour,
@@ -336,33 +314,33 @@ double Drawing::draw_text(const std::string& text, double left, double py, doubl
 double Drawing::draw_entry(size_t index, double left, double py) {
   const Kernel& kernel = scene_.kernels[index];
   const Point& first = roofline_.points[kernel.points[0]];
-  draw_mark(left + 8, py, 6.5, index, fill_of(first.origin), level_colour(scene_, first.level));
-  draw_label(kernel.letter, left + 22, py, 11, kInk);
+  canvas_.marks.push_back({left + 8, py, 6.5, index, fill_of(first.origin), level_colour(scene_, first.level)});
+  draw_label(kernel.letter, left + 22, py, 14.5, kInk);
   left += 50;
-  for (const std::string& text : broken(kernel.name, kNameColumns)) py = draw_text(text, left, py, 10.5, kInk, 17);
+  for (const std::string& text : broken(kernel.name, kNameColumns)) py = draw_text(text, left, py, 14, kInk, 17);
   std::string numbers = "AI";
   for (size_t i : kernel.points)
     numbers += fmt::format("{} {} {}", i == kernel.points[0] ? "" : ",", roofline_.points[i].level,
                            number_text(roofline_.points[i].ai));
-  py = draw_text(numbers + fmt::format(";  {} TFLOP/s", number_text(first.tflops)), left, py, 9, kSoft, 15);
+  py = draw_text(numbers + fmt::format(";  {} TFLOP/s", number_text(first.tflops)), left, py, 12, kSoft, 15);
   std::string rest = percent_of_roof(first);
   if (!rest.empty()) rest += " of its roof";
   if (!first.bound_by.empty()) rest += (rest.empty() ? "" : ", ") + first.bound_by;
   if (first.time_us > 0) rest += (rest.empty() ? "" : ";  ") + time_text(first.time_us * 1e-6);
   rest += (rest.empty() ? "" : ";  ") + std::string(to_string(first.origin));
   if (const std::string& why = scene_.missing[kernel.points[0]]; !why.empty()) rest += ";  not drawn: " + why;
-  return draw_text(rest, left, py, 9, kSoft, 24);
+  return draw_text(rest, left, py, 12, kSoft, 24);
 }
 
 double Drawing::draw_legend(double left, double py) {
   for (const Arrow& arrow : scene_.arrows) {
     if (std::max(scene_.kernel_of[arrow.from], scene_.kernel_of[arrow.to]) >= listed()) continue;
     const auto letter = [&](size_t i) { return scene_.kernels[scene_.kernel_of[i]].letter; };
-    py = draw_text(fmt::format("{} \u2192 {}: {}", letter(arrow.from), letter(arrow.to), arrow.label), left, py, 9.5,
+    py = draw_text(fmt::format("{} \u2192 {}: {}", letter(arrow.from), letter(arrow.to), arrow.label), left, py, 12.5,
                    kSoft, 18);
   }
   if (const size_t more = scene_.kernels.size() - listed(); more > 0)
-    py = draw_text(fmt::format("and {} more kernels, without letters", more), left, py, 9.5, kSoft, 18);
+    py = draw_text(fmt::format("and {} more kernels, without letters", more), left, py, 12.5, kSoft, 18);
   py += 6;
   bool has[3] = {};
   for (const Point& point : roofline_.points) has[static_cast<int>(fill_of(point.origin))] = true;
@@ -370,13 +348,13 @@ double Drawing::draw_legend(double left, double py) {
       {Fill::kOpen, "model or simulated"}, {Fill::kHalf, "bytes from counters"}, {Fill::kFull, "measured"}};
   for (const auto& [fill, text] : fills) {
     if (!has[static_cast<int>(fill)]) continue;
-    draw_mark(left + 8, py, 5.5, 0, fill, kSoft);
-    py = draw_text(text, left + 22, py, 9, kSoft, 17);
+    canvas_.marks.push_back({left + 8, py, 5.5, 0, fill, kSoft});
+    py = draw_text(text, left + 22, py, 12, kSoft, 17);
   }
-  py = draw_text("Roofs: dashed datasheet, solid measured or sustained", left, py, 9, kSoft, 17);
+  py = draw_text("Roofs: dashed datasheet, solid measured or sustained", left, py, 12, kSoft, 17);
   // Roofs without room for a label in the plot.
   for (const RoofLine* roof : unlabelled_)
-    py = draw_text(fmt::format("{}  {}  ({})", roof->name, roof->value, to_string(roof->origin)), left, py, 9, kSoft,
+    py = draw_text(fmt::format("{}  {}  ({})", roof->name, roof->value, to_string(roof->origin)), left, py, 12, kSoft,
                    16);
   return py + 8;
 }
@@ -408,18 +386,19 @@ Canvas Drawing::draw() {
     placement_.add_line(x(roof.ai0), y(roof.tflops0), x(roof.ai1), y(roof.tflops1), roof.is_slope ? 3 : 1);
   for (const RoofLine& roof : scene_.roofs)
     if (roof.ridge > scene_.frame.ai_min && roof.ridge < scene_.frame.ai_max)
-      draw_mark(x(roof.ridge), y(roof.tflops0), 2.4, 0, Fill::kFull, kInk);
+      canvas_.marks.push_back({x(roof.ridge), y(roof.tflops0), 2.4, 0, Fill::kFull, kInk, owner_of(roof)});
   draw_points();
   for (const Arrow& arrow : scene_.arrows) draw_change(arrow);
   label_roofs();
   for (size_t i = 0; i < listed(); ++i) label_point(scene_.kernels[i]);
   for (const Change& change : changes_) label_change(change);
   for (const RoofLine& roof : scene_.roofs) label_ridge(roof);
+  if (place_ == Place::kPage) return std::move(canvas_);
   draw_panel();
-  draw_label(roofline_.title, canvas_.plot.left, 24, 14, kInk);
+  draw_label(roofline_.title, canvas_.plot.left, 24, 18.5, kInk);
   double line = 48;
   for (const std::string& text : broken(roofline_.subtitle, kTitleColumns)) {
-    draw_label(text, canvas_.plot.left, line, 9.5, kSoft);
+    draw_label(text, canvas_.plot.left, line, 12.5, kSoft);
     line += kTitleLine;
   }
   return std::move(canvas_);
@@ -427,7 +406,9 @@ Canvas Drawing::draw() {
 
 }  // namespace
 
-Canvas lay_out(const Roofline& roofline, const Scene& scene) { return Drawing(roofline, scene).draw(); }
+Canvas lay_out(const Roofline& roofline, const Scene& scene, Place place) {
+  return Drawing(roofline, scene, place).draw();
+}
 
 std::string colour_of(const Scene& scene, const RoofLine& roof) {
   return roof.is_slope ? level_colour(scene, roof.level) : kInk;

@@ -1,5 +1,5 @@
-// Positions of all parts of a roofline on a canvas of known size: marks, arrows and labels that do not overlap, and the
-// points' full names in a table beside the plot and, when there are many, below the plot.
+// Positions of all parts of a roofline on a canvas of known size: marks, arrows and labels that do not overlap. A file
+// also has the points' full names in a table to the right of the plot and, when there are many, below the plot.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,7 @@ namespace roofgen::plot {
 // ---- Placement of labels -----------------------------------------------------------------------------
 
 // Texts are placed so that they do not overlap. A label is a row of discs along its base line, which treats rotated and
-// horizontal labels alike. templates/plots/placement.js does the same in an HTML page, whose size is known only when
-// shown. Pixels, y downwards.
+// horizontal labels alike. Pixels, y downwards.
 
 struct Disc {
   double x = 0, y = 0, radius = 0;
@@ -55,35 +54,47 @@ class Placement {
   std::vector<Line> lines_;
 };
 
-using Corners = std::vector<std::pair<double, double>>;
+/// The kernels and the roof that a part belongs to: a page hides the part with them.
+struct Owner {
+  std::vector<size_t> kernels = {};
+  std::optional<size_t> roof = {};
+};
 
-/// Pixels from the top left corner. Text sizes are in points (1.34 pixels each).
+/// Pixels from the top left corner. A colour is the name of a class of the SVG's style sheet.
 struct Canvas {
   double width = 0, height = 0;
   Box plot;  ///< inside the axes
-  struct Shape {
-    Corners corners;
-    std::string colour, border;
+  struct Mark {
+    double x = 0, y = 0, radius = 0;
+    size_t shape = 0;  ///< any number: there are seven shapes
+    Fill fill = Fill::kOpen;
+    std::string colour;
+    Owner owner = {};
+    std::optional<size_t> point = {};
   };
   struct Segment {
     double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
     enum class Kind { kHeadroom, kLevels, kChange } kind = Kind::kLevels;
     std::string colour;
+    Owner owner = {};
   };
   struct Label {
     std::string text;
     double x = 0, y = 0, size = 0;
-    std::string colour, align;
-    double angle = 0;  ///< degrees, counter-clockwise
+    std::string colour;
+    bool centred = false;
+    double width = 0;  ///< where the layout depends on the text's width; else 0
+    double angle = 0;  ///< degrees, clockwise
+    Owner owner = {};
   };
-  std::vector<Shape> shapes;
+  std::vector<Mark> marks;
   std::vector<Segment> segments;
   std::vector<Label> labels;
 };
 
-Canvas lay_out(const Roofline& roofline, const Scene& scene);
+Canvas lay_out(const Roofline& roofline, const Scene& scene, Place place);
 
-/// A slope has its level's colour, a ceiling the colour of text.
+/// A slope has its level's colour, a ceiling the colour of text: names of classes.
 std::string colour_of(const Scene& scene, const RoofLine& roof);
 
 }  // namespace roofgen::plot

@@ -1,4 +1,4 @@
-// The content of plots. A page is a list of figures and tables; every renderer (terminal, HTML, gnuplot's SVG and PNG)
+// The content of plots. A page is a list of figures and tables; every renderer (terminal, HTML, SVG)
 // draws the same values. docs/use/plots.md has the conventions.
 #pragma once
 

@@ -53,7 +53,10 @@ expr::List text_list(const std::vector<std::string>& texts) {
 /// The parts that the template writes as HTML, readable without JavaScript: titles and tables.
 struct BlockScope {
   expr::Map operator()(const Roofline& roofline) const {
-    return {{"kind", "roofline"}, {"title", html_text(roofline.title)}, {"subtitle", html_text(roofline.subtitle)}};
+    return {{"kind", "roofline"},
+            {"title", html_text(roofline.title)},
+            {"subtitle", html_text(roofline.subtitle)},
+            {"svg", pieces(svg(roofline, Place::kPage))}};
   }
   expr::Map operator()(const Bars& bars) const { return {{"kind", "bars"}, {"title", html_text(bars.title)}}; }
   expr::Map operator()(const Lines& lines) const { return {{"kind", "lines"}, {"title", html_text(lines.title)}}; }

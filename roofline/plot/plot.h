@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "base/outputs.h"
 #include "generator/generate.h"
 #include "roofgen/result.h"
 #include "roofline/plot/figure.h"
+#include "roofline/plot/scene.h"
 
 namespace roofgen::plot {
 
@@ -32,14 +32,11 @@ std::string page_json(const Page& page);
 /// Reads the JSON of page_json. Exit::kUsage for other text; `file` is its name in messages.
 Result<Page> read_page(std::string text, const std::string& file);
 
-enum class PlotFormat { kSvg, kPng };
+/// A complete SVG file, or an <svg> element for a page.
+std::string svg(const Roofline& roofline, Place place);
 
-/// A complete gnuplot script that writes the image to its standard output.
-Result<std::string> gnuplot_script(const Roofline& roofline, PlotFormat format, const DataFiles& files = DataFiles());
-
-/// Runs gnuplot and writes the image to `path`, completely or not at all. Exit::kUnavailable without gnuplot; the error
-/// includes gnuplot's output on failure.
-Result<void> write_plot(const Roofline& roofline, PlotFormat format, const std::string& path, const Outputs& outputs,
-                        const DataFiles& files = DataFiles());
+/// The PNG of a file of svg(), by rsvg-convert. Exit::kUnavailable without rsvg-convert; the error includes the output
+/// of one that fails.
+Result<std::string> png(const std::string& svg);
 
 }  // namespace roofgen::plot

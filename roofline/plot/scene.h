@@ -56,6 +56,9 @@ struct Scene {
 
 Scene make_scene(const Roofline& roofline);
 
+/// Where a roofline is drawn: an image file has the title and the table of points, too.
+enum class Place { kFile, kPage };
+
 enum class Fill { kOpen, kHalf, kFull };
 /// Open mark: derived (model, simulated, compiled, datasheet). Half-filled: bytes from a counter. Filled: measured.
 Fill fill_of(Origin origin);

@@ -22,7 +22,7 @@ class ChartFigure {
   draw() {
     if (this.chart) this.chart.destroy();
     const config = this.config(this.data);
-    config.options.plugins.legend.display = this.data.series.length > 1;
+    config.options.plugins.legend.display = config.data.datasets.length > 1;
     this.chart = new Chart(this.canvas, config);
   }
   savePng() {
@@ -39,13 +39,13 @@ class ChartFigure {
 const barValues = {
   id: "values",
   afterDatasetsDraw: (chart) => {
+    Object.assign(chart.ctx, { font: "11px " + kFont, fillStyle: theme("soft"), textAlign: "center", textBaseline: "middle" });
     chart.data.datasets.forEach((dataset, series) => {
       if (!chart.isDatasetVisible(series)) return;
       chart.getDatasetMeta(series).data.forEach((bar, i) => {
         const text = number(dataset.data[i]);
-        chart.ctx.font = "11px " + kFont;
         if (dataset.data[i] > 0 && chart.ctx.measureText(text).width <= bar.width + 6)
-          drawText(chart.ctx, text, bar.x, bar.y - 8, { align: "center", colour: theme("soft"), font: "11px" });
+          chart.ctx.fillText(text, bar.x, bar.y - 8);
       });
     });
   },
@@ -68,37 +68,6 @@ const barsConfig = (data) => {
     plugins: [barValues],
   };
 };
-
-/// Horizontal lines with their name on them: a ridge.
-const lineMarks = (marks) => ({
-  id: "marks",
-  afterDatasetsDraw: (chart) => {
-    const { left, right, top, bottom } = chart.chartArea, placement = new Placement({ left, right, top: top - 12, bottom });
-    chart.data.datasets.forEach((_, series) => {
-      if (!chart.isDatasetVisible(series)) return;
-      const places = chart.getDatasetMeta(series).data;
-      places.forEach((place, i) => {
-        placement.take(place.x, place.y, 4);
-        if (i) placement.line(places[i - 1].x, places[i - 1].y, place.x, place.y);
-      });
-    });
-    for (const mark of marks) {
-      const y = chart.scales.y.getPixelForValue(mark.y);
-      if (y < top - 1 || y > bottom + 1) continue;
-      chart.ctx.save();
-      chart.ctx.strokeStyle = theme("ink");
-      chart.ctx.lineWidth = 1.4;
-      chart.ctx.setLineDash([7, 4]);
-      line(chart.ctx, left, y, right, y);
-      chart.ctx.font = "12px " + kFont;
-      const text = mark.name + "  " + number(mark.y), width = chart.ctx.measureText(text).width + 6;
-      const spread = Array.from({ length: 13 }, (_, i) => i / 12);
-      const spot = placement.place(spread.flatMap((t) => [-9, 9].map((dy) => ({ x: right - width / 2 - t * (right - left - width), y: y + dy }))), width, 13);
-      if (spot) drawText(chart.ctx, text, spot.x, spot.y, { align: "center" });
-      chart.ctx.restore();
-    }
-  },
-});
 
 /// Points of a line beyond which none has a mark of its own.
 const kMostMarks = 40;
@@ -133,8 +102,7 @@ const linesConfig = (data) => {
   if (values.length) {
     const low = Math.min(...values), high = Math.max(...values);
     scales.y.suggestedMin = data.log_y ? low / 1.5 : Math.min(0, low);
-    // Above the highest value, room for the name of a mark.
-    scales.y.suggestedMax = data.log_y ? high * 1.5 : high + (data.marks.length ? 0.08 : 0) * (high - Math.min(0, low));
+    scales.y.suggestedMax = data.log_y ? high * 1.5 : high;
   }
   const options = baseOptions(scales);
   options.plugins.legend.labels.usePointStyle = true;
@@ -142,20 +110,24 @@ const linesConfig = (data) => {
   options.plugins.tooltip.callbacks = {
     title: (items) => data.x_title + " " + number(items[0].raw.x),
     label: (item) => {
-      const band = (data.series[item.datasetIndex].band || [])[item.dataIndex];
+      const band = ((data.series[item.datasetIndex] || {}).band || [])[item.dataIndex];
       return " " + item.dataset.label + ": " + number(item.raw.y) + (band ? " (" + number(band[0]) + " to " + number(band[1]) + ")" : "");
     },
   };
+  // A mark, such as a ridge, is a horizontal line over all points.
+  const across = data.series.flatMap((series) => series.points.map((point) => point[0]));
+  const mark = ({ name, y }) => ({ label: name + "  " + number(y), data: [Math.min(...across), Math.max(...across)].map((x) => ({ x, y })),
+    showLine: true, borderWidth: 1.4, borderColor: theme("ink"), backgroundColor: theme("ink"), borderDash: [7, 4], pointRadius: 0, pointStyle: "line" });
   return {
     type: "scatter",
     data: {
-      datasets: data.series.map((series, i) => ({
+      datasets: [...data.series.map((series, i) => ({
         label: series.name, data: series.points.map(([x, y]) => ({ x, y })), showLine: true, borderWidth: 2, borderColor: seriesColour(i),
         backgroundColor: seriesColour(i), borderDash: i < 7 ? [] : [6, 4], pointRadius: series.points.length > kMostMarks ? 0 : 3, pointStyle: ["circle", "rect", "triangle", "rectRot"][i % 4],
-      })),
+      })), ...data.marks.map(mark)],
     },
     options,
-    plugins: [lineBands(data.series), lineMarks(data.marks)],
+    plugins: [lineBands(data.series)],
   };
 };
 

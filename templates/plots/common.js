@@ -1,4 +1,4 @@
-// Elements, colours, numbers, axes and marks: what every figure uses. Names come from users, so text
+// Elements, colours, numbers, axes and icons: what every figure uses. Names come from users, so text
 // goes into the page as text nodes only.
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
@@ -77,74 +77,16 @@ const linearAxis = (title) => ({
   ticks: { padding: 6, color: theme("soft"), font: { family: kFont, size: 12 }, callback: (value) => number(value) },
 });
 
-/// One shape per kernel; after seven the letters alone tell them apart.
-const kShapes = [
-  (r) => Array.from({ length: 36 }, (_, i) => [r * Math.cos((i * Math.PI) / 18), r * Math.sin((i * Math.PI) / 18)]),
-  (r) => [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]].map(([x, y]) => [r * x, r * y]),
-  (r) => polygon(r * 1.15, 3, -90),
-  (r) => polygon(r * 1.18, 4, -90),
-  (r) => polygon(r * 1.15, 3, 90),
-  (r) => polygon(r * 1.08, 5, -90),
-  (r) => polygon(r * 1.05, 6, 0),
-];
-const polygon = (r, corners, start) =>
-  Array.from({ length: corners }, (_, i) => {
-    const angle = ((start + (360 * i) / corners) * Math.PI) / 180;
-    return [r * Math.cos(angle), r * Math.sin(angle)];
-  });
-
-/// fill: "open", "half" (left half) or "full".
-const drawMark = (context, x, y, r, shape, fill, colour) => {
-  const path = new Path2D();
-  kShapes[shape % kShapes.length](r).forEach(([dx, dy], i) => (i ? path.lineTo(x + dx, y + dy) : path.moveTo(x + dx, y + dy)));
-  path.closePath();
-  context.save();
-  context.setLineDash([]);
-  context.fillStyle = theme("card");
-  context.fill(path);
-  context.fillStyle = colour;
-  if (fill === "full") context.fill(path);
-  if (fill === "half") {
-    context.save();
-    context.beginPath();
-    context.rect(x - 2 * r, y - 2 * r, 2 * r, 4 * r);
-    context.clip();
-    context.fill(path);
-    context.restore();
-  }
-  context.strokeStyle = colour;
-  context.lineWidth = 1.8;
-  context.lineJoin = "round";
-  context.stroke(path);
-  context.restore();
-};
-
-/// Text with a rim in the card's colour, legible on lines.
-const drawText = (context, text, x, y, { angle = 0, colour = theme("ink"), align = "left", font = "12px" } = {}) => {
-  context.save();
-  context.translate(x, y);
-  context.rotate(angle);
-  context.font = font + " " + kFont;
-  context.textAlign = align;
-  context.textBaseline = "middle";
-  context.lineJoin = "round";
-  context.lineWidth = 3.5;
-  context.strokeStyle = theme("card");
-  context.strokeText(text, 0, 0);
-  context.fillStyle = colour;
-  context.fillText(text, 0, 0);
-  context.restore();
-};
-
-/// A canvas of a fixed size in the text, sharp on any screen.
-const smallCanvas = (width, height, draw) => {
-  const ratio = Math.max(2, window.devicePixelRatio || 1);
-  const canvas = make("canvas", { width: width * ratio, height: height * ratio, style: `width: ${width}px; height: ${height}px` });
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  draw(context);
-  return canvas;
-};
+/// What stands for a mark or a line in tables and legends. One shape per kernel, as defined in a figure's SVG; after
+/// seven shapes the letters alone tell kernels apart. fill: "open", "half" (left half) or "full".
+const icon = (colour, width, content) =>
+  make("span", { className: "icon", innerHTML: `<svg class="figure" viewBox="0 0 ${width} 14" width="${width}" height="14">${content(colour)}</svg>` });
+const markIcon = (shape, fill, colour) => icon(colour, 16, (c) =>
+  `<g transform="translate(8 7) scale(5.5)" stroke-width="0.3"><use class="card" href="#s${shape % 7}"/>` +
+  (fill === "half" ? `<use class="${c}" href="#h${shape % 7}"/>` : "") +
+  `<use class="${c}" href="#s${shape % 7}" fill-opacity="${fill === "full" ? 1 : 0}"/></g>`);
+const lineIcon = (dash, colour, rises) => icon(colour, 30, (c) =>
+  `<line class="${c}" x1="2" y1="${rises ? 13 : 7}" x2="28" y2="${rises ? 1 : 7}" stroke-width="2" stroke-dasharray="${dash}"/>`);
 
 const save = (name, url) => make("a", { href: url, download: name }).click();
 const fileName = (title, extension) => (title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "figure") + extension;

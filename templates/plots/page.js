@@ -29,11 +29,7 @@ const drawAll = () => {
   let points = 0;
   for (const figure of figures) {
     figure.draw();
-    if (figure instanceof RooflineFigure) {
-      refreshPanel(figure);
-      figure.refresh();
-      points += figure.data.points.filter((point) => !point.missing).length;
-    }
+    if (figure instanceof RooflineFigure) points += figure.data.points.filter((point) => !point.missing).length;
   }
   document.documentElement.dataset.drawn = figures.length;
   document.documentElement.dataset.points = points;

@@ -2,12 +2,12 @@
 const buildPanel = (figure) => {
   const { data } = figure;
   const search = make("input", { type: "search", placeholder: "Filter by name", ariaLabel: "Filter by name",
-    oninput: (event) => { figure.filter = event.target.value.toLowerCase(); figure.isolated = null; figure.refresh(); } });
+    oninput: (event) => { figure.filter = event.target.value.toLowerCase(); figure.isolated = null; figure.draw(); } });
   const controls = make("div", { className: "controls" }, search);
   if (figure.hasTimes && data.kernels.length > 3) {
     const count = make("output", {}, String(data.kernels.length));
     const slider = make("input", { type: "range", min: 1, max: data.kernels.length, value: data.kernels.length,
-      oninput: () => { figure.top = Number(slider.value); figure.isolated = null; count.textContent = slider.value; figure.refresh(); } });
+      oninput: () => { figure.top = Number(slider.value); figure.isolated = null; count.textContent = slider.value; figure.draw(); } });
     controls.append(make("label", {}, "Top by time", slider, count));
   }
   controls.append(make("button", { onclick: () => {
@@ -15,7 +15,7 @@ const buildPanel = (figure) => {
     figure.filter = search.value = "";
     const slider = controls.querySelector("[type=range]");
     if (slider) { slider.value = slider.max; slider.dispatchEvent(new Event("input")); }
-    figure.refresh();
+    figure.draw();
   } }, "Show all"));
   figure.pointRows = make("tbody");
   figure.roofRows = make("tbody");
@@ -44,10 +44,7 @@ const refreshPanel = (figure) => {
       onclick: choose, onkeydown: (event) => { if (event.key === "Enter") choose(); },
       onmouseenter: () => figure.isShown(index) && figure.showTip(kernel.points[0]), onmouseleave: hideTip,
     },
-    make("td", {}, smallCanvas(26 + 9 * kernel.letter.length, 18, (context) => {
-      drawMark(context, 8, 9, 6, index, first.fill, figure.levelColour(first.level));
-      drawText(context, kernel.letter, 18, 9.5, { font: "600 12px" });
-    })),
+    make("td", { className: "letter" }, markIcon(index, first.fill, figure.levelColour(first.level)), kernel.letter),
     make("td", { className: "name" }, kernel.name, ...below.map((text) => make("div", { className: "level" }, text))),
     cell(first.ai > 0 ? number(first.ai) : "0", "number"), cell(number(first.tflops), "number"), cell(first.percent_text || "\u2013", "number"), cell(first.bound_by || "\u2013"),
     ...(figure.hasTimes ? [cell(first.time_us > 0 ? time(first.time_us) : "\u2013", "number")] : []));
@@ -55,14 +52,9 @@ const refreshPanel = (figure) => {
   figure.roofRows.replaceChildren(...data.roofs.map((roof, index) => make("tr", {
     className: figure.hiddenRoofs.has(index) ? "off" : "",
     title: "Click to hide or show",
-    onclick: () => { if (!figure.hiddenRoofs.delete(index)) figure.hiddenRoofs.add(index); figure.refresh(); },
+    onclick: () => { if (!figure.hiddenRoofs.delete(index)) figure.hiddenRoofs.add(index); figure.draw(); },
   },
-  make("td", {}, smallCanvas(34, 18, (context) => {
-    context.strokeStyle = roof.slope ? figure.levelColour(roof.level) : theme("ink");
-    context.lineWidth = 2;
-    context.setLineDash(roof.solid ? [] : [7, 4]);
-    line(context, 2, roof.slope ? 15 : 9, 30, roof.slope ? 3 : 9);
-  })),
+  make("td", {}, lineIcon(roof.solid ? "" : "7 4", roof.slope ? figure.levelColour(roof.level) : "ink", roof.slope)),
   make("td", {}, roof.name), make("td", { className: "number" }, roof.value),
   make("td", { className: "number" }, roof.ridge_text || "\u2013"), make("td", {}, roof.origin))));
   refreshLegend(figure);
@@ -70,21 +62,16 @@ const refreshPanel = (figure) => {
 
 const refreshLegend = (figure) => {
   const { data } = figure, items = [];
-  const mark = (fill, text) => items.push(make("span", {}, smallCanvas(30, 14, (context) => drawMark(context, 15, 7, 5.5, 0, fill, theme("soft"))), text));
-  const stroke = (dash, text, colour = theme("soft")) => items.push(make("span", {}, smallCanvas(30, 14, (context) => {
-    context.strokeStyle = colour;
-    context.lineWidth = 1.8;
-    context.setLineDash(dash);
-    line(context, 2, 7, 28, 7);
-  }), text));
+  const mark = (fill, text) => items.push(make("span", {}, markIcon(0, fill, "soft"), text));
+  const stroke = (dash, text, colour = "soft") => items.push(make("span", {}, lineIcon(dash, colour, false), text));
   const fills = new Set(data.points.map((point) => point.fill));
   if (fills.has("open")) mark("open", "model or simulated");
   if (fills.has("half")) mark("half", "bytes from counters");
   if (fills.has("full")) mark("full", "measured");
-  if (data.roofs.some((roof) => !roof.solid)) stroke([7, 4], "roof from the datasheet");
-  if (data.roofs.some((roof) => roof.solid)) stroke([], "roof measured or sustained");
-  if (data.points.some((point) => point.roof_tflops > point.tflops * 1.02)) stroke([2, 3], "headroom");
-  if (data.levels.length > 1) data.levels.forEach((level) => stroke([], level, figure.levelColour(level)));
+  if (data.roofs.some((roof) => !roof.solid)) stroke("7 4", "roof from the datasheet");
+  if (data.roofs.some((roof) => roof.solid)) stroke("", "roof measured or sustained");
+  if (data.points.some((point) => point.roof_tflops > point.tflops * 1.02)) stroke("2 3", "headroom");
+  if (data.levels.length > 1) data.levels.forEach((level) => stroke("", level, figure.levelColour(level)));
   if (data.points.some((point) => point.share > 0)) items.push(make("span", {}, "area: share of time"));
   figure.legend.replaceChildren(...items.flatMap((item) => [item, " "]));
 };
