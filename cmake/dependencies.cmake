@@ -8,6 +8,7 @@ find_package(nlohmann_json 3.10 REQUIRED)
 # might take a value is tried with a conversion to each of its parameters' types.
 add_compile_definitions(JSON_USE_IMPLICIT_CONVERSIONS=0)
 find_package(CLI11 2.1 REQUIRED)
+find_package(Eigen3 3.3 REQUIRED NO_MODULE)
 if(NOT TARGET fmt::fmt)
   find_package(fmt REQUIRED)
 endif()

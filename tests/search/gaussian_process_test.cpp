@@ -33,8 +33,7 @@ TEST(GaussianProcess, PassesThroughItsObservations) {
   GaussianProcess process(sample.space.space.points);
   for (const size_t point : sample.points) process.add(point);
   process.set_candidates(sample.points);
-  GaussianProcess::Prediction prediction;
-  process.predict(sample.values, prediction);
+  const GaussianProcess::Prediction prediction = process.predict(sample.values);
   for (size_t i = 0; i < sample.points.size(); ++i) {
     EXPECT_NEAR(prediction.mean[i], sample.values[i], 0.1);
     EXPECT_LT(prediction.deviation[i], 0.1);
@@ -47,8 +46,7 @@ TEST(GaussianProcess, AFitPredictsOtherPointsBetterThanTheirMean) {
   for (const size_t point : sample.points) process.add(point);
   process.set_candidates(others.points);
   EXPECT_EQ(process.fit(sample.points, {sample.values}), 0u);
-  GaussianProcess::Prediction prediction;
-  process.predict(sample.values, prediction);
+  const GaussianProcess::Prediction prediction = process.predict(sample.values);
   double mean = 0, error = 0, spread = 0;
   for (const double value : others.values) mean += value / 60;
   for (size_t i = 0; i < 60; ++i) {
@@ -70,9 +68,7 @@ TEST(GaussianProcess, TheOrderOfCallsDoesNotShow) {
   b.keep(sample.points.size());
   // More than fit into the registers at once, beyond the last slot.
   b.replace_candidates(14, {others.points.begin(), others.points.begin() + 12});
-  GaussianProcess::Prediction left, right;
-  a.predict(sample.values, left);
-  b.predict(sample.values, right);
+  const GaussianProcess::Prediction left = a.predict(sample.values), right = b.predict(sample.values);
   const auto expect_equal = [&](size_t of_a, size_t of_b) {
     EXPECT_EQ(b.candidates()[of_b], others.points[of_a]);
     EXPECT_NEAR(left.mean[of_a], right.mean[of_b], 1e-4);

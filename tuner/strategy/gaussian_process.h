@@ -6,8 +6,8 @@
 // for Machine Learning (2006), chapters 2, 4 and 5; Jones, Schonlau, Welch (1998) for the expected improvement.
 #pragma once
 
+#include <Eigen/Core>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "tuner/strategy/point_space.h"
@@ -37,43 +37,30 @@ class GaussianProcess {
 
   /// Of each candidate: the mean and the standard deviation of a measurement of it; the noise counts.
   struct Prediction {
-    std::vector<float> mean, deviation;
+    Eigen::VectorXd mean, deviation;
   };
   /// `values`: one per observation.
-  void predict(const std::vector<double>& values, Prediction& out) const;
-
-  static constexpr size_t kStrip = 64;
-  /// A number of each of kStrip candidates, in whole cache lines.
-  struct alignas(64) Strip {
-    float at[kStrip] = {};
-  };
+  Prediction predict(const std::vector<double>& values) const;
 
  private:
   void tabulate(size_t axis);
-  /// With n points, of which `others` has the values of each axis from `begin` on; without the factor of one axis.
-  void covariances(size_t point, const std::vector<std::vector<int32_t>>& others, size_t begin, size_t n, float* out,
-                   size_t without = SIZE_MAX) const;
-  std::vector<std::vector<int32_t>> values_of(const std::vector<size_t>& points) const;  ///< of each axis
-  std::vector<double> factored(size_t point) const;  ///< factor^-1 times its covariance with the observations
-  void observe(size_t point);                        ///< adds it to the factor
-  void factorize();                                  ///< of the covariance of all observations
-  void reduce(size_t first);                         ///< the observations from this one on
+  /// Of one point with others, by all axes but one.
+  Eigen::VectorXd covariances(size_t point, const std::vector<size_t>& others, size_t without = SIZE_MAX) const;
+  void observe(size_t point);                             ///< adds it to the factor
+  void reduce(size_t first);                              ///< the candidates by the observations from this one on
+  Eigen::VectorXd solve(const Eigen::VectorXd& b) const;  ///< factor^-1 b, of the observations
 
   const PointSpace& space_;
-  std::vector<size_t> sizes_;               ///< values of each axis
-  std::vector<std::vector<float>> places_;  ///< of each value of an axis, 0 to 1; empty: the axis has no order
-  std::vector<double> lengths_;             ///< of each axis, in units of its places
-  double noise_;                            ///< variance, in units of the values' variance
-  std::vector<std::vector<float>> tables_;  ///< of each axis: covariance of two values, row by row
+  std::vector<std::vector<double>> places_;  ///< of each value of an axis, 0 to 1; empty: the axis has no order
+  std::vector<double> lengths_;              ///< of each axis, in units of its places
+  double noise_;                             ///< variance, in units of the values' variance
+  std::vector<Eigen::MatrixXd> tables_;      ///< of each axis: covariance of two values
   std::vector<size_t> points_;
-  std::vector<std::vector<int32_t>> observed_;  ///< of each axis: the points' values
-  std::vector<std::vector<double>> factor_;     ///< columns of the Cholesky factor of the observations' covariance
-  std::vector<std::vector<float>> rows_;        ///< its rows, without the diagonal
-  std::vector<double> ones_;                    ///< factor^-1 times ones
+  Eigen::MatrixXd factor_;  ///< lower Cholesky factor of the observations' covariance, with room for more
+  Eigen::VectorXd ones_;    ///< factor^-1 times ones, with room for more
   std::vector<size_t> candidates_;
-  std::vector<std::vector<int32_t>> columns_;  ///< of each axis: the candidates' values
-  std::vector<std::vector<Strip>> reduced_;    ///< factor^-1 times covariance: by strip of candidates, by observation
-  std::vector<Strip> explained_;               ///< of each candidate: the part of its variance that is known
+  Eigen::MatrixXd reduced_;    ///< a row per candidate: factor^-1 times its covariances; with room for more columns
+  Eigen::VectorXd explained_;  ///< of each candidate: the part of its variance that is known
 };
 
 }  // namespace roofgen

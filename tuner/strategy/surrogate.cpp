@@ -26,22 +26,22 @@ class Improvement {
     for (size_t i = 0; i < table_.size(); ++i) {
       const double z = -kReach + static_cast<double>(i) / kPerUnit;
       const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-      table_[i] = static_cast<float>(z * std::erfc(-z / std::numbers::sqrt2) / 2 + density);
+      table_[i] = z * std::erfc(-z / std::numbers::sqrt2) / 2 + density;
     }
   }
-  float operator()(float z) const {
+  double operator()(double z) const {
     if (z >= kReach) return z;
     // Beyond the table the order of the points stays that of z.
-    if (z < -kReach) return 1e-12f * std::exp(std::max(z, -60.f) + kReach);
-    const float at = (z + kReach) * kPerUnit;
+    if (z < -kReach) return 1e-12 * std::exp(std::max(z, -60.0) + kReach);
+    const double at = (z + kReach) * kPerUnit;
     const size_t i = std::min(static_cast<size_t>(at), table_.size() - 2);
-    return table_[i] + (at - static_cast<float>(i)) * (table_[i + 1] - table_[i]);
+    return table_[i] + (at - static_cast<double>(i)) * (table_[i + 1] - table_[i]);
   }
 
  private:
-  static constexpr float kReach = 5;
+  static constexpr double kReach = 5;
   static constexpr size_t kPerUnit = 64;
-  std::array<float, 2 * 5 * kPerUnit + 1> table_;
+  std::array<double, 2 * 5 * kPerUnit + 1> table_;
 };
 
 /// The expected improvement over the best time so far picks the next point. A model's predictions, where the space has
@@ -173,17 +173,17 @@ class Surrogate final : public Strategy {
     std::vector<double> values = logs();
     for (size_t i = 0; i < values.size(); ++i) values[i] -= mean(history_.points()[i], trust_);
     values.insert(values.end(), assumed.begin(), assumed.end());
-    process_.predict(values, prediction_);
+    const GaussianProcess::Prediction prediction = process_.predict(values);
     static const Improvement improvement;
     const std::vector<size_t>& candidates = process_.candidates();
     const double least = history_.logs()[*history_.best()];
     std::optional<size_t> best;
-    float most = -1;
+    double most = -1;
     for (size_t slot = 0; slot < candidates.size(); ++slot) {
       if (history_.taken(candidates[slot])) continue;
-      const float deviation = prediction_.deviation[slot];
-      const auto target = static_cast<float>(least - mean(candidates[slot], trust_));
-      const float gain = deviation * improvement((target - prediction_.mean[slot]) / deviation);
+      const auto at = static_cast<Eigen::Index>(slot);
+      const double deviation = prediction.deviation[at], target = least - mean(candidates[slot], trust_);
+      const double gain = deviation * improvement((target - prediction.mean[at]) / deviation);
       if (gain <= most) continue;
       most = gain;
       best = slot;
@@ -193,7 +193,7 @@ class Surrogate final : public Strategy {
       expected_ = history_.slowest() - mean(point, trust_);
       return point;
     }
-    expected_ = prediction_.mean[*best];
+    expected_ = prediction.mean[static_cast<Eigen::Index>(*best)];
     const size_t point = candidates[*best];
     breed(point);
     return point;
@@ -205,7 +205,6 @@ class Surrogate final : public Strategy {
   History history_;
   Random random_;
   GaussianProcess process_;
-  GaussianProcess::Prediction prediction_;
   std::vector<double> predicted_;  ///< logarithms
   std::vector<size_t> by_prior_;   ///< the points, the best prediction first
   double trust_ = 0;
