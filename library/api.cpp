@@ -13,7 +13,12 @@
 #include "tuner/session/emit.h"
 #include "tuner/session/explain.h"
 #include "tuner/session/generate.h"
+#include "tuner/session/launcher/pipeline.h"
 #include "tuner/session/tune.h"
+
+struct roofgen_pipeline {
+  std::unique_ptr<roofgen::Pipeline> pipeline;
+};
 
 namespace roofgen::library {
 namespace {
@@ -252,5 +257,48 @@ int roofgen_result_kernel(const roofgen_result* result, size_t index, roofgen_ke
                              k.launch.smem_bytes};
     std::memcpy(kernel, &all, std::min(kernel->struct_bytes, sizeof all));
     return ROOFGEN_OK;
+  });
+}
+
+int roofgen_jit(roofgen_session* session, const char* request, roofgen_pipeline** pipeline) {
+  if (pipeline) *pipeline = nullptr;
+  if (!session) return null_argument("session");
+  if (!request) return null_argument("request");
+  if (!pipeline) return null_argument("pipeline");
+  return guarded([&]() -> int {
+    auto problem = read_problem(request, "request");
+    if (!problem) return bad(problem.error());
+    Call call(*session);
+    auto made = load_pipeline(call.session, std::move(*problem));
+    if (!made) return fail(made.error());
+    *pipeline = new roofgen_pipeline{std::move(*made)};
+    return ROOFGEN_OK;
+  });
+}
+
+void roofgen_pipeline_free(roofgen_pipeline* pipeline) { delete pipeline; }
+const char* roofgen_pipeline_text(const roofgen_pipeline* pipeline) {
+  return pipeline ? pipeline->pipeline->description().c_str() : "";
+}
+
+int roofgen_workspace_bytes(roofgen_pipeline* pipeline, const roofgen_argument* arguments, size_t count,
+                            uint64_t* bytes) {
+  if (!pipeline) return null_argument("pipeline");
+  if (!bytes) return null_argument("bytes");
+  *bytes = 0;
+  return guarded([&]() -> int {
+    const auto needed = pipeline->pipeline->workspace_bytes(arguments, count);
+    if (!needed) return fail(needed.error());
+    *bytes = *needed;
+    return ROOFGEN_OK;
+  });
+}
+
+int roofgen_launch(roofgen_pipeline* pipeline, void* stream, const roofgen_argument* arguments, size_t count,
+                   uint64_t workspace, uint64_t workspace_bytes) {
+  if (!pipeline) return null_argument("pipeline");
+  return guarded([&]() -> int {
+    const auto done = pipeline->pipeline->launch(stream, arguments, count, workspace, workspace_bytes);
+    return done ? ROOFGEN_OK : fail(done.error());
   });
 }

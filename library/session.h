@@ -1,4 +1,4 @@
-// The objects of the C API. Its functions are in api.cpp, those of launches in jit.cpp.
+// The objects of the C API. Its functions are in api.cpp.
 #pragma once
 
 #include <atomic>

@@ -9,7 +9,7 @@
 #include "tuner/dispatch/dispatch.h"
 #include "tuner/suite/suite.h"
 
-namespace roofgen::library {
+namespace roofgen {
 
 /// The file that $ROOFGEN_CAPTURE names; empty: nothing is captured.
 std::string capture_file();
@@ -20,4 +20,4 @@ std::string captured_line(const std::string& op, const FlagValues& flags, const 
 /// Adds the line; other processes may add lines at the same time.
 void capture(const std::string& file, const std::string& line);
 
-}  // namespace roofgen::library
+}  // namespace roofgen

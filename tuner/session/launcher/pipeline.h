@@ -11,14 +11,15 @@
 
 #include "generator/launch_checks.h"
 #include "generator/launch_code.h"
-#include "library/capture.h"
 #include "roofgen/roofgen.h"
 #include "runtime/cuda/driver.h"
 #include "tuner/dispatch/serving.h"
+#include "tuner/session/launcher/capture.h"
+#include "tuner/session/session.h"
 #include "tuner/suite/suite.h"
 #include "tuner/tune.h"
 
-namespace roofgen::library {
+namespace roofgen {
 
 /// The kernels of the best variant of a problem, and what they were made of.
 struct Winner {
@@ -106,4 +107,8 @@ class Pipeline {
   std::map<Numbers, std::shared_ptr<Prepared>> prepared_;
 };
 
-}  // namespace roofgen::library
+/// The best kernels of a problem, from the cache, the store or a search, in the current context. The device is the
+/// context's, unless the problem names another one.
+Result<std::unique_ptr<Pipeline>> load_pipeline(const Session& session, SuiteProblem problem);
+
+}  // namespace roofgen

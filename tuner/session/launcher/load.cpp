@@ -1,20 +1,15 @@
-// Launches in this process: the winner of a request, from the cache, the store or a search.
+// The winner of a request, from the cache, the store or a search.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/paths.h"
-#include "library/pipeline.h"
-#include "library/session.h"
+#include "tuner/session/launcher/pipeline.h"
 #include "tuner/session/winner.h"
 #include "tuner/session/workbench.h"
 #include "tuner/suite/suite.h"
 
-struct roofgen_pipeline {
-  std::unique_ptr<roofgen::library::Pipeline> pipeline;
-};
-
-namespace roofgen::library {
+namespace roofgen {
 namespace {
 
 /// The driver, opened once and for all.
@@ -141,7 +136,9 @@ Result<void> take_result(const Session& session, Flags& flags, Workbench& bench,
   return {};
 }
 
-Result<std::unique_ptr<Pipeline>> jit(const Session& session, SuiteProblem problem) {
+}  // namespace
+
+Result<std::unique_ptr<Pipeline>> load_pipeline(const Session& session, SuiteProblem problem) {
   ROOFGEN_TRY(const auto driver, open_driver());
   ROOFGEN_TRY(const CurrentDevice device, current_device(*driver));
   const auto has = [&](const char* flag) {
@@ -197,51 +194,4 @@ Result<std::unique_ptr<Pipeline>> jit(const Session& session, SuiteProblem probl
   return Pipeline::load(driver, std::move(winner));
 }
 
-int finish(const Result<void>& done) { return done ? ROOFGEN_OK : fail(done.error()); }
-
-}  // namespace
-}  // namespace roofgen::library
-
-using namespace roofgen;
-using namespace roofgen::library;
-
-int roofgen_jit(roofgen_session* session, const char* request, roofgen_pipeline** pipeline) {
-  if (pipeline) *pipeline = nullptr;
-  if (!session) return null_argument("session");
-  if (!request) return null_argument("request");
-  if (!pipeline) return null_argument("pipeline");
-  return guarded([&]() -> int {
-    auto problem = read_problem(request, "request");
-    if (!problem) return bad(problem.error());
-    library::Call call(*session);
-    auto made = jit(call.session, std::move(*problem));
-    if (!made) return fail(made.error());
-    *pipeline = new roofgen_pipeline{std::move(*made)};
-    return ROOFGEN_OK;
-  });
-}
-
-void roofgen_pipeline_free(roofgen_pipeline* pipeline) { delete pipeline; }
-const char* roofgen_pipeline_text(const roofgen_pipeline* pipeline) {
-  return pipeline ? pipeline->pipeline->description().c_str() : "";
-}
-
-int roofgen_workspace_bytes(roofgen_pipeline* pipeline, const roofgen_argument* arguments, size_t count,
-                            uint64_t* bytes) {
-  if (!pipeline) return null_argument("pipeline");
-  if (!bytes) return null_argument("bytes");
-  *bytes = 0;
-  return guarded([&]() -> int {
-    const auto needed = pipeline->pipeline->workspace_bytes(arguments, count);
-    if (!needed) return fail(needed.error());
-    *bytes = *needed;
-    return ROOFGEN_OK;
-  });
-}
-
-int roofgen_launch(roofgen_pipeline* pipeline, void* stream, const roofgen_argument* arguments, size_t count,
-                   uint64_t workspace, uint64_t workspace_bytes) {
-  if (!pipeline) return null_argument("pipeline");
-  return guarded(
-      [&] { return finish(pipeline->pipeline->launch(stream, arguments, count, workspace, workspace_bytes)); });
-}
+}  // namespace roofgen

@@ -1,4 +1,4 @@
-#include "library/capture.h"
+#include "tuner/session/launcher/capture.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 
-namespace roofgen::library {
+namespace roofgen {
 namespace {
 
 int open_to_append(const std::string& file) {
@@ -89,4 +89,4 @@ void capture(const std::string& file, const std::string& line) {
   close(fd);
 }
 
-}  // namespace roofgen::library
+}  // namespace roofgen

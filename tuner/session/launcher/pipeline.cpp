@@ -1,4 +1,4 @@
-#include "library/pipeline.h"
+#include "tuner/session/launcher/pipeline.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,7 @@
 #include "generator/launch_code.h"
 #include "runtime/cuda/launch.h"
 
-namespace roofgen::library {
+namespace roofgen {
 namespace {
 
 constexpr uint64_t kWorkspaceAlignment = 256;
@@ -454,4 +454,4 @@ Result<uint64_t> Pipeline::workspace_bytes(const roofgen_argument* arguments, si
   return shape->workspace;
 }
 
-}  // namespace roofgen::library
+}  // namespace roofgen
