@@ -1,6 +1,4 @@
-// Suites: their files, shards, and the desk from which ranks get problems.
-#include "tuner/suite/suite.h"
-
+// Suites: their files, shards, and the queue from which ranks get problems.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +6,8 @@
 #include <thread>
 
 #include "tuner/session/request.h"
-#include "tuner/suite/desk.h"
+#include "tuner/session/suite/file.h"
+#include "tuner/session/suite/queue.h"
 
 namespace roofgen::test::suite_test {
 namespace {
@@ -45,15 +44,15 @@ struct Memory : Evaluations {
   }
 };
 
-/// A rank whose questions a desk in the same process answers.
+/// A rank whose questions a queue in the same process answers.
 struct DirectRanks : Ranks {
-  LocalDesk& desk;
-  explicit DirectRanks(LocalDesk& other) : desk(other) {}
+  LocalQueue& queue;
+  explicit DirectRanks(LocalQueue& other) : queue(other) {}
   int rank() const override { return 1; }
   int size() const override { return 2; }
   int node_rank() const override { return 1; }
   int node_size() const override { return 2; }
-  std::string ask(const std::string& question) override { return desk.answer(question); }
+  std::string ask(const std::string& question) override { return queue.answer(question); }
   void serve(const std::function<std::string(const std::string&)>&, const std::function<void()>&) override {}
 };
 
@@ -166,62 +165,62 @@ TEST(Suite, EachProblemIsGivenOutOnce) {
   std::map<std::string, std::string> rows;
   std::vector<size_t> problems(500);
   for (size_t i = 0; i < problems.size(); ++i) problems[i] = 2 * i;
-  LocalDesk desk(
+  LocalQueue queue(
       problems, [&] { return std::make_unique<Memory>(rows); }, [] { return false; });
-  DirectRanks ranks(desk);
-  const auto remote = remote_desk(ranks);
-  const auto work = [](SuiteDesk& at) {
+  DirectRanks ranks(queue);
+  const auto remote = remote_queue(ranks);
+  const auto work = [](SuiteQueue& at) {
     while (const auto p = at.next()) at.finish(*p, std::to_string(*p));
   };
   std::thread other([&] { work(*remote); });
-  work(desk);
+  work(queue);
   other.join();
-  const auto results = desk.results();
+  const auto results = queue.results();
   ASSERT_EQ(results.size(), problems.size());
   for (const size_t p : problems) EXPECT_EQ(results.at(p), std::to_string(p));
 }
 
-TEST(Suite, AStoppedDeskGivesNothingOut) {
+TEST(Suite, AStoppedQueueGivesNothingOut) {
   bool stopped = false;
-  LocalDesk desk(
+  LocalQueue queue(
       {0, 1, 2}, [] { return nullptr; }, [&] { return stopped; });
-  DirectRanks ranks(desk);
-  EXPECT_EQ(remote_desk(ranks)->next(), 0u);
+  DirectRanks ranks(queue);
+  EXPECT_EQ(remote_queue(ranks)->next(), 0u);
   stopped = true;
-  EXPECT_EQ(remote_desk(ranks)->next(), std::nullopt);
-  EXPECT_EQ(desk.next(), std::nullopt);
+  EXPECT_EQ(remote_queue(ranks)->next(), std::nullopt);
+  EXPECT_EQ(queue.next(), std::nullopt);
 }
 
-TEST(Suite, RanksShareTheStoreOfTheDesk) {
+TEST(Suite, RanksShareTheStoreOfTheQueue) {
   std::map<std::string, std::string> rows;
-  LocalDesk desk(
+  LocalQueue queue(
       {}, [&] { return std::make_unique<Memory>(rows); }, [] { return false; });
-  DirectRanks ranks(desk);
-  const auto store = remote_desk(ranks)->store();
+  DirectRanks ranks(queue);
+  const auto store = remote_queue(ranks)->store();
   const StoreKey key{"b", "a \"slice\"\n", "s", "d"}, absent{"b", "", "s", "d"};
   store->put(key, "{\"a\": \"\\u00e4\"}");
   EXPECT_EQ(store->lookup(key), "{\"a\": \"\\u00e4\"}");
   EXPECT_EQ(store->lookup(absent), std::nullopt);
   EXPECT_EQ(rows.size(), 1u);
-  EXPECT_EQ(desk.store()->lookup(key), store->lookup(key));
+  EXPECT_EQ(queue.store()->lookup(key), store->lookup(key));
 }
 
 TEST(Suite, ATrialArrivesAsItWasSent) {
   std::map<std::string, std::string> rows;
   Memory* memory = nullptr;
-  LocalDesk desk(
+  LocalQueue queue(
       {}, [&] { return std::unique_ptr<Evaluations>(memory = new Memory(rows)); }, [] { return false; });
-  DirectRanks ranks(desk);
+  DirectRanks ranks(queue);
   StoredTrial sent;
   sent.op = "gemm", sent.problem = "gemm 'a'", sent.device = "h", sent.variant = "v", sent.stage = "s";
   sent.params = "{}", sent.binary = "b", sent.executor = "e", sent.origin = "model", sent.time_model = "event";
   sent.outcome = "verify", sent.reason = "wrong", sent.compiler = "c", sent.seconds = 1.0 / 3;
-  remote_desk(ranks)->store()->note(sent);
+  remote_queue(ranks)->store()->note(sent);
   ASSERT_EQ(memory->noted.size(), 1u);
   EXPECT_EQ(memory->noted[0], sent);
 }
 
-TEST(Suite, TrialsComeFromTheDesk) {
+TEST(Suite, TrialsComeFromTheQueue) {
   std::map<std::string, std::string> rows;
   auto memory = std::make_unique<Memory>(rows);
   for (int i = 0; i < 3; ++i) {
@@ -230,10 +229,10 @@ TEST(Suite, TrialsComeFromTheDesk) {
   }
   memory->noted[1].outcome = "spill";
   const std::vector<StoredTrial> expected = {memory->noted[0], memory->noted[2]};
-  LocalDesk desk(
+  LocalQueue queue(
       {}, [&]() -> std::unique_ptr<Evaluations> { return std::move(memory); }, [] { return false; });
-  DirectRanks ranks(desk);
-  const auto store = remote_desk(ranks)->store();
+  DirectRanks ranks(queue);
+  const auto store = remote_queue(ranks)->store();
   TrialFilter filter;
   filter.variant = "fused";
   filter.outcome = StoredTrial::kVerified;
@@ -247,10 +246,10 @@ TEST(Suite, TrialsComeFromTheDesk) {
 }
 
 TEST(Suite, WithoutAStoreNoRankHasOne) {
-  LocalDesk desk(
+  LocalQueue queue(
       {}, [] { return nullptr; }, [] { return false; });
-  DirectRanks ranks(desk);
-  EXPECT_EQ(remote_desk(ranks)->store(), nullptr);
+  DirectRanks ranks(queue);
+  EXPECT_EQ(remote_queue(ranks)->store(), nullptr);
 }
 
 }  // namespace roofgen::test::suite_test

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "roofgen/result.h"
-#include "tuner/suite/suite.h"
+#include "tuner/session/suite/file.h"
 
 namespace CLI {
 class App;

@@ -11,10 +11,10 @@
 
 #include "base/json.h"
 #include "tuner/search/tune.h"
+#include "tuner/session/suite/queue.h"
+#include "tuner/session/suite/ranks.h"
 #include "tuner/session/winner.h"
 #include "tuner/session/workbench.h"
-#include "tuner/suite/desk.h"
-#include "tuner/suite/ranks.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {
@@ -50,9 +50,9 @@ Result<std::unique_ptr<Job>> read_job(SuiteProblem problem, const FlagValues& gi
 }
 
 /// The result of one problem as one line of JSON.
-Json tune_job(const Session& session, Job& job, const std::set<std::string>& siblings, SuiteDesk& desk) {
+Json tune_job(const Session& session, Job& job, const std::set<std::string>& siblings, SuiteQueue& queue) {
   Json out{{"op", job.problem.op}, {"flags", job.flags}};
-  job.run.open_store = [&] { return desk.store(); };
+  job.run.open_store = [&] { return queue.store(); };
   auto bench = make_workbench(session, job.problem, job.run);
   auto options = bench ? tune_options(session, *bench, job.problem, job.run) : Result<TuneOptions>(bench.error());
   if (options) options->siblings = siblings;
@@ -113,29 +113,29 @@ Result<std::optional<SuiteAnswer>> tune_suite(const Session& session, const Suit
   for (const auto& job : jobs) siblings.insert(job->text);
   ROOFGEN_TRY(const std::unique_ptr<Ranks> ranks, join_ranks());
 
-  const auto work = [&](SuiteDesk& desk) {
-    while (const auto problem = desk.next()) {
+  const auto work = [&](SuiteQueue& queue) {
+    while (const auto problem = queue.next()) {
       Job& job = *jobs[*problem];
       if (ranks) share_machine(*ranks, job.run);
-      desk.finish(*problem, json_line(tune_job(session, job, siblings, desk)));
+      queue.finish(*problem, json_line(tune_job(session, job, siblings, queue)));
     }
   };
   if (ranks && ranks->rank() > 0) {
-    work(*remote_desk(*ranks));
+    work(*remote_queue(*ranks));
     return std::optional<SuiteAnswer>();
   }
   const bool no_store = std::ranges::any_of(given, [](const auto& flag) { return flag.first == "--no-store"; });
-  LocalDesk desk(
+  LocalQueue queue(
       chosen, [&] { return no_store ? nullptr : open_store(session); },
       [&] { return session.stop && session.stop->load(); });
   const ShowPhase progress = session.progress("suite");
-  const auto show = [&] { progress("problems", desk.finished(), chosen.size()); };
+  const auto show = [&] { progress("problems", queue.finished(), chosen.size()); };
   std::atomic<bool> working = true;
   std::thread worker([&] {
-    work(desk);
+    work(queue);
     working = false;
   });
-  if (ranks) ranks->serve([&](const std::string& question) { return desk.answer(question); }, show);
+  if (ranks) ranks->serve([&](const std::string& question) { return queue.answer(question); }, show);
   while (working) {
     show();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -145,7 +145,7 @@ Result<std::optional<SuiteAnswer>> tune_suite(const Session& session, const Suit
   std::optional<SuiteAnswer> out(std::in_place);
   out->problems = chosen.size();
   out->interrupted = session.stop && session.stop->load();
-  for (const auto& [problem, line] : desk.results()) out->results.push_back(parse_json(line));
+  for (const auto& [problem, line] : queue.results()) out->results.push_back(parse_json(line));
   return out;
 }
 

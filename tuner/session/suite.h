@@ -9,7 +9,7 @@
 #include "base/json_fwd.h"
 #include "tuner/session/request.h"
 #include "tuner/session/session.h"
-#include "tuner/suite/suite.h"
+#include "tuner/session/suite/file.h"
 
 namespace roofgen {
 

@@ -7,7 +7,7 @@
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 #include "tuner/dispatch/dispatch.h"
-#include "tuner/suite/suite.h"
+#include "tuner/session/suite/file.h"
 
 namespace roofgen {
 

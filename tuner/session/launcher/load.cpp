@@ -5,9 +5,9 @@
 
 #include "base/paths.h"
 #include "tuner/session/launcher/pipeline.h"
+#include "tuner/session/suite/file.h"
 #include "tuner/session/winner.h"
 #include "tuner/session/workbench.h"
-#include "tuner/suite/suite.h"
 
 namespace roofgen {
 namespace {

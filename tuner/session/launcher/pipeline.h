@@ -16,7 +16,7 @@
 #include "tuner/dispatch/serving.h"
 #include "tuner/session/launcher/capture.h"
 #include "tuner/session/session.h"
-#include "tuner/suite/suite.h"
+#include "tuner/session/suite/file.h"
 #include "tuner/tune.h"
 
 namespace roofgen {

@@ -1,4 +1,4 @@
-#include "tuner/suite/suite.h"
+#include "tuner/session/suite/file.h"
 
 #include <fmt/format.h>
 

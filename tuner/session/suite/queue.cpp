@@ -1,4 +1,4 @@
-#include "tuner/suite/desk.h"
+#include "tuner/session/suite/queue.h"
 
 #include <algorithm>
 #include <array>
@@ -82,9 +82,9 @@ class RemoteStore : public Evaluations {
   Ranks& ranks_;
 };
 
-class RemoteDesk : public SuiteDesk {
+class RemoteQueue : public SuiteQueue {
  public:
-  explicit RemoteDesk(Ranks& ranks)
+  explicit RemoteQueue(Ranks& ranks)
       : ranks_(ranks), stores_(parse_json(ranks.ask(json_line(Json{{"stores", true}}))) == true) {}
   std::optional<size_t> next() override {
     const Json answer = parse_json(ranks_.ask(json_line(Json{{"next", true}})));
@@ -103,27 +103,27 @@ class RemoteDesk : public SuiteDesk {
 
 }  // namespace
 
-LocalDesk::LocalDesk(std::vector<size_t> problems, std::function<std::unique_ptr<Evaluations>()> open,
-                     std::function<bool()> stopped)
+LocalQueue::LocalQueue(std::vector<size_t> problems, std::function<std::unique_ptr<Evaluations>()> open,
+                       std::function<bool()> stopped)
     : problems_(std::move(problems)), open_(std::move(open)), stopped_(std::move(stopped)), store_(open_()) {}
 
-std::optional<size_t> LocalDesk::next() {
+std::optional<size_t> LocalQueue::next() {
   const std::lock_guard lock(mutex_);
   if (given_ == problems_.size() || stopped_()) return std::nullopt;
   return problems_[given_++];
 }
 
-void LocalDesk::finish(size_t problem, std::string result) {
+void LocalQueue::finish(size_t problem, std::string result) {
   const std::lock_guard lock(mutex_);
   results_[problem] = std::move(result);
 }
 
-std::map<size_t, std::string> LocalDesk::results() const {
+std::map<size_t, std::string> LocalQueue::results() const {
   const std::lock_guard lock(mutex_);
   return results_;
 }
 
-std::string LocalDesk::answer(const std::string& question) {
+std::string LocalQueue::answer(const std::string& question) {
   const Json asked = parse_json(question);
   Json out;
   if (asked.contains("next")) {
@@ -147,6 +147,6 @@ std::string LocalDesk::answer(const std::string& question) {
   return json_line(out);
 }
 
-std::unique_ptr<SuiteDesk> remote_desk(Ranks& ranks) { return std::make_unique<RemoteDesk>(ranks); }
+std::unique_ptr<SuiteQueue> remote_queue(Ranks& ranks) { return std::make_unique<RemoteQueue>(ranks); }
 
 }  // namespace roofgen

@@ -1,4 +1,4 @@
-#include "tuner/suite/ranks.h"
+#include "tuner/session/suite/ranks.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

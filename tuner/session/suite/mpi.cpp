@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tuner/suite/ranks.h"
+#include "tuner/session/suite/ranks.h"
 
 namespace roofgen {
 namespace {

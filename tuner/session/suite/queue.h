@@ -1,5 +1,5 @@
-// Where the ranks of a suite get their problems and leave their results and evaluations: the desk of rank 0. The other
-// ranks reach it by questions.
+// Where the ranks of a suite get their problems and leave their results and evaluations: the queue of rank 0. The
+// other ranks reach it by questions.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "tuner/session/suite/file.h"
+#include "tuner/session/suite/ranks.h"
 #include "tuner/store/store.h"
-#include "tuner/suite/ranks.h"
-#include "tuner/suite/suite.h"
 
 namespace roofgen {
 
 /// Gives out the problems of a suite and takes their results. Thread-safe.
-class SuiteDesk {
+class SuiteQueue {
  public:
-  virtual ~SuiteDesk() = default;
+  virtual ~SuiteQueue() = default;
   /// The next problem that no worker has; none: all are given out, or the run is being stopped.
   virtual std::optional<size_t> next() = 0;
   /// `result`: one line of JSON.
@@ -29,11 +29,11 @@ class SuiteDesk {
 };
 
 /// On rank 0, or without ranks.
-class LocalDesk : public SuiteDesk {
+class LocalQueue : public SuiteQueue {
  public:
   /// `open`: opens the store. `stopped`: no further problem is given out.
-  LocalDesk(std::vector<size_t> problems, std::function<std::unique_ptr<Evaluations>()> open,
-            std::function<bool()> stopped);
+  LocalQueue(std::vector<size_t> problems, std::function<std::unique_ptr<Evaluations>()> open,
+             std::function<bool()> stopped);
   std::optional<size_t> next() override;
   void finish(size_t problem, std::string result) override;
   std::unique_ptr<Evaluations> store() override { return open_(); }
@@ -54,7 +54,7 @@ class LocalDesk : public SuiteDesk {
   std::map<size_t, std::string> results_;
 };
 
-/// The desk as another rank sees it.
-std::unique_ptr<SuiteDesk> remote_desk(Ranks& ranks);
+/// The queue as another rank sees it.
+std::unique_ptr<SuiteQueue> remote_queue(Ranks& ranks);
 
 }  // namespace roofgen

@@ -1,7 +1,7 @@
 // The questions that rank 0 of a suite answers in a second: with the store alone, and asked by MPI.
 //
-//   build/cli/desk_bench
-//   mpirun -n 2 build/cli/desk_bench     ranks 1, 2, ... ask; their rates add up
+//   build/cli/queue_bench
+//   mpirun -n 2 build/cli/queue_bench     ranks 1, 2, ... ask; their rates add up
 //
 // One evaluation is two lookups, its row and its trial, of 420, 2300 and 440 bytes: means of bench/suite_ranks.sh.
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "base/json.h"
-#include "tuner/suite/desk.h"
+#include "tuner/session/suite/queue.h"
 
 namespace {
 
@@ -58,15 +58,15 @@ int main() {
     measure((*ranks)->rank(), [&](const std::string& question) { return (*ranks)->ask(question); });
     return 0;
   }
-  const std::string folder = std::filesystem::temp_directory_path() / fmt::format("desk_bench-{}", getpid());
+  const std::string folder = std::filesystem::temp_directory_path() / fmt::format("queue_bench-{}", getpid());
   {
-    roofgen::LocalDesk desk(
+    roofgen::LocalQueue queue(
         {},
         [&]() -> std::unique_ptr<roofgen::Evaluations> {
           return std::make_unique<roofgen::Store>(*roofgen::Store::open(folder + "/evaluations.sqlite"));
         },
         [] { return false; });
-    const auto answer = [&](const std::string& question) { return desk.answer(question); };
+    const auto answer = [&](const std::string& question) { return queue.answer(question); };
     if (*ranks)
       (*ranks)->serve(answer, [] {});
     else
