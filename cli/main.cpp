@@ -75,7 +75,7 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "__gpu-worker") == 0) return gpu_worker_main();
   if (argc > 1 && std::strcmp(argv[1], "__replay") == 0) return replay_main(argc - 2, argv + 2);
   CommandLine line("roofgen", "roofgen: CUDA kernels from templates, tuned and scored against the roofline",
-                   fmt::format("roofgen {}", version()));
+                   fmt::format("roofgen {}", version()), data_dirs_of(argc, argv));
   Terminal terminal;
   terminal.stop = &g_stop;
   std::vector<std::pair<FlagSet, Run>> runs;

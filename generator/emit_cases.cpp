@@ -14,6 +14,7 @@
 #include "base/mix.h"
 #include "generator/ops/elements.h"
 #include "generator/ops/expected.h"
+#include "generator/ops/op_file.h"
 #include "generator/space/json_reader.h"
 
 namespace roofgen {
@@ -132,12 +133,10 @@ class Cases {
   }
 
   Result<std::string> write() {
-    const std::string name = "templates/bundle/" + problem_.op + ".json";
-    ROOFGEN_TRY(std::string text, request_.files->load(name));
-    ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), request_.files->origin(name)));
-    const TestsReader reader(file);
+    ROOFGEN_TRY(const OpFile file, OpFile::load(*request_.files, problem_.op));
+    const TestsReader reader(*file.json);
     reader_ = &reader;
-    tests_ = file.root().value("tests", Json::object());
+    tests_ = file.json->root().value("tests", Json::object());
     ROOFGEN_CHECK(add_shapes());
     ROOFGEN_CHECK(add_listed());
     ROOFGEN_CHECK(add_asked());

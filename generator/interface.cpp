@@ -11,6 +11,7 @@
 
 #include "generator/expr/c_code.h"
 #include "generator/launch_checks.h"
+#include "generator/ops/op_file.h"
 #include "generator/space/json_reader.h"
 
 namespace roofgen {
@@ -40,9 +41,10 @@ const std::set<std::string>& keywords() {
   return kWords;
 }
 
-/// templates/bundle/<op>.json.
+/// The part of an op's file that says how calls differ.
 class Reader : public JsonReader {
  public:
+  using JsonReader::expression;
   using JsonReader::expressions;
   using JsonReader::JsonReader;
   using JsonReader::list;
@@ -72,20 +74,15 @@ Result<Interface> Interface::load(const DataFiles& files, const Problem& problem
 }
 
 Result<void> Interface::read(const DataFiles& files) {
-  const std::string name = "templates/bundle/" + problem_->op + ".json";
-  ROOFGEN_TRY(std::string text, files.load(name));
-  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(text), files.origin(name)));
-  const Reader reader(file);
-  const Json& root = file.root();
-  ROOFGEN_CHECK(reader.only(root, {"schema", "op", "sizes", "empty", "fixed", "bounded", "aliases", "notes", "indices",
-                                   "rules", "presets", "tensors", "tests"}));
-  ROOFGEN_TRY(sizes_, reader.strings(root, "sizes"));
+  ROOFGEN_TRY(const OpFile file, OpFile::load(files, problem_->op));
+  const Reader reader(*file.json);
+  const Json& root = file.json->root();
+  sizes_ = file.sizes;
   for (const auto& [member, names] : {std::pair{"empty", &empty_}, {"bounded", &bounded_}}) {
     ROOFGEN_TRY(const std::vector<std::string> words, reader.strings(root, member));
     names->insert(words.begin(), words.end());
   }
-  for (const auto& [member, words] :
-       {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"indices", &index_sizes_}}) {
+  for (const auto& [member, words] : {std::pair{"aliases", &aliases_}, {"notes", &notes_}, {"axes", &axis_sizes_}}) {
     const Json object = root.value(member, Json::object());
     for (const auto& [key, value] : object.items()) (*words)[key] = json_words(value);
   }
@@ -104,7 +101,7 @@ Result<void> Interface::read(const DataFiles& files) {
   }
   const Json presets = root.value("presets", Json::object());
   for (const auto& [key, value] : presets.items()) {
-    ROOFGEN_TRY(expr::Expr preset, reader.parse(json_words(value)));
+    ROOFGEN_TRY(expr::Expr preset, reader.expression(value));
     presets_.emplace_back(key, std::move(preset));
   }
   // Strides follow from sizes.
@@ -212,8 +209,8 @@ Result<Interface::Layout> Interface::layout(const Buffer& buffer) {
     }
   } else if (const auto indices = indices_.find(buffer.name); indices != indices_.end()) {
     for (const std::string& index : indices->second) {
-      const auto size = index_sizes_.find(index);
-      if (size == index_sizes_.end()) return Layout{};
+      const auto size = axis_sizes_.find(index);
+      if (size == axis_sizes_.end()) return Layout{};
       ROOFGEN_TRY(const expr::Expr e, expr::Expr::parse(size->second));
       ROOFGEN_TRY(out.shape.emplace_back(), translate(e));
     }
@@ -241,8 +238,8 @@ Result<Interface::Extent> Interface::extent(const Buffer& buffer, const expr::Ma
       }
   } else if (const auto indices = indices_.find(buffer.name); indices != indices_.end()) {
     for (const std::string& index : indices->second) {
-      const auto size = index_sizes_.find(index);
-      if (size == index_sizes_.end()) return Extent{};
+      const auto size = axis_sizes_.find(index);
+      if (size == axis_sizes_.end()) return Extent{};
       ROOFGEN_TRY(const expr::Expr e, expr::Expr::parse(size->second));
       ROOFGEN_TRY(out.shape.emplace_back(), e.eval_int(scope));
     }
@@ -371,11 +368,9 @@ std::vector<Parameter> Interface::parameters(const std::vector<Buffer>& buffers)
 }
 
 Result<std::vector<std::string>> run_time_sizes(const DataFiles& files, const std::string& op) {
-  const std::string name = "templates/bundle/" + op + ".json";
-  std::optional<std::string> text = files.read(name);
-  if (!text) return std::vector<std::string>();
-  ROOFGEN_TRY(const JsonFile file, JsonFile::parse(std::move(*text), files.origin(name)));
-  return Reader(file).strings(file.root(), "sizes");
+  if (!files.read(OpFile::path(op))) return std::vector<std::string>();
+  ROOFGEN_TRY(OpFile file, OpFile::load(files, op));
+  return std::move(file.sizes);
 }
 
 std::string requirement(const std::string& condition) {

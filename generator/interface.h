@@ -1,5 +1,5 @@
-// The parameters of a bundle's launch function: the union of those of its kernels. An op's file
-// templates/bundle/<op>.json says which sizes may differ between calls, and how its tensors lie in memory.
+// The parameters of a bundle's launch function: the union of those of its kernels. The op's file says which sizes may
+// differ between calls, and how its tensors lie in memory (docs/internals/ops.md).
 #pragma once
 
 #include <cstdint>
@@ -104,9 +104,9 @@ class Interface {
 
   const Problem* problem_ = nullptr;
   expr::Map scope_;
-  std::vector<std::string> sizes_, stride_order_;                     ///< of the file, in order
-  std::set<std::string> fixed_;                                       ///< parts of the kernels
-  std::map<std::string, std::string> notes_, index_sizes_, aliases_;  ///< aliases: of sizes, in the scope
+  std::vector<std::string> sizes_, stride_order_;                    ///< of the file, in order
+  std::set<std::string> fixed_;                                      ///< parts of the kernels
+  std::map<std::string, std::string> notes_, axis_sizes_, aliases_;  ///< aliases: of sizes, in the scope
   std::set<std::string> empty_, bounded_;
   std::vector<std::pair<std::string, expr::Expr>> presets_;  ///< of sizes and strides that are not given, in order
   std::map<std::string, Tensor> tensors_;

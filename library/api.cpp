@@ -58,7 +58,7 @@ int run(roofgen_session* owner, const char* command, const char* text, roofgen_r
     auto problem = read_problem(text, "request");
     if (!problem) return bad(problem.error());
     problem->flags.insert(problem->flags.end(), more.begin(), more.end());
-    RequestFlags flags(command);
+    RequestFlags flags(command, owner->data_dirs);
     Call call(*owner);
     flags.flags().add_switch("--force", call.session.force, "");
     Request request;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/ops/op_file.h"
 #include "roofgen/pipeline.h"
 #include "roofline/device.h"
 #include "roofline/lint/lint.h"
@@ -164,6 +165,7 @@ struct WarmStart {
 
 struct TuneReport {
   Problem problem;
+  OpWords words;  ///< of its op
   Device device;
   bool simulated = true;        ///< the executor was the simulator, or a simulated driver
   std::string executor_device;  ///< "h200-sxm (simulated)"

@@ -130,8 +130,10 @@ std::optional<TuneReport> recall_report(const TuneContext& context, const Proble
   const Json row = row_of(context, {problem}, options, 0);
   if (!row.contains("report")) return std::nullopt;
   auto report = read_report(row["report"]);
-  if (!report) return std::nullopt;
+  auto words = op_words(context.files, problem.op);
+  if (!report || !words) return std::nullopt;
   report->problem = problem;
+  report->words = std::move(*words);
   report->device = context.device;
   return report;
 }

@@ -71,6 +71,7 @@ class Planner {
  private:
   /// The problem's own part of the plan.
   Result<void> describe() {
+    ROOFGEN_TRY(plan_.words, op_words(context_.files, problem_.op));
     ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
     ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
     conditions_ = conditions_of(plan_.variants);

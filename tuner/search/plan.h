@@ -26,6 +26,7 @@ struct StagePlan {
 };
 
 struct SearchPlan {
+  OpWords words;    ///< of the op
   expr::Map scope;  ///< of the problem
   std::vector<Variant> variants;
   std::map<const Variant*, std::vector<Buffer>> temporaries;

@@ -79,6 +79,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
                        Settled settled, FusionVerdict verdict) {
   TuneReport r;
   r.problem = run.problem;
+  r.words = plan.words;
   r.device = run.context.device;
   r.simulated = !run.context.gpu || run.context.gpu->origin() != Origin::kMeasured;
   r.executor_device = executor_device(run, timings);

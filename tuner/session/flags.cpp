@@ -90,13 +90,25 @@ Flag Flag::number_from(double least, double most, const std::string& what) const
 bool Flag::given() const { return option_->count() > 0; }
 std::string Flag::name() const { return option_->get_name(); }
 
+template <class Add>
+Flag FlagSet::added(const std::string& name, const Add& add) const {
+  try {
+    return Flag(add());
+  } catch (const CLI::OptionAlreadyAdded&) {
+    const std::string taken = name.substr(name.rfind(',') + 1);
+    fault({Exit::kFailed,
+           fmt::format("the file of an op declares {}, which {} has for another purpose", taken, app_->get_name())});
+    return Flag(app_->get_option(taken));
+  }
+}
+
 template <class T>
 Flag FlagSet::add(const std::string& name, T& value, const std::string& help) const {
   if constexpr (std::is_same_v<T, double>)
     return add_each<double>(
         name, [&value](const double& x) { value = x; }, help);
   else
-    return Flag(app_->add_option(name, value, help));
+    return added(name, [&] { return app_->add_option(name, value, help); });
 }
 template Flag FlagSet::add(const std::string&, std::string&, const std::string&) const;
 template Flag FlagSet::add(const std::string&, std::vector<std::string>&, const std::string&) const;
@@ -114,9 +126,9 @@ Flag FlagSet::add_each(const std::string& name, std::function<void(const T&)> ta
       if (x) take(*x);
       return x.has_value();
     };
-    return Flag(app_->add_option(name, read, help)->type_name("FLOAT"));
+    return added(name, [&] { return app_->add_option(name, read, help)->type_name("FLOAT"); });
   } else {
-    return Flag(app_->add_option_function<T>(name, take, help));
+    return added(name, [&] { return app_->add_option_function<T>(name, take, help); });
   }
 }
 template Flag FlagSet::add_each(const std::string&, std::function<void(const std::string&)>, const std::string&) const;
@@ -124,10 +136,10 @@ template Flag FlagSet::add_each(const std::string&, std::function<void(const int
 template Flag FlagSet::add_each(const std::string&, std::function<void(const double&)>, const std::string&) const;
 
 Flag FlagSet::add_switch(const std::string& name, bool& on, const std::string& help) const {
-  return Flag(app_->add_flag(name, on, help));
+  return added(name, [&] { return app_->add_flag(name, on, help); });
 }
 Flag FlagSet::add_switch(const std::string& name, std::function<void()> on, const std::string& help) const {
-  return Flag(app_->add_flag_callback(name, on, help));
+  return added(name, [&] { return app_->add_flag_callback(name, on, help); });
 }
 Flag FlagSet::find(const std::string& name) const { return Flag(app_->get_option(name)); }
 bool FlagSet::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
@@ -151,16 +163,19 @@ int FlagSet::end_of_flags(int argc, char** argv) const {
 
 std::string FlagSet::command() const { return app_->get_name(); }
 bool FlagSet::chosen() const { return app_->parsed(); }
+void FlagSet::fault(Error error) const { data_->faults.emplace(command(), std::move(error)); }
 
-CommandLine::CommandLine(const std::string& program, const std::string& summary, const std::string& version)
-    : app_(std::make_unique<CLI::App>(summary, program)) {
+CommandLine::CommandLine(const std::string& program, const std::string& summary, const std::string& version,
+                         std::vector<std::string> data_dirs)
+    : app_(std::make_unique<CLI::App>(summary, program)),
+      data_(std::make_shared<FlagData>(FlagData{std::move(data_dirs), {}})) {
   app_->set_version_flag("--version", version);
   app_->require_subcommand(1);
 }
 CommandLine::~CommandLine() = default;
 
 FlagSet CommandLine::add_command(const std::string& name, const std::string& summary) {
-  return FlagSet(app_->add_subcommand(name, summary));
+  return {app_->add_subcommand(name, summary), data_};
 }
 void CommandLine::footer(const std::string& text) { app_->footer(text); }
 std::string CommandLine::help() const { return app_->help(); }
@@ -191,7 +206,22 @@ std::vector<CommandText> CommandLine::commands() const {
   return out;
 }
 
+std::vector<std::string> data_dirs_of(int argc, char** argv) {
+  constexpr std::string_view kFlag = "--data-dir";
+  std::vector<std::string> out;
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kFlag && i + 1 < argc)
+      out.emplace_back(argv[++i]);
+    else if (word.starts_with(kFlag) && word.substr(kFlag.size()).starts_with('='))
+      out.emplace_back(word.substr(kFlag.size() + 1));
+  }
+  return out;
+}
+
 Result<bool> CommandLine::parse(int argc, char** argv) {
+  if (argc > 1)
+    if (const auto fault = data_->faults.find(argv[1]); fault != data_->faults.end()) return fault->second;
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -203,13 +233,16 @@ Result<bool> CommandLine::parse(int argc, char** argv) {
   return true;
 }
 
-RequestFlags::RequestFlags(const std::string& command) : app_(std::make_unique<CLI::App>("", "roofgen")) {
+RequestFlags::RequestFlags(const std::string& command, std::vector<std::string> data_dirs)
+    : app_(std::make_unique<CLI::App>("", "roofgen")),
+      data_(std::make_shared<FlagData>(FlagData{std::move(data_dirs), {}})) {
   app_->add_subcommand(command);
 }
 RequestFlags::~RequestFlags() = default;
-FlagSet RequestFlags::flags() const { return FlagSet(app_->get_subcommands({}).front()); }
+FlagSet RequestFlags::flags() const { return {app_->get_subcommands({}).front(), data_}; }
 
 Result<void> RequestFlags::read(const SuiteProblem& request) {
+  if (!data_->faults.empty()) return data_->faults.begin()->second;
   std::vector<std::string> words = {"roofgen", flags().command(), request.op};
   for (const auto& [name, values] : request.flags) {
     if (values.empty()) words.push_back(name);

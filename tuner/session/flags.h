@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,10 +46,16 @@ class Flag {
   CLI::Option* option_;
 };
 
+/// What flags of a command line depend on besides the code.
+struct FlagData {
+  std::vector<std::string> dirs;        ///< of the caller's data files: an op's file declares its flags
+  std::map<std::string, Error> faults;  ///< by command: why its flags are not known, which parsing it says
+};
+
 /// The flags of a subcommand.
 class FlagSet {
  public:
-  explicit FlagSet(CLI::App* app) : app_(app) {}
+  FlagSet(CLI::App* app, std::shared_ptr<FlagData> data) : app_(app), data_(std::move(data)) {}
   /// A flag with a value: a string, an int, int64_t, uint64_t or double, or a list of strings. A name without hyphens
   /// is an argument in that place.
   template <class T>
@@ -73,9 +80,16 @@ class FlagSet {
 
   std::string command() const;
   bool chosen() const;  ///< the command line names this subcommand
+  const std::vector<std::string>& data_dirs() const { return data_->dirs; }
+  void fault(Error error) const;  ///< in the data that declare flags
 
  private:
+  /// The option that `add` makes. A fault where the name is taken: an op's file may declare any.
+  template <class Add>
+  Flag added(const std::string& name, const Add& add) const;
+
   CLI::App* app_;
+  std::shared_ptr<FlagData> data_;
 };
 
 /// A flag or argument as --help shows it, for the manual page and for completion.
@@ -95,7 +109,7 @@ struct CommandText {
 /// The flags of one command, for a request in JSON.
 class RequestFlags {
  public:
-  explicit RequestFlags(const std::string& command);
+  explicit RequestFlags(const std::string& command, std::vector<std::string> data_dirs = {});
   ~RequestFlags();
   FlagSet flags() const;
   /// Gives the declared flags the values of the request. Errors are at the place of the request.
@@ -103,12 +117,14 @@ class RequestFlags {
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::shared_ptr<FlagData> data_;
 };
 
 /// The program's command line: subcommands and their flags.
 class CommandLine {
  public:
-  CommandLine(const std::string& program, const std::string& summary, const std::string& version);
+  CommandLine(const std::string& program, const std::string& summary, const std::string& version,
+              std::vector<std::string> data_dirs = {});
   ~CommandLine();
   FlagSet add_command(const std::string& name, const std::string& summary);
   void footer(const std::string& text);
@@ -119,6 +135,10 @@ class CommandLine {
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::shared_ptr<FlagData> data_;
 };
+
+/// The folders of --data-dir, which are needed before the command line can be parsed.
+std::vector<std::string> data_dirs_of(int argc, char** argv);
 
 }  // namespace roofgen

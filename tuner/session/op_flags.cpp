@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <type_traits>
 
 #include "base/suggest.h"
 #include "generator/pointwise/formula.h"
@@ -13,83 +14,11 @@
 namespace roofgen {
 namespace {
 
-constexpr const char* kAttention = " attention ";
-constexpr const char* kRows = " rmsnorm layernorm softmax map ";
-constexpr const char* kRowsSizes = " rmsnorm layernorm softmax map chain ";
-constexpr const char* kGemm = " gemm ";
-constexpr const char* kGrouped = " grouped_gemm ";
-constexpr const char* kProducts = " gemm grouped_gemm ";
-constexpr const char* kGemmSizes = " gemm grouped_gemm chain ";
-
-/// Sizes. The help of one with a default ends in it.
-constexpr struct {
-  const char *flag, *name, *ops, *help;
-} kDims[] = {
-    {"--L", "L", kAttention, "query length"},
-    {"--d", "d", kAttention, "head dimension, 32 to 256 in steps of 16"},
-    {"--batch", "batch", kAttention, "batch size [max(1, 16384 / longest length)]"},
-    {"--heads", "heads", kAttention, "query heads [max(1, 2048 / d)]"},
-    {"--kv-heads", "kv_heads", kAttention, "key and value heads [heads]"},
-    {"--kv-len", "kv_len", kAttention, "key and value length [L, or the longest of --kv-lengths]"},
-    {"--page", "page", kAttention, "K and V in pages of 16, 32, 64, 128 or 256 keys, found in a block table"},
-    {"--rotary-dim", "rotary_dim", kAttention, "columns that --rotary rotates, a multiple of 16 [d]"},
-    {"--M", "M", kGemmSizes, "rows of A and of the output; grouped_gemm: of all experts [the sum of --sizes]"},
-    {"--N", "N", kGemmSizes, "columns of B and of the output"},
-    {"--K", "K", kGemmSizes, "columns of A, rows of B: the reduction dimension"},
-    {"--experts", "experts", kGrouped, "experts, each with its own B [as many as --sizes]"},
-    {"--tokens", "tokens", kGrouped, "tokens that are routed: M is tokens x topk"},
-    {"--topk", "topk", kGrouped, "experts of each token"},
-    {"--rows", "rows", kRowsSizes, "rows"},
-    {"--cols", "cols", kRowsSizes, "elements of a row: the reduction dimension"},
-};
-
-constexpr struct {
-  const char *flag, *name, *ops, *help;
-} kFlags[] = {
-    {"--causal", "causal", kAttention, "mask keys after the query, aligned bottom-right"},
-    {"--lse", "lse", kAttention, "also write the log-sum-exp of each row"},
-    {"--rotary-table", "rotary_table", kAttention, "cosines and sines of --rotary come from a tensor"},
-    {"--append", "append", kAttention, "the last L keys are new: write K_new and V_new to the cache first"},
-    {"--gather", "gather", kGrouped, "A has a row for each token; an index has the token of each routed row"},
-    {"--residual", "residual", kRows, "add residual[m,n] first; the norms also write the sum"},
-    {"--bias", "bias", " layernorm ", "add bias[n] last"},
-};
-
-constexpr struct {
-  const char *flag, *name, *ops, *help;
-} kReals[] = {
-    {"--scale", "scale", " attention gemm grouped_gemm rmsnorm layernorm softmax map chain ",
-     "attention: of the scores [1/sqrt(d)]; gemm: `scale` of the epilogue [1]; rows: of a quantised tensor [1]"},
-    {"--softcap", "softcap", kAttention, "scores become cap * tanh(score / cap)"},
-    {"--rotary-base", "rotary_base", kAttention,
-     "pair i of --rotary turns by position * base^(-2i/rotary_dim) [10000]"},
-    {"--alpha", "alpha", " gemm grouped_gemm map ", "`alpha` of the epilogue [1]"},
-    {"--beta", "beta", " gemm grouped_gemm map ", "`beta` of the epilogue [1]"},
-    {"--eps", "eps", " rmsnorm layernorm ", "added to the mean square or the variance"},
-};
-
-constexpr struct {
-  const char *flag, *name, *ops, *help;
-} kTexts[] = {
-    {"--score", "score", kAttention, "score modifier: an expression over s, q, k, h, b (docs/use/epilogues.md)"},
-    {"--mask", "mask", kAttention, "visible keys: a condition over q, k, h, b"},
-    {"--lengths", "lengths", kAttention, "lengths of the sequences of a packed batch: 512,1024,33"},
-    {"--kv-lengths", "kv_lengths", kAttention, "lengths of the caches, one per sequence: 100,8192,33"},
-    {"--kv-layout", "kv_layout", kAttention, "K and V as [token, head, d] or [head, token, d]: nhd or hnd [nhd]"},
-    {"--rotary", "rotary", kAttention, "rotate Q and K by position; pairs of columns: half or interleaved"},
-    {"--kv-scales", "kv_scales", kAttention, "scales of fp8: one per tensor or per K/V head [tensor]"},
-    {"--epilogue", "epilogue", kProducts, "epilogue: an expression over acc, bias[n], residual[m,n], ... [acc]"},
-    {"--gated", "gated", kProducts, "columns come in pairs, gate and value: silu, gelu, gelu_tanh, relu, sigmoid"},
-    {"--scales", "scales", kGemm, "of fp8 operands: block (A: 1 row x 128 of k, B: 128 of k x 128 columns)"},
-    {"--scatter", "scatter", kGrouped, "weighted: the output is each token's sum over its experts, by weight"},
-    {"--sizes", "sizes", kGrouped, "rows of each expert, 0 or more: 700,0,1300 [uneven]"},
-    {"--a-layout", "a_layout", kGemm, "row or col [row]: K or M contiguous"},
-    {"--b-layout", "b_layout", kGemm, "row or col [col]: N or K contiguous"},
-    {"--quant", "quant", kRows, "write fp8 or int8"},
-    {"--quant-scale", "quant_scale", kRows,
-     "scale of a quantised output: row (computed) or tensor (given by --scale) [row]"},
-    {"--expr", "expr", " map ", "output of each element: an expression over x (docs/use/epilogues.md)"},
-};
+/// "kv_heads": --kv-heads; of a format --kv-dtype.
+std::string flag_name(OpFlagKind kind, std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return "--" + name + (kind == OpFlagKind::kFormat ? "-dtype" : "");
+}
 
 Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::string& text) {
   std::vector<int64_t> out;
@@ -114,42 +43,63 @@ Result<std::vector<int64_t>> parse_sizes(const std::string& flag, const std::str
 
 }  // namespace
 
-void OpFlags::own(Flag flag, const char* ops, const char* group) { given_.push_back({flag.group(group), ops}); }
+/// One flag of the command line may belong to several ops: help of the first that explains it, then what others say.
+struct OpFlags::Text {
+  std::string name = {}, help = {};
+  std::vector<std::string> formats = {};
+  std::set<std::string> ops = {}, groups = {};
+
+  void add(const OpFile& file) {
+    ops.insert(file.op);
+    if (!file.group.empty()) groups.insert(file.group);
+  }
+  void add(const OpFile& file, const OpFlag& flag) {
+    add(file);
+    if (!flag.help.empty()) help += help.empty() ? flag.help : fmt::format("; {}: {}", file.op, flag.help);
+    if (formats.empty()) formats = flag.formats;
+  }
+  std::string heading() const { return groups.size() == 1 ? *groups.begin() : "Problem"; }
+};
 
 void OpFlags::declare(FlagSet app) {
-  const auto group = [](const std::string& ops) {
-    return ops == kAttention                                                          ? "Attention"
-           : ops == kGemm || ops == kGemmSizes || ops == kProducts || ops == kGrouped ? "GEMM"
-           : ops == kRows || ops == kRowsSizes                                        ? "Norms, softmax, map"
-                                                                                      : "Problem";
-  };
-  for (const auto& d : kDims)
-    own(app.add_each<std::string>(
-            d.flag, [this, name = d.name](const std::string& v) { sizes_[name] = v; }, d.help),
-        d.ops, group(d.ops));
-  for (const auto& f : kFlags)
-    own(app.add_switch(
-            f.flag, [this, name = f.name] { flags_[name] = true; }, f.help),
-        f.ops, group(f.ops));
-  for (const auto& r : kReals)
-    own(app.add_each<double>(
-            r.flag, [this, name = r.name](double v) { reals_[name] = v; }, r.help),
-        r.ops, group(r.ops));
-  for (const auto& t : kTexts)
-    own(app.add_each<std::string>(
-            t.flag, [this, name = t.name](const std::string& v) { texts_[name] = v; }, t.help),
-        t.ops, group(t.ops));
-  own(app.add_each<std::string>(
-          "--out-dtype", [this](const std::string& v) { dtypes_["out"] = v; },
-          "number format of the output [the inputs' format; fp32 for tf32, bf16 for fp8, int32 for int8]"),
-      " gemm grouped_gemm rmsnorm layernorm softmax map ", "Problem");
-  own(app.add_each<std::string>(
-          "--kv-dtype", [this](const std::string& v) { dtypes_["kv"] = v; },
-          "number format of K and V: fp8 (e4m3 with scales) [Q's format]"),
-      kAttention, "Attention");
+  const auto files = OpFile::load_all(DataFiles(app.data_dirs()));
+  if (!files) return app.fault(files.error());
+  for (const OpFlagKind kind : kOpFlagKinds) {
+    std::vector<Text> texts;
+    for (const OpFile& file : *files)
+      for (const OpFlag& flag : file.of(kind)) {
+        auto at = std::ranges::find(texts, flag.name, &Text::name);
+        if (at == texts.end()) at = texts.insert(at, Text{.name = flag.name});
+        at->add(file, flag);
+      }
+    for (const Text& text : texts) declare(app, kind, text);
+  }
+  Text args;
+  for (const OpFile& file : *files)
+    if (file.args) args.add(file);
   // One --arg each; its commas are its own.
-  own(app.add("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]").repeated(),
-      " attention gemm grouped_gemm map chain ", "Problem");
+  const Flag arg =
+      app.add("--arg", args_, "a tensor that an expression reads: name:dtype[indices], like slope:fp32[h]").repeated();
+  given_.push_back({arg.group(args.heading()), args.ops});
+}
+
+void OpFlags::declare(FlagSet app, OpFlagKind kind, const Text& text) {
+  const std::string flag = flag_name(kind, text.name);
+  const auto keep = [&](auto& values) {
+    using Value = typename std::remove_reference_t<decltype(values)>::mapped_type;
+    return [&values, name = text.name](const Value& v) { values[name] = v; };
+  };
+  const Flag declared = kind == OpFlagKind::kSize ? app.add_each<std::string>(flag, keep(sizes_), text.help)
+                        : kind == OpFlagKind::kSwitch
+                            ? app.add_switch(
+                                  flag, [this, name = text.name] { flags_[name] = true; }, text.help)
+                        : kind == OpFlagKind::kNumber ? app.add_each<double>(flag, keep(reals_), text.help)
+                        : kind == OpFlagKind::kText   ? app.add_each<std::string>(flag, keep(texts_), text.help)
+                                                      : app.add_each<std::string>(flag, keep(dtypes_), text.help);
+  given_.push_back({declared.group(text.heading()), text.ops});
+  names_[static_cast<size_t>(kind)].push_back(text.name);
+  if (kind == OpFlagKind::kFormat) formats_[text.name] = text.formats;
+  if (kind == OpFlagKind::kText) help_[text.name] = text.help;
 }
 
 std::vector<std::string> OpFlags::names() const {
@@ -161,11 +111,11 @@ std::vector<std::string> OpFlags::names() const {
 Result<Problem> OpFlags::problem(const std::string& op, const std::string& dtype) const {
   ROOFGEN_TRY(std::vector<Problem> all, problems(op, dtype));
   if (all.size() == 1) return std::move(all.front());
-  for (const auto& d : kDims)
-    if (const auto size = sizes_.find(d.name); size != sizes_.end() && size->second.find(',') != std::string::npos)
+  for (const std::string& name : names_[static_cast<size_t>(OpFlagKind::kSize)])
+    if (const auto size = sizes_.find(name); size != sizes_.end() && size->second.find(',') != std::string::npos)
       return Error{Exit::kUsage,
-                   fmt::format("{} {}: one size was expected; only `roofgen tune OP` takes a list of sizes", d.flag,
-                               size->second)};
+                   fmt::format("{} {}: one size was expected; only `roofgen tune OP` takes a list of sizes",
+                               flag_name(OpFlagKind::kSize, name), size->second)};
   return Error{Exit::kUsage, "one problem was expected"};
 }
 
@@ -174,17 +124,18 @@ Result<std::vector<Problem>> OpFlags::problems(const std::string& op, const std:
   std::vector<Problem> out{std::move(first)};
   std::string lists;
   size_t shapes = 1;
-  for (const auto& d : kDims) {
-    const auto text = sizes_.find(d.name);
+  for (const std::string& name : names_[static_cast<size_t>(OpFlagKind::kSize)]) {
+    const auto text = sizes_.find(name);
     if (text == sizes_.end()) continue;
-    ROOFGEN_TRY(const std::vector<int64_t> sizes, parse_sizes(d.flag, text->second));
-    if (sizes.size() > 1) lists += fmt::format("{}{} {}", lists.empty() ? "" : " ", d.flag, text->second);
+    const std::string flag = flag_name(OpFlagKind::kSize, name);
+    ROOFGEN_TRY(const std::vector<int64_t> sizes, parse_sizes(flag, text->second));
+    if (sizes.size() > 1) lists += fmt::format("{}{} {}", lists.empty() ? "" : " ", flag, text->second);
     shapes *= sizes.size();
     if (shapes > kMostShapes)
       return Error{Exit::kUsage, fmt::format("{}: {} shapes; {} at most were expected", lists, shapes, kMostShapes)};
     std::vector<Problem> product;
     for (const Problem& p : out)
-      for (const int64_t size : sizes) product.emplace_back(p).dims[d.name] = size;
+      for (const int64_t size : sizes) product.emplace_back(p).dims[name] = size;
     out = std::move(product);
   }
   return out;
@@ -193,14 +144,15 @@ Result<std::vector<Problem>> OpFlags::problems(const std::string& op, const std:
 Result<Problem> OpFlags::without_sizes(const std::string& op, const std::string& dtype) const {
   std::vector<std::string> has;
   for (const Given& g : given_)
-    if (g.ops.find(" " + op + " ") != std::string::npos) has.push_back(g.flag.name());
+    if (g.ops.count(op)) has.push_back(g.flag.name());
   for (const Given& g : given_)
-    if (g.flag.given() && g.ops.find(" " + op + " ") == std::string::npos)
+    if (g.flag.given() && !g.ops.count(op))
       return Error{Exit::kUsage, fmt::format("{} has no {}; it has {}", op, g.flag.name(), fmt::join(has, ", "))};
   // A shell variable that is not set gives an empty text.
-  for (const auto& t : kTexts)
-    if (const auto text = texts_.find(t.name); text != texts_.end() && text->second.empty())
-      return Error{Exit::kUsage, fmt::format("{} is empty; expected: {}", t.flag, t.help)};
+  for (const auto& [name, text] : texts_)
+    if (text.empty())
+      return Error{Exit::kUsage,
+                   fmt::format("{} is empty; expected: {}", flag_name(OpFlagKind::kText, name), help_.at(name))};
   Problem p;
   p.op = op;
   const auto format = [](const std::string& flag, const std::string& name) -> Result<DType> {
@@ -214,9 +166,11 @@ Result<Problem> OpFlags::without_sizes(const std::string& op, const std::string&
   p.reals = reals_;
   p.texts = texts_;
   for (const auto& [role, name] : dtypes_) {
-    if (role == "kv" && !parse_dtype(name))
-      return Error{Exit::kUsage, fmt::format("unknown --kv-dtype \"{}\"; fp8 was expected", name)};
-    ROOFGEN_TRY(p.dtypes[role], format("--out-dtype", name));
+    const std::string flag = flag_name(OpFlagKind::kFormat, role);
+    if (const auto& only = formats_.at(role); !only.empty() && !parse_dtype(name))
+      return Error{Exit::kUsage,
+                   fmt::format("unknown {} \"{}\"; {} was expected", flag, name, fmt::join(only, " or "))};
+    ROOFGEN_TRY(p.dtypes[role], format(flag, name));
   }
   for (const std::string& text : args_) {
     ROOFGEN_TRY(TensorArg arg, pointwise::parse_tensor_arg(text));

@@ -22,15 +22,16 @@ namespace {
 
 /// A problem of the suite with its flags.
 struct Job {
-  RequestFlags request{"tune"};  ///< which `run` refers to
+  explicit Job(const Session& session) : request("tune", session.data_dirs) {}
+  RequestFlags request;  ///< which `run` refers to
   ProblemFlags problem;
   RunFlags run;
   std::string flags;  ///< as for a shell
   std::string text;   ///< of the problem
 };
 
-Result<std::unique_ptr<Job>> read_job(SuiteProblem problem, const FlagValues& given) {
-  auto job = std::make_unique<Job>();
+Result<std::unique_ptr<Job>> read_job(const Session& session, SuiteProblem problem, const FlagValues& given) {
+  auto job = std::make_unique<Job>(session);
   const FlagSet flags = job->request.flags();
   job->problem.declare(flags);
   job->run.declare(flags);
@@ -105,7 +106,7 @@ Result<std::optional<SuiteAnswer>> tune_suite(const Session& session, const Suit
   std::vector<std::unique_ptr<Job>> jobs;
   std::vector<size_t> chosen;
   for (SuiteProblem& p : problems) {
-    ROOFGEN_TRY(jobs.emplace_back(), read_job(std::move(p), given));
+    ROOFGEN_TRY(jobs.emplace_back(), read_job(session, std::move(p), given));
     if (shard.has(jobs.size() - 1)) chosen.push_back(jobs.size() - 1);
   }
   // No problem begins with schedules of another one: the results do not depend on the order of the ranks.

@@ -21,10 +21,9 @@ Json verification_json(const Verification& v) {
   return j;
 }
 
-Json problem_and_convention(const Problem& p) {
-  Json j = problem_json(p);
-  j["flop_convention"] =
-      p.op == "attention" ? "MMA FLOPs only; exp is not a FLOP; causal counts the allowed pairs" : "MMA FLOPs only";
+Json problem_and_convention(const TuneReport& r) {
+  Json j = problem_json(r.problem);
+  j["flop_convention"] = r.words.flops;
   return j;
 }
 
@@ -121,7 +120,7 @@ Json side_json(const Side& s) {
 
 Json tune_json(const TuneReport& r) {
   Json j{{"schema", kTuneSchema},
-         {"problem", problem_and_convention(r.problem)},
+         {"problem", problem_and_convention(r)},
          {"device",
           {{"name", r.device.name},
            {"origin", r.time_origin() == Origin::kMeasured ? "measured" : "simulated"},

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "generator/ops/op_file.h"
 #include "roofline/analyses/figures.h"
 #include "tuner/views/views.h"
 
@@ -143,13 +144,15 @@ class TunePage : public ResultPage {
   plot::Roofline roofline() const {
     plot::Roofline out = device_roofline(device_);
     out.title = fmt::format("Where the kernels stand on {}", device_.title);
-    // Attention has 4 d FLOPs per exp, so the special-function units are one more ceiling.
+    // With so many FLOPs for each exp, the special-function units are one more ceiling.
     const Json& problem = result_.at("problem");
-    if (problem.contains("d") && problem.at("op") == "attention") {
-      const double d = number(problem, "d");
-      out.ceilings.push_back({fmt::format("special functions at d = {:g}", d),
-                              roof_of(device_, Resource::kSpecial, RoofSet::kDatasheet).rate * 4 * d / 1e12,
-                              Origin::kModel, "DRAM"});
+    const auto op = OpFile::load(files_, text(problem, "op"));
+    if (op && op->flops_per_exp && problem.contains(op->flops_per_exp->first)) {
+      const auto& [size, flops] = *op->flops_per_exp;
+      if (const auto rate = flops.eval_number(expr::Map{{size, problem.at(size).get<int64_t>()}}))
+        out.ceilings.push_back({fmt::format("special functions at {} = {:g}", size, number(problem, size.c_str())),
+                                roof_of(device_, Resource::kSpecial, RoofSet::kDatasheet).rate * *rate / 1e12,
+                                Origin::kModel, "DRAM"});
     }
     // Matrix instructions below the peak are one more ceiling each: mma.sync on Hopper.
     const auto peak = matrix_roof(device_, dtype(), "fp32", RoofSet::kDatasheet);

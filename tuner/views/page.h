@@ -22,7 +22,8 @@ Result<plot::Page> tune_page(const Json& result, const std::string& file, const 
 /// then names it.
 class ResultPage {
  public:
-  ResultPage(const Json& result, const Device& device) : result_(result), device_(device) {}
+  ResultPage(const Json& result, const Device& device, const DataFiles& files)
+      : result_(result), device_(device), files_(files) {}
 
  protected:
   static double number(const Json& j, const char* key) { return j.at(key).get<double>(); }
@@ -45,6 +46,7 @@ class ResultPage {
 
   const Json& result_;
   const Device& device_;
+  const DataFiles& files_;
 };
 
 /// The device of a result, from its member "device": of the catalogue, or from the cells in a measured result.
@@ -58,7 +60,7 @@ Result<plot::Page> page_of(const Json& result, const char* schema, const char* w
     if (result.at("schema") != schema)
       return Error{Exit::kUsage, fmt::format("schema {} was expected", schema), {file}};
     ROOFGEN_TRY(const Device device, result_device(result.at("device"), files));
-    return Builder(result, device).build();
+    return Builder(result, device, files).build();
   } catch (const Json::exception& e) {
     return Error{Exit::kUsage, fmt::format("not a whole {}: {}", what, e.what()), {file}};
   }

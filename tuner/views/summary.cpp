@@ -101,7 +101,7 @@ std::string warnings_line(const TuneReport& r) {
 std::string tune_text(const TuneReport& r, bool color) {
   const VariantReport* best = r.find(r.best_variant);
   if (!best || best->kernels.empty()) return details_text(r, color);  // what was rejected and why is the answer
-  std::string out = fmt::format("problem   {}\n", problem_text(r.problem));
+  std::string out = fmt::format("problem   {}\n", problem_text(r));
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch);
   out += fmt::format("verdict   {}\n\n", verdict_text(r, color));
   out += variants_table(r).str(kTextColumns, 1) + "\n";

@@ -12,13 +12,11 @@
 namespace roofgen {
 namespace {
 
-const char* reduced_problem(const Problem& p) { return p.op == "attention" ? "one head group" : "a reduced problem"; }
-
 /// "15 of 15 CTAs of one head group, 4 of 960 CTAs of the launch; 1152 rows compared; inputs normal, zero query".
 std::string verified_text(const TuneReport& r, const Verification& v) {
-  const std::string whole =
-      v.ctas_run > 0 ? fmt::format("{} of {} CTAs of {}, ", v.ctas_run, v.ctas_total, reduced_problem(r.problem))
-                     : "slices only: ";
+  const std::string whole = v.ctas_run > 0
+                                ? fmt::format("{} of {} CTAs of {}, ", v.ctas_run, v.ctas_total, r.words.reduced)
+                                : "slices only: ";
   const std::string grid =
       v.grid_ctas == 0 ? "" : fmt::format(", all {}{}", v.grid_ctas, v.grid.empty() ? "" : " with " + v.grid);
   std::string out = fmt::format("{}{} of {} {} of the launch{}{}; {} rows compared; inputs {}", whole,
@@ -50,7 +48,7 @@ std::string searched_line(const TuneReport& r) {
   if (!r.gpu || r.gpu->check != Check::kGpu) {
     const char* how = r.gpu ? "simulated" : "verified";
     if (r.simulated_binaries > 0 || r.sliced_binaries == 0)
-      out += fmt::format(", {} {} on every CTA of {}", r.simulated_binaries, how, reduced_problem(r.problem));
+      out += fmt::format(", {} {} on every CTA of {}", r.simulated_binaries, how, r.words.reduced);
     if (r.sliced_binaries > 0) out += fmt::format(", {} {} on slices", r.sliced_binaries, how);
   }
   if (r.compiled > 0 && r.compiled_now == 0 && r.evaluated_now == 0)
@@ -65,9 +63,10 @@ std::string searched_line(const TuneReport& r) {
 
 }  // namespace
 
-std::string problem_text(const Problem& p) {
-  std::string out = p.op + (p.op == "attention" ? " forward, " : ", ") + to_string(p.dtype);
-  std::vector<std::string> names{"batch", "heads", "kv_heads", "L", "kv_len", "d", "M", "N", "K", "rows", "cols"};
+std::string problem_text(const TuneReport& r) {
+  const Problem& p = r.problem;
+  std::string out = fmt::format("{}, {}", r.words.title.empty() ? p.op : r.words.title, to_string(p.dtype));
+  std::vector<std::string> names = r.words.dims;
   for (const auto& [name, v] : p.dims)
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   for (const std::string& name : names)
@@ -110,7 +109,7 @@ std::string params_text(const Schedule& s) {
 std::string details_text(const TuneReport& r, bool color) {
   const auto bold = [&](const std::string& s) { return color ? "\x1b[1m" + s + "\x1b[0m" : s; };
   std::string out;
-  out += fmt::format("problem   {}\n", problem_text(r.problem));
+  out += fmt::format("problem   {}\n", problem_text(r));
   out += fmt::format("device    {}, {}\n", r.executor_device, r.arch.empty() ? "nothing compiled" : r.arch);
   if (r.gpu) out += fmt::format("gpu       {}\n", gpu_line(*r.gpu));
   if (!r.best_variant.empty()) out += fmt::format("winner    {}\n", winner_line(r));
@@ -215,10 +214,9 @@ std::string details_text(const TuneReport& r, bool color) {
     out += fmt::format("verdict   {}: {}\n", bold("NONE"), r.verdict.reason);
   }
   counted &= !r.gpu || !r.best_variant.empty();
-  const char* instructions = !counted  ? "not counted"
-                             : sampled ? "simulated on a smaller problem or on slices, scaled by their CTAs"
-                             : r.problem.op == "attention" ? "simulated over whole heads, scaled by their number"
-                                                           : "simulated over whole tiles, scaled by their number";
+  const std::string instructions = !counted  ? "not counted"
+                                   : sampled ? "simulated on a smaller problem or on slices, scaled by their CTAs"
+                                             : fmt::format("simulated over {}, scaled by their number", r.words.parts);
   if (r.gpu && r.gpu->timed == 0)
     out +=
         fmt::format("origins   nothing was measured; registers: compiled; L2, instructions, FLOPs: {}\n", instructions);

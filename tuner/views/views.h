@@ -17,8 +17,8 @@ Json tune_json(const TuneReport& report);
 /// The answer in lines that need no legend, and all tables and reasons. `color`: ANSI colours.
 std::string tune_text(const TuneReport& report, bool color);
 std::string details_text(const TuneReport& report, bool color);
-std::string problem_text(const Problem& problem);   ///< "softmax, bf16 rows=64 cols=1024"
-uint64_t illegal_points(const TuneReport& report);  ///< that a constraint or the launch rules out
+std::string problem_text(const TuneReport& report);  ///< "softmax, bf16 rows=64 cols=1024"
+uint64_t illegal_points(const TuneReport& report);   ///< that a constraint or the launch rules out
 /// Every rejection with its reason, grouped by stage; the most common reasons first.
 std::string explain_text(const TuneReport& report);
 /// Pairs of a name and a reason, those with one reason joined: "split_k2, split_k4".

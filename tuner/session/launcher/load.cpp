@@ -81,7 +81,8 @@ Result<std::string> catalogue_name(const std::vector<std::string>& data_dirs, co
 
 /// The request as the flags of `tune`.
 struct Flags {
-  RequestFlags request{"tune"};  ///< which `run` refers to
+  explicit Flags(const Session& session) : request("tune", session.data_dirs) {}
+  RequestFlags request;  ///< which `run` refers to
   ProblemFlags problem;
   RunFlags run;
 };
@@ -151,7 +152,7 @@ Result<std::unique_ptr<Pipeline>> load_pipeline(const Session& session, SuitePro
     problem.flags.push_back({"--device", {name}});
   }
   if (!has("--gpu") && device.ordinal > 0) problem.flags.push_back({"--gpu", {std::to_string(device.ordinal)}});
-  Flags flags;
+  Flags flags(session);
   flags.problem.declare(flags.request.flags());
   flags.run.declare(flags.request.flags());
   ROOFGEN_CHECK(flags.request.read(problem));
@@ -168,7 +169,7 @@ Result<std::unique_ptr<Pipeline>> load_pipeline(const Session& session, SuitePro
   winner.device = bench.device;
   ROOFGEN_TRY(winner.tuned, variants_of(*winner.files, *bench.op, limits(bench.device), bench.problem));
   // Those of the search say nothing about the shape.
-  RequestFlags of_problem("tune");
+  RequestFlags of_problem("tune", session.data_dirs);
   ProblemFlags unused;
   unused.declare(of_problem.flags());
   for (const auto& flag : problem.flags)
