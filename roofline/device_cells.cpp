@@ -9,11 +9,11 @@ namespace roofgen {
 namespace {
 
 // Tensor operand formats; "_acc16" accumulates in FP16, the others in FP32 (INT32 for integers, FP64 for fp64).
-constexpr std::string_view kTensorKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32", "fp8",
-                                             "fp8_acc16", "int8", "int4",       "fp4",  "fp64"};
-constexpr std::string_view kPeakKinds[] = {"bf16",      "fp16", "fp16_acc16", "tf32",      "fp8",
-                                           "fp8_acc16", "int8", "int4",       "fp4",       "fp64_tensor",
-                                           "fp32",      "fp64", "fp16_cuda",  "bf16_cuda", "int8_cuda"};
+constexpr std::string_view kTensorKinds[] = {"bf16",  "fp16", "fp16_acc16", "tf32", "fp8", "fp8_acc16",
+                                             "mxfp8", "fp6",  "int8",       "int4", "fp4", "fp64"};
+constexpr std::string_view kPeakKinds[] = {"bf16",  "fp16", "fp16_acc16", "tf32",      "fp8",      "fp8_acc16",
+                                           "mxfp8", "fp6",  "int8",       "int4",      "fp4",      "fp64_tensor",
+                                           "fp32",  "fp64", "fp16_cuda",  "bf16_cuda", "int8_cuda"};
 
 struct Group {
   std::string_view unit;
@@ -36,11 +36,12 @@ constexpr Group kGroups[] = {
     {"lanes/clk/SM", Need::kTuning, "cvt_lanes"},
     {"bytes/clk/SM", Need::kAnalysis, "smem_bytes_per_clk"},
     {"bytes/clk/SM", Need::kTuning, "l2_bytes_per_clk_sm"},
-    {"bytes/clk/SM", Need::kNobody, "copy_bytes_per_clk_sm"},
+    {"bytes/clk/SM", Need::kNobody, "copy_bytes_per_clk_sm tmem_bytes_per_clk"},
     {"cycles", Need::kNobody,
      "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
      "barrier_latency wgmma_latency beside_wgmma_cycles copy_latency try_wait_latency phase_latency cluster_latency "
-     "setmaxnreg_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
+     "setmaxnreg_latency tcgen05_latency tcgen05_pair_latency tcgen05_pair_least_cycles tcgen05_commit_latency "
+     "tmem_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
     {"count", Need::kNobody, "memory_queue wgmma_queue cluster_4_sms cluster_8_sms"},
     {"bytes", Need::kNobody, "l1_bytes instruction_cache_bytes"},
     {"cycles", Need::kTuning, "l2_latency dram_latency"},

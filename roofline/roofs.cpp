@@ -20,7 +20,9 @@ struct PeakCell {
 
 constexpr PeakCell kPeaks[] = {
     {"fp4", "FP4 tensor, FP32 accumulate", "fp4", "fp32"},
+    {"mxfp8", "MXFP8 tensor, FP32 accumulate", "mxfp8", "fp32"},
     {"fp8", "FP8 tensor, FP32 accumulate", "fp8", "fp32"},
+    {"fp6", "FP6 tensor, FP32 accumulate", "fp6", "fp32"},
     {"fp8_acc16", "FP8 tensor, FP16 accumulate", "fp8", "fp16"},
     {"int4", "INT4 tensor, INT32 accumulate", "int4", "int32"},
     {"int8", "INT8 tensor, INT32 accumulate", "int8", "int32"},
@@ -41,7 +43,8 @@ struct Wider {
   const char* from;
   const char* to;
 };
-constexpr Wider kWider[] = {{"fp4", "fp8"}, {"fp8", "fp16"}, {"int4", "int8"}, {"bf16", "fp32"}};
+constexpr Wider kWider[] = {{"fp4", "fp8"},  {"fp6", "fp8"},   {"mxfp8", "fp8"},
+                            {"fp8", "fp16"}, {"int4", "int8"}, {"bf16", "fp32"}};
 
 /// A unit of an SM: its amount per clock is one cell.
 struct FunctionUnit {

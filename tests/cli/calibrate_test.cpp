@@ -51,7 +51,7 @@ TEST_F(Calibrate, BadInput) {
   refused("--times times.json", 2, "--device is required");
   refused("--device a100-sxm-80 --times none.json", 2, "none.json: error: cannot be read: No such file or directory");
   refused("--device a100 --times times.json", 2, "unknown device \"a100\"");
-  refused("--device b200 --times times.json", 3, "b200 has no ");
+  refused("--device v100-sxm2 --times times.json", 3, "v100-sxm2 has no ");
   refused("--device a100-sxm-80 --times times.json --hold-out b", 2, "--hold-out b: no kernel is of this family");
   refused("--device a100-sxm-80 --times times.json -o none/x.json", 1, "none/x.json");
   home.write("times.json", times("\"time_us\": -1"));

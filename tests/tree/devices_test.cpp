@@ -68,6 +68,10 @@ constexpr Row kTable[] = {
     {"rtx-3090", 82, 936, 71, 76},
     {"rtx-4090", 128, 1008, 165.2, 164, 5.2},
     {"rtx-5090", 170, 1792, 209.5, 117, 6.5},
+    {"rtx-5080", 84, 960, 112.6, 117, 3.5},
+    {"rtx-pro-6000", 188, 1792, 500.5, 279},
+    {"dgx-spark", 48, 273, 124, 454},
+    {"thor", 20, 273, 258.8, 948},
     // Hopper: at the tensor clock, at which exponentials and matrix work are balanced.
     {"h100-sxm", 132, 3352, 989.4, 295, 3.86, "clock_tensor_mhz"},
     {"h100-pcie", 114, 2000, 756, 378},
@@ -104,7 +108,7 @@ TEST(Devices, MatchTheTable) {
 }
 
 TEST(Devices, GeForceAccumulatesInFp32AtHalfRate) {
-  for (const char* name : {"rtx-3090", "rtx-4090", "rtx-5090"}) {
+  for (const char* name : {"rtx-3090", "rtx-4090", "rtx-5090", "rtx-5080"}) {
     const auto cells = values(name);
     EXPECT_NEAR(cells.at("peak_fp16_acc16_tflops") / cells.at("peak_fp16_tflops"), 2, 0.01) << name;
   }
@@ -121,8 +125,10 @@ TEST(Devices, HaveOnlyTheNumberFormatsOfTheirGeneration) {
   for (const char* name : {"a100-sxm-80", "a10", "rtx-3090"}) EXPECT_FALSE(has(name, "peak_fp8_tflops")) << name;
   EXPECT_TRUE(has("a100-sxm-80", "peak_int4_tflops"));
   for (const char* name : {"h100-sxm", "h200-sxm", "b200"}) EXPECT_FALSE(has(name, "peak_int4_tflops")) << name;
-  for (const char* name : {"b200", "gb200", "b300", "gb300", "rtx-5090"})
-    EXPECT_TRUE(has(name, "peak_fp4_tflops")) << name;
+  for (const char* name :
+       {"b200", "gb200", "b300", "gb300", "rtx-5090", "rtx-5080", "rtx-pro-6000", "dgx-spark", "thor"})
+    for (const char* cell : {"peak_fp4_tflops", "peak_fp6_tflops", "peak_mxfp8_tflops"})
+      EXPECT_TRUE(has(name, cell)) << name << ' ' << cell;
   // On its CUDA cores, an A100 does bf16 at half the rate of fp16, and 8-bit products only as dp4a.
   const auto a100 = values("a100-sxm-80");
   EXPECT_EQ(a100.at("peak_fp16_cuda_tflops"), 78);

@@ -60,7 +60,7 @@ TEST(Estimate, ADependentLaunchSavesAPartOfTheLaunch) {
               1e-12);
   EXPECT_NEAR(estimate(d, dependent, {1, 4, 0.06, ""}, code).seconds, 50e-6 - saved, 1e-12);
   // Nothing is known about other devices.
-  EXPECT_EQ(launch_seconds(device("b200"), true), launch_seconds(device("b200"), false));
+  EXPECT_EQ(launch_seconds(device("a100-sxm-80"), true), launch_seconds(device("a100-sxm-80"), false));
 }
 
 // Attention, B*H = 256 heads of L = 2048, d = 64: 2.75e11 FLOP, 1.07e9 exps.
