@@ -357,6 +357,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           ++w.pc;
           break;
         case Kind::kSetRegisters: set_registers(w, in, mask); break;
+        case Kind::kTensor: tensor(w, in, mask); break;
         case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
         case Kind::kStoreAsync: store_async(w, in, mask), ++w.pc; break;
         case Kind::kTexture: texture(w, in, mask), ++w.pc; break;
