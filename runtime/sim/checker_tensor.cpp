@@ -109,9 +109,17 @@ void Checker::on(const TensorRead& e) {
   access.bytes = 16;
   for (const uint32_t offset : e.offsets) {
     const Outcome o = shadow_.read_chunk(core, offset / 16);
-    if (!o.ok())
-      issuing(e.issuer).report(access, e.lane, kSharedBase + offset, o,
-                               o.other < n_warps_ ? log_.place_of_write(o.other, offset) : std::nullopt);
+    if (o.verdict == SharedShadow::Verdict::kReadAfterWrite)
+      issuing(e.issuer).report(e.site, "race", e.lane, [&] {
+        return fmt::format(
+            "the tensor core, for warp {}, reads 16 bytes at {}{}, written by {}{}, and nothing orders them",
+            e.site.warp, describe(state_, kSharedBase + offset),
+            e.issuer < 0 ? "" : fmt::format(" of the CTA of rank {}", rank_),
+            o.other < n_warps_ ? fmt::format("warp {} of that CTA", o.other) : "another CTA",
+            o.other < n_warps_ ? at(log_.place_of_write(o.other, offset)) : "");
+      });
+    else if (!o.ok())
+      issuing(e.issuer).report(access, e.lane, kSharedBase + offset, o);
     else
       check_proxy(e.site, e.lane, offset, "the tensor core");
   }
