@@ -46,7 +46,8 @@ void Checker::on(const CtaBegin& e) {
   const uint32_t engines = e.kernel.has_wgmma ? e.warps / kWarpgroup : 0;
   batches_.assign(e.kernel.has_wgmma ? e.warps : 0, {});
   last_product_.assign(engines, 0);
-  shadow_.reset(e.shared_bytes, e.warps, engines);
+  shadow_.reset(e.shared_bytes, e.warps, engines, e.kernel.has_tensor_memory);
+  if (e.kernel.has_tensor_memory) tensor_.begin(e.warps);
   for (uint32_t rank = 0; rank < cluster_.size(); ++rank)
     if (cluster_[rank] == this) shadow_.join_cluster(rank_ = rank, static_cast<uint32_t>(cluster_.size()));
   begin_pairs();
@@ -149,6 +150,13 @@ void Checker::report(const Access& e, uint32_t i, uint64_t address, Outcome outc
       return what() + " with no barrier between";
     });
   };
+  if (outcome.verdict == Verdict::kWriteAfterRead && outcome.other == n_warps_ && tensor_.used())
+    return report(e.site, "async-pending", e.lane_of(i), [&] {
+      return fmt::format(
+          "warp {} writes {} while the tensor core may still read them (its last read is{}): no wait at the mbarrier "
+          "of a tcgen05.commit is known to cover it",
+          e.site.warp, where(), at(last_core_pc_));
+    });
   if (outcome.verdict == Verdict::kWriteAfterRead && outcome.other >= n_warps_ &&
       outcome.other < n_warps_ + last_product_.size())
     return report(e.site, "async-pending", e.lane_of(i), [&] {
@@ -340,9 +348,10 @@ void Checker::access_other(const SharedAccess& e, uint32_t i) {
       return fmt::format(
           "warp {} {} {} bytes at {} of the CTA of rank {}, which {} of that CTA {}: nothing orders them", warp,
           what == SharedShadow::From::kRead ? "reads" : "writes", bytes, describe(state_, kSharedBase + at), e.rank[i],
-          product ? fmt::format("a wgmma of warps {}-{}", (o.other - n_warps_) * kWarpgroup,
-                                (o.other - n_warps_) * kWarpgroup + 3)
-                  : fmt::format("warp {}", o.other),
+          product && tensor_.used() ? "the tensor core"
+          : product                 ? fmt::format("a wgmma of warps {}-{}", (o.other - n_warps_) * kWarpgroup,
+                                                  (o.other - n_warps_) * kWarpgroup + 3)
+                                    : fmt::format("warp {}", o.other),
           product                                 ? "may still read"
           : o.verdict == Verdict::kWriteAfterRead ? "reads"
                                                   : "writes");

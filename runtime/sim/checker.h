@@ -19,6 +19,7 @@
 #include "runtime/sim/launch_state.h"
 #include "runtime/sim/line_log.h"
 #include "runtime/sim/shared_shadow.h"
+#include "runtime/sim/tensor_shadow.h"
 #include "runtime/sim/word_log.h"
 
 namespace roofgen::sim {
@@ -40,6 +41,12 @@ class Checker {
   void on(const WgmmaIssue& e);
   void on(const WgmmaCommit& e);
   void on(const WgmmaWait& e);
+  void on(const TensorAlloc& e);
+  void on(const TensorAccess& e);
+  void on(const TensorWait& e);
+  void on(const TensorFence& e);
+  void on(const TensorRead& e);
+  void on(const TensorCommit& e);
   void on(const BarrierArrive& e);
   void on(const BarrierWait& e);
   void on(const BarrierRelease& e);
@@ -105,6 +112,8 @@ class Checker {
   uint32_t written_shared(uint32_t offset, uint32_t bytes) const { return shadow_.written(offset, bytes); }
   /// Local memory of a function that has returned.
   void forget_local(uint32_t warp, uint32_t mask, uint32_t begin, uint32_t end);
+  /// Which lanes of a quarter of a column of tensor memory were written.
+  uint32_t written_tensor(uint32_t column, uint32_t quarter) const { return tensor_.written(column, quarter); }
   uint32_t written_local(uint32_t warp, uint32_t lane, uint32_t offset, uint32_t bytes) const;
   uint64_t bytes() const {
     return device_.bytes() + shadow_.bytes() + log_.bytes() + lines_.bytes() + local_written_.size();
@@ -186,6 +195,12 @@ class Checker {
   void tell(const BarrierOrder::Alternative& a, const std::string& barrier);
   void pair_strong(const Access& e, uint64_t place);
 
+  // checker_tensor.cpp: tensor memory
+  uint32_t issuer_of(const Site& site, int rank) const { return rank < 0 ? site.warp : kMaxWarps + site.warp; }
+  Checker& issuing(int rank) { return rank < 0 ? *this : *cluster_[static_cast<uint32_t>(rank)]; }
+  void start_core(const Site& site, int rank);
+  void report_tensor(const TensorAccess& e, const TensorShadow::Outcome& o);
+
   LaunchState& state_;
   const RowTable& rows_;
   const std::vector<std::byte>& shared_;
@@ -228,6 +243,8 @@ class Checker {
   CtaOrder order_{shadow_};
   WordLog log_;
   LineLog lines_{log_};
+  TensorShadow tensor_;
+  uint32_t last_core_pc_ = 0;
   std::vector<uint8_t> local_written_;  ///< per byte of every thread
   struct Note {
     uint32_t pc;

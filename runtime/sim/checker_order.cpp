@@ -15,7 +15,7 @@ void Checker::begin_pairs() {
   if (!has_pairs_)
     has_pairs_ = std::ranges::any_of(state_.kernel.code, [](const Inst& in) {
       return in.kind == Kind::kMbarrier || in.kind == Kind::kBulkCopy || in.kind == Kind::kStoreAsync ||
-             (in.kind == Kind::kBarrier && in.count == 2);
+             in.kind == Kind::kTensor || (in.kind == Kind::kBarrier && in.count == 2);
     });
   pairs_ = !*has_pairs_ ? nullptr : cluster_.empty() ? &own_pairs_ : &cluster_[0]->own_pairs_;
   if (pairs_ == &own_pairs_) pairs_->begin(n_warps_ * static_cast<uint32_t>(std::max<size_t>(cluster_.size(), 1)));

@@ -36,6 +36,8 @@ inline constexpr uint64_t kClusterBase = uint64_t{1} << 28;
 inline constexpr uint64_t kClusterCtaBytes = kSharedWindowEnd;
 inline constexpr uint32_t kMaxClusterCtas = 16;
 inline constexpr uint64_t kClusterWindowEnd = kClusterBase + kMaxClusterCtas * kClusterCtaBytes;
+/// Where messages place tensor memory, which has no generic addresses: four times its own address further.
+inline constexpr uint64_t kTensorWindow = uint64_t{1} << 36;
 /// Addresses of functions, in no window.
 inline constexpr uint64_t kFunctionBase = uint64_t{1} << 32;
 /// Of the function of this number in its module.
@@ -150,6 +152,7 @@ struct Kernel {
   std::vector<std::string> unassigned;
   std::vector<std::string> not_modelled;  ///< by Inst::imm of kTrapNotModelled: the instruction, and what is near it
   bool has_wgmma = false;
+  bool has_tensor_memory = false;
   /// By Operand::reg: a number for each register that a wgmma may read or write asynchronously; 0: none.
   std::vector<uint32_t> watched;
   std::vector<std::string> watched_names;  ///< by that number

@@ -147,6 +147,12 @@ void Counter::on(const WgmmaIssue& e) {
   r.ideal_wavefronts += e.offsets.size() / 8;
 }
 
+void Counter::on(const TensorRead& e) {
+  Requests& r = requests_[e.site.pc];
+  r.wavefronts += e.offsets.size() / 8;
+  r.ideal_wavefronts += e.offsets.size() / 8;
+}
+
 void Counter::add_lanes(const DeviceAccess& e) {
   const bool write = e.op != Op::kRead;
   uint64_t lines[32];
@@ -232,7 +238,7 @@ Counts Counter::finish() const {
     if (in.flags & kFlagPart) continue;
     c.warp_instructions += executed_[i];
     c.*kCountOfClass[static_cast<size_t>(in.cls)] += executed_[i];
-    if (in.cls == Class::kMma) c.mma_flops += executed_[i] * 2 * 16 * 8 * in.count * in.sub;
+    if (in.cls == Class::kMma && in.kind != Kind::kTensor) c.mma_flops += executed_[i] * 2 * 16 * 8 * in.count * in.sub;
   }
   for (const Requests& r : requests_) {
     c.smem_wavefronts += r.wavefronts;

@@ -88,6 +88,8 @@ class Counter {
   void on(const BulkRequest& e) { add_row(e.site.pc, e.first, e.bytes, e.write); }
   void on(const AsyncWait& e);
   void on(const WgmmaIssue& e);
+  void on(const TensorRead& e);
+  void on(const TensorProducts& e) { counts_.mma_flops += 2 * e.products; }
 
   /// Adds the counts of another counter of the same kernel.
   void add(const Counter& other);

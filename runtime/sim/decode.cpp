@@ -18,10 +18,11 @@ std::string_view Modifiers::next() { return done() ? std::string_view() : parts_
 
 void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
-  static constexpr const char* kLeftOut[][2] = {
-      {"sured", "reductions of surfaces"},       {"istypep", "textures and surfaces"},
-      {"tcgen05", "the tensor cores of sm_100"}, {"alloca", "stacks of any size"},
-      {"stacksave", "stacks of any size"},       {"stackrestore", "stacks of any size"}};
+  static constexpr const char* kLeftOut[][2] = {{"sured", "reductions of surfaces"},
+                                                {"istypep", "textures and surfaces"},
+                                                {"alloca", "stacks of any size"},
+                                                {"stacksave", "stacks of any size"},
+                                                {"stackrestore", "stacks of any size"}};
   for (const auto& [base, what] : kLeftOut)
     if (opcode.substr(0, opcode.find('.')) == base)
       not_modelled(fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what));
@@ -208,7 +209,7 @@ void Decoder::modelled_instruction(const PtxStmt& stmt) {
     ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
            !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) &&
-           !image_instruction(stmt, base, m) && !lane_instruction(stmt))
+           !tensor_instruction(stmt, base, m) && !image_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
 }
 
@@ -289,6 +290,7 @@ void Decoder::run() {
   resolve_branches();
   mark_copies();
   watch_products();
+  watch_loads();
   if (!assign_rows(kernel_, registers_, predicate_names_, refs_)) fail("the control flow is too large to analyse");
   find_shared_variables(kernel_, derives_, variable_of_constant_);
   first_reads_of_cas();

@@ -41,9 +41,8 @@ std::pair<uint32_t, uint32_t> shape_of(std::string_view name) {
 
 }  // namespace
 
-void Decoder::need_sm_90a(const PtxStmt& stmt) const {
-  if (module_.target != "sm_90a")
-    fail(fmt::format("'{}' needs '.target sm_90a', the module has '.target {}'", stmt.name, module_.target));
+void Decoder::need_target(const PtxStmt& stmt, bool has, const char* what) const {
+  if (!has) fail(fmt::format("'{}' needs '.target {}', the module has '.target {}'", stmt.name, what, module_.target));
 }
 
 bool Decoder::warpgroup_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
@@ -51,7 +50,7 @@ bool Decoder::warpgroup_instruction(const PtxStmt& stmt, std::string_view base, 
     const bool more = m.take("inc");
     if ((!more && !m.take("dec")) || !m.take("sync") || !m.take("aligned") || !m.take("u32") || !m.done())
       unknown_opcode();
-    need_sm_90a(stmt);
+    need_target(stmt, module_.target.ends_with("a") || module_.target.ends_with("f"), "sm_90a");
     operands_are(stmt, 1, 1);
     const PtxOperand& o = stmt.operands[0];
     if (o.kind != PtxOperand::Kind::kInteger || o.bits < 24 || o.bits > 256 || o.bits % 8)
@@ -63,7 +62,7 @@ bool Decoder::warpgroup_instruction(const PtxStmt& stmt, std::string_view base, 
     return true;
   }
   if (base != "wgmma") return false;
-  need_sm_90a(stmt);
+  need_target(stmt, module_.target == "sm_90a", "sm_90a");
   if (m.take("mma_async")) {
     wgmma(stmt, m);
     return true;
@@ -162,6 +161,23 @@ void Decoder::wgmma(const PtxStmt& stmt, Modifiers& m) {
   kernel_.has_wgmma = true;
 }
 
+/// Numbers the registers, and marks the instructions that use them.
+void Decoder::watch_registers(const std::vector<bool>& watched) {
+  kernel_.watched.assign(registers_.size(), 0);
+  kernel_.watched_names.emplace_back();
+  for (uint32_t r = 0; r < registers_.size(); ++r)
+    if (watched[r]) {
+      kernel_.watched[r] = static_cast<uint32_t>(kernel_.watched_names.size());
+      kernel_.watched_names.push_back(registers_[r].name);
+    }
+  kernel_.watched_lists.resize(kernel_.lists.size());
+  for (const RegisterRef& r : refs_) {
+    if (r.is_pred || !kernel_.watched[r.reg]) continue;
+    kernel_.code[r.inst].flags |= kFlagWatched;
+    if (!r.field) kernel_.watched_lists[r.list_index] = kernel_.watched[r.reg];
+  }
+}
+
 /// The registers of products, and those that they are copied to or from: compilers copy sums between a product and the
 /// wait for it, and ptxas makes one register of both.
 void Decoder::watch_products() {
@@ -188,19 +204,8 @@ void Decoder::watch_products() {
   std::vector<bool> watched(registers_.size());
   for (uint32_t r = 0; r < registers_.size(); ++r)
     if (of_product[r]) watched[find(r)] = true;
-  kernel_.watched.assign(registers_.size(), 0);
-  kernel_.watched_names.emplace_back();
-  for (uint32_t r = 0; r < registers_.size(); ++r)
-    if (watched[find(r)]) {
-      kernel_.watched[r] = static_cast<uint32_t>(kernel_.watched_names.size());
-      kernel_.watched_names.push_back(registers_[r].name);
-    }
-  kernel_.watched_lists.resize(kernel_.lists.size());
-  for (const RegisterRef& r : refs_) {
-    if (r.is_pred || !kernel_.watched[r.reg]) continue;
-    kernel_.code[r.inst].flags |= kFlagWatched;
-    if (!r.field) kernel_.watched_lists[r.list_index] = kernel_.watched[r.reg];
-  }
+  for (uint32_t r = 0; r < registers_.size(); ++r) watched[r] = watched[find(r)];
+  watch_registers(watched);
   // Inst::target: where a list of the same sums begins, one for all such products.
   std::map<std::vector<uint32_t>, uint32_t> lists;
   for (Inst& in : kernel_.code)

@@ -165,9 +165,19 @@ class Decoder {
 
   // decode_wgmma.cpp
   bool warpgroup_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
-  void need_sm_90a(const PtxStmt& stmt) const;
+  void need_target(const PtxStmt& stmt, bool has, const char* what) const;
   void wgmma(const PtxStmt& stmt, Modifiers& m);
+  void watch_registers(const std::vector<bool>& watched);
   void watch_products();
+
+  // decode_tcgen05.cpp
+  void need_tensor_memory(const PtxStmt& stmt);
+  uint32_t tensor_place(const PtxOperand& operand, uint32_t Inst::*field);
+  uint32_t tensor_entry(const PtxOperand& operand);
+  bool tensor_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+  void tensor_move(const PtxStmt& stmt, Modifiers& m, bool loads);
+  void tensor_mma(const PtxStmt& stmt, Modifiers& m);
+  void watch_loads();
 
   // decode_image.cpp
   bool image_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);

@@ -2,6 +2,7 @@
 // each other. docs/internals/simulator.md has the table of events.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "runtime/sim/code.h"
@@ -167,6 +168,55 @@ struct RegistersSet {
   uint32_t registers;
 };
 
+// ---- tensor memory (tcgen05) --------------------------------------------------------------------------
+
+/// Columns of tensor memory are allocated, or given back.
+struct TensorAlloc {
+  Site site;
+  uint32_t first, columns;
+  bool frees;
+};
+/// An access to some lanes of contiguous columns of tensor memory, by a warp (ld, st) or by the tensor core.
+struct TensorAccess {
+  Site site;  ///< of the issuing warp
+  uint32_t lane;
+  bool core, writes, reads;
+  uint32_t first, columns;
+  std::array<uint32_t, 4> lanes;  ///< a bit each
+  uint32_t load = 0;              ///< a load of a warp: its number, from 1
+  bool lazily = false;            ///< a read of unwritten cells is no finding: the machine follows the value
+  int issuer = -1;                ///< the rank of the CTA in the cluster that the site is of; -1: this one
+};
+/// A warp waits for its stores or its loads: for one load by a use of its registers, or for all (0).
+struct TensorWait {
+  Site site;
+  bool loads;
+  uint32_t load = 0;
+};
+struct TensorFence {
+  Site site;
+  bool after;  ///< a synchronisation of threads; not: before one
+};
+/// The tensor core reads pieces of 16 bytes of shared memory.
+struct TensorRead {
+  Site site;
+  uint32_t lane;
+  std::span<const uint32_t> offsets;
+  int issuer = -1;
+};
+/// The tensor core adds this many products.
+struct TensorProducts {
+  Site site;
+  uint64_t products;
+};
+/// All that the tensor core does for the warp so far will arrive at an mbarrier.
+struct TensorCommit {
+  Site site;
+  uint32_t lane, barrier;
+  int rank = -1;  ///< of the CTA whose barrier it is; -1: its own
+  int peer = -1;  ///< of the other CTA of the pair
+};
+
 // ---- synchronisation -----------------------------------------------------------------------------------
 
 inline constexpr uint32_t kClusterBarrierId = 16;  ///< past the barriers of the CTA
@@ -249,6 +299,13 @@ class Listener {
   virtual void on(const WgmmaCommit&) {}
   virtual void on(const WgmmaWait&) {}
   virtual void on(const RegistersSet&) {}
+  virtual void on(const TensorAlloc&) {}
+  virtual void on(const TensorAccess&) {}
+  virtual void on(const TensorWait&) {}
+  virtual void on(const TensorFence&) {}
+  virtual void on(const TensorRead&) {}
+  virtual void on(const TensorProducts&) {}
+  virtual void on(const TensorCommit&) {}
   virtual void on(const BarrierArrive&) {}
   virtual void on(const BarrierWait&) {}
   virtual void on(const BarrierRelease&) {}

@@ -64,6 +64,7 @@ enum class Kind : uint8_t {
   kSetRegisters,  ///< setmaxnreg: imm registers per thread, sub 1: more than before
   kTexture,       ///< tex, tld4, suld, txq, suq: `sub` is an ImageOp, `target` a Geometry, the object in a
   kSurfaceStore,  ///< sust
+  kTensor,        ///< tcgen05: `sub` is a TensorOp (tcgen05.h)
   kAssert,        ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
@@ -290,6 +291,14 @@ struct WgmmaTable {
                        const float* a, const float* b, uint32_t n, uint32_t k, const bool* keeps, uint32_t warps);
 };
 
+/// Products of tcgen05.mma: sums in `groups` of 16 lanes of tensor memory, whose columns are 128 words apart.
+struct TensorTable {
+  /// sums = a b, or sums * scale + a b where there is a scale. `a`: by k the rows of all groups; `b`: by column the
+  /// elements along k. Groups and columns: multiples of 2 and 4.
+  void (*multiply)(WgmmaSum type, uint32_t* const* groups, uint32_t count, const float* a, const float* b, uint32_t n,
+                   uint32_t k, const float* scale);
+};
+
 /// The lane functions compiled for one host instruction set.
 struct LaneTable {
   const char* isa;
@@ -298,6 +307,7 @@ struct LaneTable {
   Transpose8x8 transpose;
   RowTable rows;
   WgmmaTable wgmma;
+  TensorTable tensor;
 };
 
 }  // namespace roofgen::sim

@@ -8,5 +8,6 @@ const LaneTable kLanes_avx2 = {"avx2",
                                sizeof lanes_avx2::kEntries / sizeof(LaneEntry),
                                lanes_avx2::transpose8x8,
                                lanes_avx2::kRows,
-                               lanes_avx2::kWgmma};
+                               lanes_avx2::kWgmma,
+                               lanes_avx2::kTensor};
 }  // namespace roofgen::sim

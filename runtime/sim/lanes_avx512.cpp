@@ -8,5 +8,6 @@ const LaneTable kLanes_avx512 = {"avx512",
                                  sizeof lanes_avx512::kEntries / sizeof(LaneEntry),
                                  lanes_avx512::transpose8x8,
                                  lanes_avx512::kRows,
-                                 lanes_avx512::kWgmma};
+                                 lanes_avx512::kWgmma,
+                                 lanes_avx512::kTensor};
 }  // namespace roofgen::sim

@@ -8,5 +8,6 @@ const LaneTable kLanes_base = {"base",
                                sizeof lanes_base::kEntries / sizeof(LaneEntry),
                                lanes_base::transpose8x8,
                                lanes_base::kRows,
-                               lanes_base::kWgmma};
+                               lanes_base::kWgmma,
+                               lanes_base::kTensor};
 }  // namespace roofgen::sim

@@ -12,6 +12,9 @@ std::string describe(const LaunchState& state, uint64_t address) {
   if (address < kSharedWindowEnd) return fmt::format("shared memory address {:#x}", address);
   if (address < kLocalWindowEnd) return fmt::format("local memory address {:#x}", address - kLocalBase);
   if (address < kParamWindowEnd) return fmt::format("parameter address {:#x}", address - kParamBase);
+  if (address >= kTensorWindow && address < kGlobalBase)
+    return fmt::format("lane {}, column {} of tensor memory", (address - kTensorWindow) / 4 >> 16 & 0x7f,
+                       (address - kTensorWindow) / 4 & 0xffff);
   const Buffer *nearest = nullptr, *next = nullptr;
   for (const auto& b : *state.buffers)
     if (b->base <= address)

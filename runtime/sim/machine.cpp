@@ -341,10 +341,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kWmmaLoad: wmma_load(w, in, mask), ++w.pc; break;
         case Kind::kWmmaStore: wmma_store(w, in, mask), ++w.pc; break;
         case Kind::kWgmma: wgmma(w, in, mask); break;
-        case Kind::kWgmmaFence:
-          require_full(w, in, mask, "partial-warp", "wgmma.fence");
-          ++w.fences, ++w.pc;
-          break;
+        case Kind::kWgmmaFence: require_full(w, in, mask, "partial-warp", "wgmma.fence"), ++w.fences, ++w.pc; break;
         case Kind::kWgmmaCommit:
           require_full(w, in, mask, "partial-warp", "wgmma.commit_group");
           ++w.batches;
@@ -357,6 +354,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           ++w.pc;
           break;
         case Kind::kSetRegisters: set_registers(w, in, mask); break;
+        case Kind::kTensor: tensor(w, in, mask); break;
         case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
         case Kind::kStoreAsync: store_async(w, in, mask), ++w.pc; break;
         case Kind::kTexture: texture(w, in, mask), ++w.pc; break;

@@ -20,6 +20,7 @@
 #include "runtime/sim/events.h"
 #include "runtime/sim/launch_state.h"
 #include "runtime/sim/opcode_table.h"
+#include "runtime/sim/tensor_memory.h"
 
 namespace roofgen::sim {
 
@@ -29,6 +30,7 @@ inline constexpr int kWaitsForPhase = 100;      ///< of an mbarrier, beyond the 
 inline constexpr int kAtWarpgroup = 101;        ///< for the other warps of its group
 inline constexpr int kWaitsForRegisters = 102;  ///< that another group gives back
 inline constexpr int kPaused = 103;             ///< with a lock (RunOptions::pauses)
+inline constexpr int kWaitsForColumns = 104;    ///< of tensor memory, which another warp gives back
 inline constexpr int kWaitsForLanes = -2;       ///< at a `.sync` instruction whose other members are elsewhere
 
 /// Lanes of a warp that are at the same instruction and not running.
@@ -37,7 +39,8 @@ struct Fragment {
   int barrier = kReady;  ///< number of the barrier they wait at, or one of the above
   /// The instruction that waits: some kinds are issued again after the wait, barriers are not.
   uint32_t waits_at() const {
-    const bool again = barrier == kWaitsForPhase || barrier == kAtWarpgroup || barrier == kWaitsForRegisters;
+    const bool again = barrier == kWaitsForPhase || barrier == kAtWarpgroup || barrier == kWaitsForRegisters ||
+                       barrier == kWaitsForColumns;
     return again ? pc : pc - 1;
   }
 };
@@ -150,8 +153,11 @@ struct Warp {
   uint32_t fences = 0, batches = 0, batches_done = 0;  ///< of products: fences, batches that are closed and waited for
   std::vector<ProductUse> uses;                        ///< by Kernel::watched
   SumsInUse sums;
-  bool impatient = false;  ///< its next wait for a phase ends at once
-  bool in_vain = false;    ///< with RunOptions::vain_waits: its last wait ended without success
+  uint32_t tensor_load = 0;            ///< loads from tensor memory so far
+  std::vector<uint32_t> tensor_loads;  ///< of these, the ones that may be under way
+  std::vector<uint32_t> load_of;       ///< by Kernel::watched: the load that a register is of; 0: none
+  bool impatient = false;              ///< its next wait for a phase ends at once
+  bool in_vain = false;                ///< with RunOptions::vain_waits: its last wait ended without success
   bool finished() const { return dead == ~0u; }
 };
 
@@ -400,6 +406,7 @@ class Machine {
 
   // machine_mbarrier.cpp
   void mbarrier(Warp& w, const Inst& in, uint32_t mask);
+  void arrive_for_core(const Warp& w, uint32_t at, uint32_t lane, Machine& owner);
   std::string phase_text(const Warp& w, const Fragment& f) const;
   bool wake_phase_waiters();
 
@@ -443,6 +450,31 @@ class Machine {
   void read_matrix(const Warp& w, const Inst& in, bool is_a, uint32_t blocks, float* out);
   void wgmma(Warp& w, const Inst& in, uint32_t mask);
   void set_registers(Warp& w, const Inst& in, uint32_t mask);
+
+  // machine_tcgen05.cpp
+  void tensor(Warp& w, const Inst& in, uint32_t mask);
+  Machine& peer_of_pair(uint32_t lane) const;
+  std::vector<Machine*> group_of(const Inst& in, uint32_t lane);
+  uint32_t tensor_address(const Warp& w, uint32_t place, uint64_t displacement, uint32_t lane) const;
+  void need_columns(uint32_t address, uint32_t columns, uint32_t lane) const;
+  uint32_t columns_of(const Warp& w, const Inst& in, const char* name) const;
+  void tensor_alloc(Warp& w, const Inst& in, uint32_t mask);
+  void tensor_dealloc(Warp& w, const Inst& in, uint32_t mask);
+  void tensor_move(Warp& w, const Inst& in, uint32_t mask, bool loads);
+  bool has_unwritten(uint32_t first, uint32_t columns, uint32_t quarter, uint32_t lanes) const;
+  void use_loaded(Warp& w, const Inst& in);
+  void tensor_copy(Warp& w, const Inst& in, uint32_t lane);
+  uint32_t matrix_piece(uint32_t address, const char* what, uint32_t lane) const;
+  void tensor_commit(Warp& w, const Inst& in, uint32_t lane);
+
+  // machine_tcgen05_mma.cpp
+  struct TensorWork;
+  void tensor_mma(Warp& w, const Inst& in, uint32_t lane);
+  void read_tensor_matrix(TensorWork& work, bool is_a, uint32_t rows, float* out);
+  void read_tensor_a(const TensorWork& work, const TensorPart& part, float* out);
+  void read_scales(const TensorWork& work, bool is_a, uint32_t rows, float* out);
+  void access_of_mma(const TensorWork& work, const std::vector<TensorPart>& parts, bool a_in_tensor);
+  void multiply_part(const TensorWork& work, const TensorPart& part, const float* a, const float* b);
 
   // machine_bulk.cpp
   void bulk_copy(Warp& w, const Inst& in, uint32_t mask);
@@ -543,6 +575,7 @@ class Machine {
   std::vector<BulkCopy> bulk_copies_;
   std::vector<uint32_t> wgmma_reads_;      ///< offsets of the pieces that the current product reads
   std::array<MatrixPlaces, 64> places_;    ///< by a hash
+  std::unique_ptr<TensorMemory> tensor_;   ///< null: the kernel uses none
   std::vector<uint32_t> group_registers_;  ///< per thread of each warpgroup; 0: not known
   uint32_t free_registers_ = 0;            ///< of the CTA
   uint32_t vain_waits_ = 0;                ///< for phases, since one completed

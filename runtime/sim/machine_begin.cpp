@@ -38,6 +38,7 @@ Machine::Machine(LaunchState& state, Counter& counter, const LaneTable& lanes)
   local_.resize(size_t{kernel_.local_bytes} * n_warps_ * kWarpSize);
   row_buffer_.resize(kernel_.code.size());
   prepare_registers();
+  if (kernel_.has_tensor_memory) tensor_ = std::make_unique<TensorMemory>();
   if (state.doubles) doubles_ = std::make_unique<CtaDoubles>(*this, *state.doubles);
 }
 
@@ -151,6 +152,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   // Old values would depend on the CTA that this machine ran before.
   std::fill(local_.begin(), local_.end(), std::byte{0xff});
   partly_undefined_.clear();
+  if (tensor_) tensor_->begin();
   if (doubles_) doubles_->begin();
   const bool any_unassigned = std::any_of(kernel_.unassigned.begin(), kernel_.unassigned.end(),
                                           [](const std::string& name) { return !name.empty(); });
@@ -177,6 +179,9 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.fences = w.batches = w.batches_done = 0;
     w.uses.assign(kernel_.watched_names.size(), {});
     w.sums = {};
+    w.tensor_load = 0;
+    w.tensor_loads.clear();
+    w.load_of.assign(tensor_ ? kernel_.watched_names.size() : 0, 0);
     w.copies.clear();
     w.copies_begin = 0;
     w.bulk_reads.clear();
@@ -222,6 +227,9 @@ std::string Machine::waiters() const {
             "wait at setmaxnreg for {} registers per thread; they have {}, and {} of the CTA's are free "
             "for each of their threads",
             kernel_.code[f.pc].imm, group_registers_[w.index / 4], free_registers_ / 128);
+      } else if (f.barrier == kWaitsForColumns) {
+        what = fmt::format("{} columns of tensor memory that nobody gives back",
+                           row(w, kernel_.code[f.pc].b)[first_lane(f.mask)]);
       } else if (f.barrier == kAtClusterBarrier) {
         what = "the cluster's barrier";
       } else {
@@ -267,14 +275,20 @@ Finding Machine::deadlock() const {
 
 /// False: it stops at a finding, of copies that the CTA has not waited for.
 bool Machine::ends_well(std::vector<Finding>& findings) {
-  constexpr const char* kKind = "async-pending";
   bool well = true;
-  const auto report = [&](uint32_t warp, uint32_t pc, uint32_t lane, std::string message) {
-    if (goes_on(state_.go_on, kKind))
-      checker_.report({kernel_.code[pc], pc, warp}, kKind, lane, [&] { return message; });
+  const auto report = [&](uint32_t warp, uint32_t pc, uint32_t lane, std::string message,
+                          const char* kind = "async-pending") {
+    if (goes_on(state_.go_on, kind))
+      checker_.report({kernel_.code[pc], pc, warp}, kind, lane, [&] { return message; });
     else if (std::exchange(well, false))
-      stop(findings, finding(kKind, std::move(message), warps_[warp], pc, lane));
+      stop(findings, finding(kind, std::move(message), warps_[warp], pc, lane));
   };
+  if (tensor_)
+    for (const TensorMemory::Allocation& a : tensor_->allocations())
+      report(a.warp, a.pc, 0,
+             fmt::format("the CTA ends with these {} columns of tensor memory: no tcgen05.dealloc gives them back",
+                         a.columns),
+             "bad-tensor-memory");
   for (const BulkCopy& copy : bulk_copies_)
     report(copy.warp, copy.pc, copy.lane,
            fmt::format("CTA {} ends while this copy of {} bytes into its shared memory may be under way", cta_,

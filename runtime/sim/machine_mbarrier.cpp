@@ -170,6 +170,30 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   ++w.pc;
 }
 
+/// An arrival at the mbarrier of a CTA that no thread makes: the end of work of the tensor core.
+void Machine::arrive_for_core(const Warp& w, uint32_t at, uint32_t lane, Machine& owner) {
+  const auto refuse = [&](std::string why) {
+    return Fault{"bad-barrier", fmt::format("tcgen05.commit to the mbarrier at {}: {}", text(kSharedBase + at), why),
+                 lane};
+  };
+  std::byte bytes[8];
+  uint64_t word = 0;
+  read_shared(w, at, 8, lane, bytes, owner);
+  std::memcpy(&word, bytes, 8);
+  if (!(word & Phase::kMark) || word >> 63) throw refuse("not initialised, or overwritten");
+  Phase p = Phase::of(word);
+  if (p.pending == 0) throw refuse(fmt::format("all {} arrivals of this phase are there", p.expected));
+  if (--p.pending == 0 && p.bytes == 0) {
+    p = {p.expected, p.expected, 0, !p.odd};
+    emit(PhaseComplete{at, &owner == this ? -1 : static_cast<int>(owner.rank_)});
+    owner.wake_phase_waiters();
+    owner.vain_waits_ = 0;
+  }
+  word = p.word();
+  std::memcpy(bytes, &word, 8);
+  write_shared(w, at, 8, lane, bytes, 0, owner);
+}
+
 /// "phase 1 of the mbarrier at shared memory address 0x400 (1 of 2 arrivals and 512 bytes are missing)"
 std::string Machine::phase_text(const Warp& w, const Fragment& f) const {
   const Inst& in = kernel_.code[f.pc];

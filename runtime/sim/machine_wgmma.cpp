@@ -82,6 +82,7 @@ void Machine::settle_sums(Warp& w) {
 
 /// An instruction that is no product reads or writes registers of products.
 void Machine::watch(Warp& w, const Inst& in, uint32_t mask) {
+  if (kernel_.has_tensor_memory) return use_loaded(w, in);
   settle_sums(w);
   const bool copies = in.flags & kFlagCopy;
   ProductUse source;

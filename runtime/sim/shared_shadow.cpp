@@ -5,7 +5,9 @@
 
 namespace roofgen::sim {
 
-void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines) {
+void SharedShadow::reset(uint32_t bytes, uint32_t warps, uint32_t engines, uint32_t cores) {
+  warps += cores;
+  cores_ = cores;
   chunks_.assign((bytes + 15) / 16, Chunk{});
   if (!words_.empty()) words_.resize(chunks_.size() * 4);
   parts_.clear();
@@ -93,6 +95,34 @@ SharedShadow::Outcome SharedShadow::engine_outcome(uint32_t engine, uint32_t chu
   for (const Record& r : records_of(chunk))
     if (const Outcome o = check_writer(r, engine, Verdict::kReadAfterWrite); !o.ok()) return o;
   return {};
+}
+
+void SharedShadow::start_core(uint32_t core, const SharedShadow& from, uint32_t warp) {
+  for (uint32_t v = 0; v < readers_; ++v) seen_[core][v] = from.seen_of(*this, warp, v);
+  if (&from == this) seen_[core][warp] = now_;
+  refresh_floor(core);
+}
+
+void SharedShadow::signal_core(uint32_t offset, SharedShadow& from, uint32_t warp, std::span<const CoreWork> work) {
+  const bool here = &from == this;
+  if (!width_ || !from.width_) {
+    Phases& p = phases_[offset];
+    for (const CoreWork& w : work)
+      if (w.of == this) p.current[w.core] = std::max(p.current[w.core], w.stamp);
+    return here ? signal(offset, warp) : signal_outside(offset);
+  }
+  std::vector<uint32_t> known(&from.others_[size_t{warp} * width_], &from.others_[size_t{warp} * width_] + width_);
+  from.row_of(warp, &known[from.rank_ * kMaxWarps]);
+  for (const CoreWork& w : work) {
+    uint32_t& stamp = known[w.of->rank_ * kMaxWarps + w.core];
+    stamp = std::max(stamp, w.stamp);
+  }
+  Phases& p = phases_[offset];
+  for (uint32_t v = 0; v + (here ? 0 : 1) < readers_; ++v)
+    p.current[v] = std::max(p.current[v], known[rank_ * kMaxWarps + v]);
+  raise(p.others_current, known.data());
+  from.advance();
+  if (!here) signal_outside(offset);
 }
 
 // ---- clusters ------------------------------------------------------------------------------------------
@@ -227,7 +257,7 @@ void SharedShadow::release(uint32_t id, uint32_t waiters) {
           std::max(others_[size_t{w} * width_ + i], offered_others_[size_t{id} * width_ + i]);
     refresh_floor(w);
   }
-  settled_ = *std::min_element(floor_, floor_ + warps_);
+  settled_ = *std::min_element(floor_, floor_ + warps_ - cores_);
   std::memset(offered_[id], 0, sizeof offered_[id]);
   std::memset(offered_relied_[id], 0, sizeof offered_relied_[id]);
   if (width_) std::fill_n(&offered_others_[size_t{id} * width_], width_, 0u);

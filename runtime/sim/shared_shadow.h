@@ -11,6 +11,9 @@
 // all of its warps have seen; a warp that waits for a product has seen the engine's reads up to that product's stamp.
 // Each chunk has the stamp of the last read of each engine.
 //
+// A core is one more warp that no barrier knows: the tensor core of tcgen05. Its next accesses happen after what the
+// warp that gave it work has seen (start_core); the end of this work is signalled at an mbarrier (signal_core).
+//
 // In a cluster each warp also knows up to which stamps it has seen the readers of the other CTAs. An access of another
 // CTA is checked against the records here; its own record is that of one more engine, which stands for all other CTAs.
 #pragma once
@@ -47,7 +50,15 @@ class SharedShadow {
   };
 
   /// Begins a CTA with `bytes` of unwritten shared memory and `warps` warps.
-  void reset(uint32_t bytes, uint32_t warps, uint32_t engines = 0);
+  void reset(uint32_t bytes, uint32_t warps, uint32_t engines = 0, uint32_t cores = 0);
+  /// The core goes on after what a warp of this or another CTA of the cluster has seen.
+  void start_core(uint32_t core, const SharedShadow& from, uint32_t warp);
+  struct CoreWork {
+    const SharedShadow* of;
+    uint32_t core, stamp;  ///< of the last
+  };
+  /// What cores did for the warp arrives at the mbarrier here, with all that the warp knows.
+  void signal_core(uint32_t offset, SharedShadow& from, uint32_t warp, std::span<const CoreWork> work);
   /// The engine's next reads happen after what all of these warps have seen.
   void start_engine(uint32_t engine, uint32_t first_warp, uint32_t n);
   /// The engine reads whole chunks, from the one at offsets[first] on, through the asynchronous proxy. The first that
@@ -229,6 +240,8 @@ class SharedShadow {
   /// Up to which stamp `warp` has seen each warp's accesses; all of its own.
   void row_of(uint32_t warp, uint32_t* stamps) const;
   bool has_seen(uint32_t warp, uint32_t other, uint32_t stamp) const { return seen_[warp][other] >= stamp; }
+  /// Up to which stamp the warp knows another one here, also by relaxed waits.
+  uint32_t known_of(uint32_t warp, uint32_t other) const { return std::max(seen_[warp][other], relied_[warp][other]); }
   /// `warp` has now seen the accesses up to these stamps.
   void learn(uint32_t warp, const uint32_t* stamps);
 
@@ -338,7 +351,8 @@ class SharedShadow {
   std::vector<ManyStamps> many_;
   std::vector<uint32_t> free_many_;
   bool records_races_ = false;
-  uint32_t warps_ = 0, readers_ = 0;  ///< readers: warps and engines
+  uint32_t warps_ = 0, readers_ = 0;  ///< with cores; readers: warps and engines
+  uint32_t cores_ = 0;
   uint32_t shared_chunks_ = 0;
   std::vector<uint32_t> engine_read_;     ///< stamps, by engine and chunk
   uint32_t rank_ = 0, width_ = 0;         ///< of a row of others_: a stamp for each reader of each CTA; 0: no cluster
