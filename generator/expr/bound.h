@@ -48,6 +48,8 @@ class Points {
   const Value* find(size_t scope, const std::string& name);
   /// All names at the current point; derived names without a value are absent. `before`: only derived names before it.
   Map names(size_t scope, const Extra& extra, std::optional<size_t> before = {}) const;
+  /// Of these names, what an evaluation of `e` that succeeds may read.
+  Map names_in(const Expr& e, size_t scope, const Extra& extra);
 
   uint64_t steps() const { return steps_; }  ///< of all evaluations
 

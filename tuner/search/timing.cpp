@@ -161,7 +161,7 @@ void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vecto
   }
   const double least = std::ranges::min(seconds);
   for (size_t v = 0; v < variants.size(); ++v) {
-    if (seconds[v] <= kHopelessRatio * least) continue;
+    if (seconds[v] <= kHopelessAlone * least) continue;
     variants[v].complete = false;
     variants[v].stages.clear();
   }

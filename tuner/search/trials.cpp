@@ -118,7 +118,8 @@ class TrialRun {
   bool is_hopeless(const Variant& variant) const {
     if (!(run_.options.best_only || run_.settles()) || plan_.strategy->exhaustive) return false;
     const double seconds = seconds_of(variant.name);
-    return std::isfinite(seconds) && seconds > kHopelessRatio * fastest_variant();
+    const double ratio = run_.options.best_only ? kHopelessAlone : kHopelessRatio;
+    return std::isfinite(seconds) && seconds > ratio * fastest_variant();
   }
   /// No candidate could be faster by more than kNoMore.
   bool is_at_the_floor(const Variant& variant) const {

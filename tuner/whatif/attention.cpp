@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 
 #include "base/suggest.h"
 #include "generator/ops/attention_parts.h"
@@ -194,14 +195,19 @@ Result<PlanProblem> ChainSubject::make(const std::vector<Part>& plan) const {
   return PlanProblem{std::move(op), std::move(problem)};
 }
 
+/// Kernels of one template differ by a few instructions per element: only one is searched. Of gemms the bare one; a row
+/// reduction in the epilogue needs tiles as wide as the row, which may be slow for the bare gemm. Of other parts, with
+/// row reductions and without, the one with the most steps.
 Part ChainSubject::leader(Part part) const {
-  const auto begin = chain_.steps().begin();
-  const bool gemm = chain_.steps()[part.first].kind == ChainStep::Kind::kGemm;
-  // A row reduction in the epilogue needs tiles as wide as the row, which may be slow for the bare gemm.
-  const bool reduces =
-      std::any_of(begin + static_cast<std::ptrdiff_t>(part.first), begin + static_cast<std::ptrdiff_t>(part.last),
-                  [](const ChainStep& s) { return s.kind == ChainStep::Kind::kRow; });
-  return gemm && !reduces ? Part{0, 1} : part;
+  const auto is = [&](size_t step, ChainStep::Kind kind) { return chain_.steps()[step].kind == kind; };
+  const auto reduces = [&](Part p) {
+    return std::ranges::any_of(std::views::iota(p.first, p.last), [&](size_t i) { return is(i, ChainStep::Kind::kRow); });
+  };
+  if (is(part.first, ChainStep::Kind::kGemm)) return reduces(part) ? part : Part{0, 1};
+  if (reduces(part)) return {chain_.has_gemm() ? size_t{1} : 0, chain_.size()};
+  while (part.first > (chain_.has_gemm() ? 1 : 0) && !reduces({part.first - 1, part.first})) --part.first;
+  while (part.last < chain_.size() && !reduces({part.last, part.last + 1})) ++part.last;
+  return part;
 }
 
 uint64_t ChainSubject::evals(Part part, uint64_t asked) const {

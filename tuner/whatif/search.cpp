@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
+#include <ranges>
 #include <thread>
 #include <tuple>
 
@@ -17,9 +18,12 @@
 namespace roofgen {
 namespace {
 
-/// Schedules of its leader that a part tries first. A part leaves out the leader's kernels that took more than this
-/// many times as long as the leader's best one.
+/// Of each kernel that was not hopeless for its leader, a part tries the default and the leader's best schedule: the
+/// kernels differ by a few instructions, and each candidate costs a compilation. The leader's next ones replace candidates
+/// that fail.
 constexpr size_t kLed = 5;
+constexpr uint64_t kLedEvals = 2;
+/// Kernels that took this many times as long as the leader's best one are hopeless.
 constexpr double kHopelessKernel = 1.15;
 
 class Search {
@@ -138,21 +142,23 @@ class Search {
     return tuned;
   }
 
-  /// Lets the search of a part begin with the best schedules of its leader, and leave out the leader's slow kernels.
+  /// Lets the search of a part try the best schedules of its leader, without the leader's slow kernels. A GPU tries a
+  /// candidate in no time, and goes on.
   bool follow(Part leader, Part part, TuneOptions& options) const {
     const TuneResult* result = result_of(leader);
     if (leader == part || !result) return false;
-    std::vector<const TimedPoint*> timed;
-    for (const TimedPoint& t : result->report.timed)
-      if (t.seconds > 0) timed.push_back(&t);
-    std::ranges::stable_sort(timed, {}, &TimedPoint::seconds);
-    for (const TimedPoint* t : timed) {
-      if (t->seconds > kHopelessKernel * timed.front()->seconds) break;
-      Schedule schedule = t->schedule;
-      schedule.variant = subject_.name(part) + kernel_of(leader, schedule.variant);
-      if (std::ranges::count(options.variants, schedule.variant) == 0) options.variants.push_back(schedule.variant);
-      if (options.first.size() < kLed) options.first.push_back(std::move(schedule));
+    const TuneReport& report = result->report;
+    const double least = report.find(report.best_variant)->seconds;
+    for (const VariantReport& v : report.variants) {
+      const auto ranking = result->rankings.find(v.name);
+      if (ranking == result->rankings.end() || !(v.seconds > 0) || v.seconds > kHopelessKernel * least) continue;
+      options.variants.push_back(subject_.name(part) + kernel_of(leader, v.name));
+      for (Schedule led : std::views::take(ranking->second.front(), kLed)) {
+        led.variant = options.variants.back();
+        options.first.push_back(std::move(led));
+      }
     }
+    if (!context_.gpu) options.evals = std::min(options.evals, options.variants.size() * kLedEvals);
     return !options.first.empty();
   }
 
