@@ -14,8 +14,10 @@
 namespace roofgen::pointwise {
 namespace {
 
-constexpr size_t kBlock = 1024;  // elements evaluated at a time
-constexpr double kReach = 6;     // standard deviations that may flip a comparison
+// Elements evaluated at a time. A row that is reduced and has no more than kKept is evaluated as a whole, each
+// operation once; a longer one again for each reduction and for the outputs.
+constexpr size_t kBlock = 1024, kKept = 8192;
+constexpr double kReach = 6;  // standard deviations that may flip a comparison
 constexpr double kThird = 1.0 / 3;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -94,6 +96,8 @@ class RowEvaluator {
         row_(row),
         first_col_(first_col),
         read_(read),
+        keeps_(!body.phases.empty() && source.size() <= kKept),
+        block_(keeps_ ? source.size() : kBlock),
         numbers_(static_cast<size_t>(body.graph.size())),
         totals_(numbers_.size()) {}
 
@@ -105,8 +109,8 @@ class RowEvaluator {
       (body_.outputs[i].per_row ? per_row : per_element).push_back(body_.planned[i].value);
     for (size_t i = 0; i < out.size(); ++i) out[i].reserve(body_.outputs[i].per_row ? 1 : source_.size());
     const std::vector<int> order = operations(per_element);
-    for (size_t begin = 0; begin < source_.size() && !order.empty(); begin += kBlock) {
-      const size_t count = std::min(kBlock, source_.size() - begin);
+    for (size_t begin = 0; begin < source_.size() && !order.empty(); begin += block_) {
+      const size_t count = std::min(block_, source_.size() - begin);
       compute(order, begin, count);
       for (size_t i = 0; i < out.size(); ++i)
         for (size_t j = 0; j < count && !body_.outputs[i].per_row; ++j) {
@@ -139,8 +143,8 @@ class RowEvaluator {
     const double sign = kind == Reduce::kMin ? -1 : 1;
     double total = 0, squares = 0, variance = 0;                   // of a sum
     double best = -kInfinity, best_sigma = 0, reach = -kInfinity;  // of a maximum
-    for (size_t begin = 0; begin < source_.size(); begin += kBlock) {
-      const size_t count = std::min(kBlock, source_.size() - begin);
+    for (size_t begin = 0; begin < source_.size(); begin += block_) {
+      const size_t count = std::min(block_, source_.size() - begin);
       compute(order, begin, count);
       for (size_t j = 0; j < count; ++j) {
         const Number n = numbers_[static_cast<size_t>(term)][j];
@@ -175,6 +179,7 @@ class RowEvaluator {
     for (int i : order) {
       const Operation& op = body_[i];
       Numbers& out = numbers_[static_cast<size_t>(i)];
+      if (keeps_ && !out.value.empty()) continue;
       const size_t size = op.along_row ? count : 1;
       out.resize(size);
       if (op.code == Code::kTensor) {
@@ -348,6 +353,8 @@ class RowEvaluator {
   const std::span<const int64_t> row_;
   const int64_t first_col_;
   const TensorReader& read_;
+  const bool keeps_;  ///< what was computed, for the whole row
+  const size_t block_;
   std::vector<Numbers> numbers_;
   std::vector<Number> totals_;
 };

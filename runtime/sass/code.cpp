@@ -48,20 +48,22 @@ Result<Code> read_rest(const CodeRequest& request, std::string_view& bytes) {
 std::vector<Result<Code>> read_code(const std::vector<CodeRequest>& requests) {
   std::vector<Result<Code>> out;
   struct Batch {
+    std::string arch;
     std::vector<std::string_view> code;
     std::vector<size_t> index;
   };
-  std::map<std::string, Batch> batches;
+  std::map<std::string, Batch> batches;  // by the architecture without the letter of sm_90a: the encodings are the same
   for (const CodeRequest& r : requests) {
     std::string_view bytes;
     out.push_back(read_rest(r, bytes));
     if (!out.back()) continue;
-    Batch& batch = batches[r.arch];
+    Batch& batch = batches[r.arch.substr(0, r.arch.find_first_not_of("0123456789", 3))];
+    batch.arch = std::max(batch.arch, r.arch);  // with the letter, where one has it
     batch.code.push_back(bytes);
     batch.index.push_back(out.size() - 1);
   }
-  for (const auto& [arch, batch] : batches) {
-    Result<std::vector<std::vector<Text>>> texts = disassemble(arch, batch.code);
+  for (const auto& [plain, batch] : batches) {
+    Result<std::vector<std::vector<Text>>> texts = disassemble(batch.arch, batch.code);
     for (size_t i = 0; i < batch.index.size(); ++i) {
       Result<Code>& code = out[batch.index[i]];
       if (!texts)

@@ -90,8 +90,18 @@ std::unique_ptr<EvaluationClaim> KernelTimer::claim(const KernelLaunch& kernel, 
 
 void KernelTimer::read(const std::vector<const Binary*>& binaries) {
   if (!unavailable_.empty()) return;
+  {
+    const std::lock_guard lock(wanted_mutex_);
+    wanted_.insert(wanted_.end(), binaries.begin(), binaries.end());
+  }
+  // What others ask for meanwhile is read by the first of them.
   const std::lock_guard lock(mutex_);
-  read_unlocked(binaries);
+  std::vector<const Binary*> all;
+  {
+    const std::lock_guard wanted_lock(wanted_mutex_);
+    all.swap(wanted_);
+  }
+  read_unlocked(all);
 }
 
 void KernelTimer::read_unlocked(const std::vector<const Binary*>& binaries) {

@@ -45,7 +45,8 @@ class KernelTimer {
   std::optional<CodeTime> recall(const KernelLaunch& kernel, TimeModel model);
   /// nullptr: another process computes it now.
   std::unique_ptr<EvaluationClaim> claim(const KernelLaunch& kernel, TimeModel model);
-  /// Disassembles kernels, all in one process. Later calls of time() are then fast.
+  /// Disassembles kernels, all in one process, with what other threads ask for at the same time. Later calls of time()
+  /// are then fast.
   void read(const std::vector<const Binary*>& binaries);
   /// Forgets the machine code of these.
   void forget(const std::vector<const Binary*>& binaries);
@@ -64,7 +65,9 @@ class KernelTimer {
   std::string unavailable_;
   timing::Machine machine_;
   std::string device_key_;
-  std::mutex mutex_;
+  std::mutex wanted_mutex_;
+  std::vector<const Binary*> wanted_;  ///< nobody reads them yet; each caller of read() waits for its own
+  std::mutex mutex_;                   ///< of codes_, and while nvdisasm runs
   std::map<std::string, Code> codes_;  ///< by the digest of the binary
 };
 

@@ -149,6 +149,7 @@ class CodeTimes {
 
 /// By the times that the strategies were told.
 void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vector<VariantTimes>& variants) {
+  const bool by_code = run.context.timer && run.context.timer->unavailable().empty();
   std::vector<double> seconds;
   for (const VariantTimes& v : variants) {
     double& sum = seconds.emplace_back(v.complete ? 0 : HUGE_VAL);
@@ -161,7 +162,7 @@ void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vecto
   }
   const double least = std::ranges::min(seconds);
   for (size_t v = 0; v < variants.size(); ++v) {
-    if (seconds[v] <= kHopelessAlone * least) continue;
+    if (seconds[v] <= (by_code ? kHopelessAlone : kHopelessRatio) * least) continue;
     variants[v].complete = false;
     variants[v].stages.clear();
   }

@@ -37,7 +37,7 @@ struct StageTimes {
 /// Kernels that a model finds this many times as slow as the fastest have no time of a better model, and variants few
 /// candidates: twice the closed form's error.
 inline constexpr double kHopelessRatio = 1.7;
-/// The same of variants by the interval model, where only the best one matters.
+/// The same of variants by the interval model, where only the best one matters (assumption).
 inline constexpr double kHopelessAlone = 1.3;
 /// Times of the model closer than this count as equal; the kernel with fewer resources wins.
 inline constexpr double kTie = 0.01;

@@ -118,7 +118,7 @@ class TrialRun {
   bool is_hopeless(const Variant& variant) const {
     if (!(run_.options.best_only || run_.settles()) || plan_.strategy->exhaustive) return false;
     const double seconds = seconds_of(variant.name);
-    const double ratio = run_.options.best_only ? kHopelessAlone : kHopelessRatio;
+    const double ratio = run_.options.best_only && times_by_code() ? kHopelessAlone : kHopelessRatio;
     return std::isfinite(seconds) && seconds > ratio * fastest_variant();
   }
   /// No candidate could be faster by more than kNoMore.

@@ -118,7 +118,10 @@ class Sm {
   }
 
   SmTime run() {
-    size_t started = 0;
+    size_t warps = 0, started = 0;
+    for (const auto& cta : load_.ctas) warps += cta->warps.size();
+    warps_.reserve(warps);  // references stay valid
+    ctas_.reserve(load_.ctas.size());
     for (; started < load_.ctas.size() && started < static_cast<size_t>(load_.resident); ++started) start(started, 0);
     next_cta_ = started;
     while (live_ > 0) {
@@ -709,8 +712,8 @@ class Sm {
   SmTime out_;
   std::vector<Scheduler> schedulers_;
   std::vector<double> miss_debt_;
-  std::deque<Warp> warps_;
-  std::deque<Cta> ctas_;
+  std::vector<Warp> warps_;
+  std::vector<Cta> ctas_;
   std::priority_queue<Event> events_;
   std::vector<Copy> copies_;
   std::deque<int> waiting_copies_;  ///< that the copy engine has not requested to their ends

@@ -201,7 +201,8 @@ Result<PlanProblem> ChainSubject::make(const std::vector<Part>& plan) const {
 Part ChainSubject::leader(Part part) const {
   const auto is = [&](size_t step, ChainStep::Kind kind) { return chain_.steps()[step].kind == kind; };
   const auto reduces = [&](Part p) {
-    return std::ranges::any_of(std::views::iota(p.first, p.last), [&](size_t i) { return is(i, ChainStep::Kind::kRow); });
+    return std::ranges::any_of(std::views::iota(p.first, p.last),
+                               [&](size_t i) { return is(i, ChainStep::Kind::kRow); });
   };
   if (is(part.first, ChainStep::Kind::kGemm)) return reduces(part) ? part : Part{0, 1};
   if (reduces(part)) return {chain_.has_gemm() ? size_t{1} : 0, chain_.size()};

@@ -7,6 +7,7 @@
 #include <ranges>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "base/pool.h"
 #include "tuner/search/kernel_timer.h"
@@ -19,8 +20,8 @@ namespace roofgen {
 namespace {
 
 /// Of each kernel that was not hopeless for its leader, a part tries the default and the leader's best schedule: the
-/// kernels differ by a few instructions, and each candidate costs a compilation. The leader's next ones replace candidates
-/// that fail.
+/// kernels differ by a few instructions, and each candidate costs a compilation. The leader's next ones replace
+/// candidates that fail.
 constexpr size_t kLed = 5;
 constexpr uint64_t kLedEvals = 2;
 /// Kernels that took this many times as long as the leader's best one are hopeless.
@@ -250,10 +251,19 @@ class Search {
     return Plan{std::move(made.op), std::move(made.problem), std::move(scope), std::move(*known)};
   }
 
+  /// Of all parts, in one run of nvdisasm.
+  void read_winners() {
+    if (std::exchange(winners_are_read_, true)) return;
+    std::vector<const Binary*> all;
+    for (const auto& [part, result] : results_) all.push_back(&winner_of(part).binary);
+    context_.timer->read(all);
+  }
+
   std::optional<CodeTime> retime(Part part, double dram_bytes) {
     if (context_.gpu || !context_.timer || !result_of(part)) return std::nullopt;
     const Result<Plan> plan = make({part});
     if (!plan) return std::nullopt;
+    read_winners();
     const TunedKernel& k = winner_of(part);
     const auto own = temporaries(plan->variant, plan->scope);
     if (!own) return std::nullopt;
@@ -355,6 +365,7 @@ class Search {
   std::deque<std::pair<Part, TuneResult>> results_;
   std::optional<TuneReport> variants_;
   std::string variants_failed_;
+  bool winners_are_read_ = false;
   mutable std::mutex mutex_;  ///< of results_, and of report_ while parts are tuned
 };
 
