@@ -12,7 +12,7 @@ namespace {
 Result<Exit> run(const Terminal& terminal, const std::string& shell) {
   const DataFiles files(terminal.data_dirs);
   KnownValues values{{"op", {}}, {"explain op", WorkFormula::names(files)}, {"--device", device_names(files)}};
-  for (const Op* op : ops()) values["op"].push_back(op->name());
+  ROOFGEN_TRY(values["op"], op_names(files));
   ROOFGEN_TRY(const std::string script, completion_script(terminal.commands(), values, shell));
   fmt::print("{}", script);
   return Exit::kOk;

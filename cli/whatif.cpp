@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "generator/ops/attention.h"
 #include "generator/ops/chain_op.h"
 #include "tuner/session/workbench.h"
 
@@ -53,13 +54,14 @@ Result<Sizes> parse_sweep(const std::string& text) {
 
 /// What is asked for, checked before anything is opened: the runs, each a completed problem.
 struct Request {
-  std::optional<Chain> chain;  ///< absent: attention
+  std::optional<Chain> chain;
+  const Op* op = nullptr;  ///< without a chain
   std::vector<Part> plan;
   std::vector<Problem> problems;
   std::string dim;  ///< of a sweep; empty: a single run
 };
 
-Result<Request> request_of(const WhatIfFlags& flags) {
+Result<Request> request_of(const DataFiles& files, const WhatIfFlags& flags) {
   Request out;
   if (flags.chain.empty() == flags.problem.op.empty())
     return Error{Exit::kUsage, flags.chain.empty()
@@ -70,25 +72,24 @@ Result<Request> request_of(const WhatIfFlags& flags) {
   if (!flags.run.variants.empty())
     return Error{Exit::kUsage, "--variant does not apply to whatif; select a partition with --plan"};
   ROOFGEN_TRY(Problem problem,
-              flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : "chain", flags.problem.dtype));
-  const Op* attention = nullptr;
+              flags.problem.given.problem(flags.chain.empty() ? flags.problem.op : kChain, flags.problem.dtype));
   if (!flags.chain.empty()) {
     const auto scale = problem.reals.find("scale");
     ROOFGEN_TRY(out.chain, Chain::parse(flags.chain, problem.dtype, problem.args,
                                         scale == problem.reals.end() ? 1.0 : scale->second));
-    problem.texts = {{"chain", flags.chain}};
+    problem.texts = {{kChain, flags.chain}};
     if (!flags.plan.empty()) {
       ROOFGEN_TRY(out.plan, parse_plan(*out.chain, flags.plan));
     }
   } else {
-    if (flags.problem.op != "attention")
-      return Error{Exit::kUsage, fmt::format("a what-if of \"{}\": attention was expected, or --chain '{} > ...'",
-                                             flags.problem.op, flags.problem.op)};
-    ROOFGEN_TRY(attention, find_op(flags.problem.op));
+    ROOFGEN_TRY(out.op, find_op(files, flags.problem.op));
+    if (out.op != &attention_op() && std::ranges::count(ops(), out.op) > 0)
+      return Error{Exit::kUsage, fmt::format("a what-if of \"{}\": {} was expected, or --chain '{} > ...'",
+                                             flags.problem.op, attention_op().name(), flags.problem.op)};
   }
   const auto add = [&](Problem p) -> Result<void> {
     ROOFGEN_TRY(Problem completed,
-                out.chain ? ChainOp::complete_chain(*out.chain, std::move(p)) : attention->complete(std::move(p)));
+                out.chain ? ChainOp::complete_chain(*out.chain, std::move(p)) : out.op->complete(std::move(p)));
     out.problems.push_back(std::move(completed));
     return {};
   };
@@ -115,7 +116,9 @@ Result<std::vector<WhatIfReport>> run_all(const Terminal& terminal, const WhatIf
   for (const Problem& problem : request.problems) {
     ROOFGEN_TRY(WhatIfReport report,
                 request.chain ? whatif_chain(bench.resources(), *request.chain, problem, request.plan, options)
-                              : whatif_attention(bench.resources(), problem, flags.plan, options));
+                : request.op == &attention_op()
+                    ? whatif_attention(bench.resources(), problem, flags.plan, options)
+                    : whatif_variants(bench.resources(), *request.op, problem, flags.plan, options));
     runs.push_back(std::move(report));
     if (runs.back().interrupted) break;
   }
@@ -123,7 +126,7 @@ Result<std::vector<WhatIfReport>> run_all(const Terminal& terminal, const WhatIf
 }
 
 Result<Exit> run(const Terminal& terminal, const WhatIfFlags& flags) {
-  ROOFGEN_TRY(const Request request, request_of(flags));
+  ROOFGEN_TRY(const Request request, request_of(DataFiles(terminal.data_dirs), flags));
   if (!flags.html.empty()) ROOFGEN_CHECK(terminal.outputs().check({flags.html}));
   ROOFGEN_TRY(Workbench bench, open_workbench(terminal, flags.problem, flags.run));
   ROOFGEN_TRY(std::vector<WhatIfReport> runs, run_all(terminal, flags, request, bench));
@@ -152,7 +155,7 @@ Result<Exit> run(const Terminal& terminal, const WhatIfFlags& flags) {
 Run declare_whatif(FlagSet app) {
   auto flags = std::make_shared<WhatIfFlags>();
   flags->problem.declare(app);
-  app.find("op").help("attention, where there is no --chain");
+  app.find("op").help("attention, or an operator of your own, where there is no --chain");
   flags->run.declare(app);
   app.add("--chain", flags->chain,
           "the steps, in order: 'gemm > bias > gelu > residual > rmsnorm' (docs/use/whatif.md)")

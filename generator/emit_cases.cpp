@@ -127,9 +127,8 @@ class Cases {
         problem_(*request.problem),
         scope_(request.pipelines[0].scope),
         parameters_(interface.parameters(request.buffers)) {
-    for (const EmittedPipeline& p : request.pipelines) unfused_ |= p.variant->name.find("unfused") != std::string::npos;
     for (const EmittedPipeline& p : request.pipelines)
-      if (!variant_ || (unfused_ && p.variant->name.find("unfused") != std::string::npos)) variant_ = p.variant;
+      if (!variant_ || (variant_->fused && !p.variant->fused)) variant_ = p.variant;
   }
 
   Result<std::string> write() {
@@ -412,6 +411,7 @@ class Cases {
   /// For each of several pipelines the sizes of a shape that it is for, small where the shapes do not differ.
   Result<void> add_shapes() {
     if (!selects()) return {};
+    const Json small = tests_.value("small", Json::object());
     for (size_t p = 0; p < request_.pipelines.size(); ++p) {
       const auto shape = std::ranges::find(request_.shapes, p, &EmittedShape::pipeline);
       if (shape == request_.shapes.end()) continue;
@@ -419,8 +419,7 @@ class Cases {
       for (const auto& [name, size] : shape->sizes) {
         const bool differs = std::ranges::any_of(
             request_.shapes, [&, &name = name, &size = size](const auto& x) { return x.sizes.at(name) != size; });
-        const auto most = kSmall.find(name);
-        problem.dims[name] = differs || most == kSmall.end() ? size : std::min(size, most->second);
+        problem.dims[name] = differs ? size : std::min(size, small.value(name, size));
       }
       if (const auto complete = op_.complete(problem)) {
         ROOFGEN_CHECK(add(*complete, {Strides::kPlain}));
@@ -514,19 +513,9 @@ class Cases {
 
   /// The number of a problem whose tables are added to the text; "": its index data are too long.
   Result<std::string> problem_text(const Problem& problem, const std::vector<Tensor>& tensors) {
-    double work = 0;
-    const Extent extent = op_.extent(problem);
-    std::vector<Region> all;
-    for (int64_t b = 0; b < extent.batch; ++b)
-      for (int64_t h = 0; h < extent.heads; ++h)
-        if (extent.rows_of(b) > 0) all.push_back({b, h, 0, extent.rows_of(b)});
-    for (const Region& region : all) work += op_.weight(problem, region);
-    work *= static_cast<double>(problem.dims.count("d")   ? 4 * problem.dims.at("d")
-                                : problem.dims.count("K") ? 2 * problem.dims.at("K")
-                                                          : 1);
+    const double work = work_of(problem);
     const bool whole = work <= kWholeWork;
-    ROOFGEN_TRY(const ExpectedElements expected,
-                expected_of(problem, tensors, whole, whole ? all : sampled_regions(extent, 2)));
+    ROOFGEN_TRY(const ExpectedElements expected, expected_of(problem, tensors, whole));
     if (expected.empty())
       return Error{Exit::kFailed, fmt::format("nothing is expected of the outputs of {}", to_string(problem))};
     const std::string number = fmt::format("{}", problems_);
@@ -558,8 +547,20 @@ class Cases {
     return number;
   }
 
-  Result<ExpectedElements> expected_of(const Problem& problem, const std::vector<Tensor>& tensors, bool whole,
-                                       const std::vector<Region>& regions) const {
+  /// Operations of the reference: those of products, else one for each element or term.
+  double work_of(const Problem& problem) const {
+    const auto required = op_.required(problem);
+    if (required && required->mma_flops > 0) return required->mma_flops;
+    std::set<std::string> outputs;
+    for (const Stage& stage : variant_->stages)
+      for (const std::string& output : compared_outputs(op_, problem, stage)) outputs.insert(output);
+    double work = 0;
+    for (const std::string& output : outputs)
+      for (const Region& region : all_rows(op_, problem, output)) work += op_.weight(problem, region);
+    return work;
+  }
+
+  Result<ExpectedElements> expected_of(const Problem& problem, const std::vector<Tensor>& tensors, bool whole) const {
     const auto tensor_of = [&](const std::string& buffer) {
       return std::ranges::find(tensors, buffer, [](const Tensor& t) -> const std::string& { return t.buffer->name; });
     };
@@ -575,8 +576,12 @@ class Cases {
     };
     ExpectedElements out;
     for (const Stage& stage : variant_->stages)
-      ROOFGEN_CHECK(
-          add_expected(op_, problem, InputPattern::kNormal, variant_->name, stage.name, regions, wanted, out));
+      for (const std::string& output : compared_outputs(op_, problem, stage)) {
+        const std::vector<Region> regions =
+            whole ? all_rows(op_, problem, output) : sampled_regions(op_.extent_of(problem, output), 2, output);
+        ROOFGEN_CHECK(
+            add_expected(op_, problem, InputPattern::kNormal, variant_->name, stage.name, regions, wanted, out));
+      }
     return out;
   }
 
@@ -743,8 +748,6 @@ class Cases {
     return out;
   }
 
-  inline static const std::map<std::string, int64_t> kSmall{{"M", 256}, {"N", 256},  {"K", 256},     {"batch", 1},
-                                                            {"L", 256}, {"rows", 3}, {"kv_len", 256}};
   const EmitRequest& request_;
   const Interface& interface_;
   const Conditions& conditions_;
@@ -753,7 +756,6 @@ class Cases {
   const Problem& problem_;
   const expr::Map& scope_;
   const std::vector<Parameter> parameters_;
-  bool unfused_ = false;
   const Variant* variant_ = nullptr;  ///< by which results are judged: kernels that round more often, if any does
   const TestsReader* reader_ = nullptr;
   Json tests_;
@@ -768,7 +770,7 @@ class Cases {
 Result<std::string> self_test_cases(const EmitRequest& request, const Interface& interface,
                                     const std::vector<std::vector<std::vector<LaunchCode::Condition>>>& conditions,
                                     const std::vector<std::string>& sizes) {
-  ROOFGEN_TRY(const Op* op, find_op(request.problem->op));
+  ROOFGEN_TRY(const Op* op, find_op(*request.files, request.problem->op));
   return Cases(request, interface, conditions, sizes, *op).write();
 }
 

@@ -9,7 +9,6 @@
 #include <sstream>
 #include <tuple>
 
-#include "generator/expr/c_code.h"
 #include "generator/launch_checks.h"
 #include "generator/ops/op_file.h"
 #include "generator/space/json_reader.h"
@@ -108,7 +107,8 @@ Result<void> Interface::read(const DataFiles& files) {
   std::ranges::stable_partition(presets_, [](const auto& preset) { return !preset.first.ends_with("_stride"); });
   const Json tensors = root.value("tensors", Json::object());
   for (const auto& [key, t] : tensors.items()) {
-    ROOFGEN_CHECK(reader.only(t, {"when", "shape", "strides", "aligned_strides", "whole_shape", "whole_strides"}));
+    ROOFGEN_CHECK(reader.only(
+        t, {"when", "shape", "strides", "aligned_strides", "whole_shape", "whole_strides", "axes", "dtype", "is"}));
     Tensor tensor;
     ROOFGEN_TRY(tensor.whole_shape, reader.expressions(t, "whole_shape"));
     ROOFGEN_TRY(tensor.whole_strides, reader.expressions(t, "whole_strides"));
@@ -118,6 +118,13 @@ Result<void> Interface::read(const DataFiles& files) {
     ROOFGEN_TRY(const bool known, condition.check(scope_));
     if (known) {
       ROOFGEN_TRY(tensor.shape, reader.expressions(t, "shape"));
+      ROOFGEN_TRY(const std::vector<std::string> axes, reader.strings(t, "axes"));
+      for (const std::string& axis : axes) {
+        ROOFGEN_TRY(tensor.shape.emplace_back(), reader.parse(axis_sizes_[axis]));
+      }
+      if (t.contains("axes") && axes.empty()) {
+        ROOFGEN_TRY(tensor.shape.emplace_back(), reader.parse("1"));
+      }
     }
     for (const expr::Expr& e : tensor.strides) stride_order_.push_back(e.text());
     tensor.aligned_strides = t.value("aligned_strides", false);
@@ -391,14 +398,6 @@ std::string requirement(const std::string& condition) {
     if (made_of(left, "") && made_of(value, right)) return fmt::format("{} must be {}{}", left, words, value);
   }
   return condition + " must hold";
-}
-
-bool has_word(const std::string& text, const std::string& word) {
-  const auto of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-    if ((at == 0 || !of_name(text[at - 1])) && (at + word.size() == text.size() || !of_name(text[at + word.size()])))
-      return true;
-  return false;
 }
 
 }  // namespace roofgen

@@ -9,11 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "generator/expr/c_code.h"
 #include "generator/generate.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 
 namespace roofgen {
+
+using expr::has_word;
 
 bool is_c_keyword(const std::string& name);  ///< of C or C++
 
@@ -121,7 +124,5 @@ class Interface {
 Result<std::vector<std::string>> run_time_sizes(const DataFiles& files, const std::string& op);
 /// A condition as what must hold: "L must be a multiple of 64".
 std::string requirement(const std::string& condition);
-/// Whether `code` has this word.
-bool has_word(const std::string& code, const std::string& word);
 
 }  // namespace roofgen

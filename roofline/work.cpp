@@ -51,7 +51,8 @@ class WorkReader : private JsonReader {
     const Json& root = file_.root();
     f.file_ = file_.file();
     ROOFGEN_CHECK(
-        only(root, {"schema", "op", "title", "dims", "flags", "dtypes", "math", "grows", "let", "requires", "forms"}));
+        only(root, {"schema", "op", "title", "dims", "flags", "dtypes", "math", "grows", "let", "requires", "forms"},
+             {"tables"}));
     ROOFGEN_TRY(std::string schema, string(root, "schema"));
     if (schema != "roofgen.work/1") return bad("schema must be \"roofgen.work/1\"", schema);
     ROOFGEN_TRY(f.op_, string(root, "op"));
@@ -78,6 +79,9 @@ class WorkReader : private JsonReader {
       f.forms_.push_back(std::move(form));
     }
     if (f.forms_.empty()) return bad("\"forms\" must be a list of at least one form", "forms");
+    if (root.contains("tables")) {
+      ROOFGEN_TRY(f.tables_, read_tables(root["tables"]));
+    }
     return f;
   }
 
@@ -104,9 +108,40 @@ class WorkReader : private JsonReader {
     return out;
   }
 
+  Result<TableWords> read_tables(const Json& j) const {
+    TableWords out;
+    ROOFGEN_CHECK(only(j, {"names", "order", "product", "dims", "named", "cache"}));
+    ROOFGEN_TRY(out.names, strings(j, "names"));
+    ROOFGEN_TRY(out.order, integer(j, "order", 1000));
+    for (const auto& [key, to] : {std::pair{"product", &out.product}, {"cache", &out.cache}})
+      if (j.contains(key)) {
+        ROOFGEN_TRY(*to, boolean(j, key));
+      }
+    const auto sizes = [&](const Json& object, const char* key) -> Result<std::map<std::string, int64_t>> {
+      std::map<std::string, int64_t> values;
+      ROOFGEN_TRY(const Json* all, member(object, key, &Json::is_object, "an object of sizes"));
+      for (const auto& [name, value] : all->items()) {
+        ROOFGEN_TRY(values[name], integer(*all, name.c_str(), kMaxDim));
+      }
+      return values;
+    };
+    if (j.contains("dims")) {
+      ROOFGEN_TRY(out.dims, sizes(j, "dims"));
+    }
+    if (j.contains("named")) {
+      ROOFGEN_TRY(const Json* named, member(j, "named", &Json::is_object, "an object of names"));
+      for (const auto& [name, ignored] : named->items()) {
+        ROOFGEN_TRY(out.named[name], sizes(*named, name.c_str()));
+      }
+    }
+    return out;
+  }
+
   Result<WorkFormula::Form> read_form(const WorkFormula& f, const Json& j) const {
     WorkFormula::Form form;
-    ROOFGEN_CHECK(only(j, {"name", "when", "kernels"}));
+    ROOFGEN_CHECK(only(j, {"name", "when", "kernels", "lever", "cache"}));
+    ROOFGEN_TRY(form.lever, string_or(j, "lever", ""));
+    ROOFGEN_TRY(form.cache, strings(j, "cache"));
     ROOFGEN_TRY(form.name, string(j, "name"));
     ROOFGEN_TRY(form.when, j.contains("when") ? expression(j, "when") : expr::Expr::parse("true"));
     ROOFGEN_TRY(const Json kernels, list(j, "kernels"));
@@ -302,6 +337,8 @@ Result<OpWork> WorkFormula::evaluate(const WorkRequest& request) const {
   ROOFGEN_TRY(const expr::Map names, scope(request, kMaxDim, out));
   ROOFGEN_TRY(const Form* form, choose(names));
   out.form = form->name;
+  out.lever = form->lever;
+  out.cache = form->cache;
   if (auto done = kernels(*form, names, Part::kAll, out); !done) {
     // The formulas are checked when they are read; what fails now is the numbers they were given.
     Error error = std::move(done).error();

@@ -68,6 +68,8 @@ struct OpWork {
   std::optional<double>
       ai_limit;             ///< AI as the dimensions that batch work grow without bound, if the formula names any
   std::string ai_limit_of;  ///< those dimensions: "M"
+  std::string lever;        ///< of a form that is bound by memory, where the formula knows one
+  std::vector<std::string> cache;  ///< operands that are the cache of each sequence
 
   double mma_flops() const;
   /// By the convention: MMA FLOPs (and softmax_flops per softmax element) where there are any, else vector FLOPs.
@@ -96,6 +98,16 @@ struct WorkRequest {
   double softmax_flops = 0;
 };
 
+/// How a table of kernels speaks of an operator (docs/use/lint.md).
+struct TableWords {
+  std::vector<std::string> names;  ///< words of a kernel's name; with a trailing *, the beginning of a word
+  int64_t order = 0;               ///< the first operator whose word matches is meant: fusions before what they contain
+  bool product = false;            ///< its shape may stand as [M, K] x [K, N]
+  std::map<std::string, int64_t> dims = {};                          ///< instead of presets, which serve the tuner
+  std::map<std::string, std::map<std::string, int64_t>> named = {};  ///< of kernels with this part of a name
+  bool cache = false;                                                ///< each sequence reads a cache of its own
+};
+
 class WorkReader;
 
 /// work/<op>.json, parsed once; evaluating is cheap and thread-safe.
@@ -114,7 +126,8 @@ class WorkFormula {
   const std::vector<WorkDim>& flags() const { return flags_; }
   bool uses_matrix_units() const { return !math_roles_.empty(); }
   const std::vector<std::string>& grows() const { return grows_; }  ///< dimensions that batch work
-  const std::vector<WorkDim>& dtypes() const { return dtypes_; }    ///< roles; a preset evaluates to a format's name
+  const TableWords& tables() const { return tables_; }
+  const std::vector<WorkDim>& dtypes() const { return dtypes_; }  ///< roles; a preset evaluates to a format's name
 
  private:
   struct Operand {
@@ -133,6 +146,8 @@ class WorkFormula {
     std::string name;
     expr::Expr when;
     std::vector<Kernel> kernels;
+    std::string lever;
+    std::vector<std::string> cache;
   };
   friend class WorkReader;
 
@@ -150,6 +165,7 @@ class WorkFormula {
   std::vector<std::pair<std::string, expr::Expr>> let_;
   std::vector<expr::Expr> requires_;
   std::vector<Form> forms_;
+  TableWords tables_;
 };
 
 // ---- Chains of elementwise operations --------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <optional>
 
 #include "generator/expr/builtins.h"
@@ -184,6 +185,14 @@ Result<CCode> to_c(const Expr& e, const Map& scope, const CNames& names) {
   } catch (Failure& failure) {
     return std::move(failure.error);
   }
+}
+
+bool has_word(const std::string& code, const std::string& word) {
+  const auto of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = code.find(word); at != std::string::npos; at = code.find(word, at + 1))
+    if ((at == 0 || !of_name(code[at - 1])) && (at + word.size() == code.size() || !of_name(code[at + word.size()])))
+      return true;
+  return false;
 }
 
 }  // namespace roofgen::expr

@@ -21,4 +21,7 @@ using CNames = std::function<Result<std::string>(const std::string& name)>;
 /// is an error.
 Result<CCode> to_c(const Expr& e, const Map& scope, const CNames& names);
 
+/// Whether `code`, C or an expression, has this word.
+bool has_word(const std::string& code, const std::string& word);
+
 }  // namespace roofgen::expr

@@ -318,10 +318,8 @@ class Attention final : public Op {
     return Shape(problem).pairs(band.batch, band.head, band.row_begin, band.row_end);
   }
 
-  /// With modifiers, a cache or a prologue. Without, the formulas of work/attention.json apply.
   std::optional<RequiredWork> required(const Problem& problem) const override {
     const Shape s(problem);
-    if (!s.modifiers && !s.cache && !s.prologue) return std::nullopt;
     const double pairs = s.all_pairs();
     RequiredWork out{4 * pairs * static_cast<double>(s.d), pairs, 0};
     for (const Buffer& b : buffers(problem)) out.dram_bytes += distinct_bytes(problem, b);

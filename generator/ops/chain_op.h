@@ -11,6 +11,8 @@
 
 namespace roofgen {
 
+inline constexpr const char* kChain = "chain";  ///< the op, and the text of its problem with the steps
+
 class ChainOp final : public Op {
  public:
   /// The whole problem: op "chain", texts "chain", dims M, N, K (without a gemm: rows, cols). Exit::kUsage for a
@@ -24,7 +26,7 @@ class ChainOp final : public Op {
   /// The problem of this op's steps, from the problem of the whole chain.
   Problem problem_of(const Problem& whole) const;
 
-  std::string name() const override { return "chain"; }
+  std::string name() const override { return kChain; }
   Result<Problem> complete(Problem problem) const override { return complete_chain(chain_, std::move(problem)); }
   std::vector<Buffer> buffers(const Problem& problem) const override;
   expr::Map scope(const Problem& problem) const override;

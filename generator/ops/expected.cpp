@@ -16,7 +16,31 @@ std::set<int64_t> places(int64_t size, int64_t count) {
 
 }  // namespace
 
-std::vector<Region> sampled_regions(const Extent& extent, int64_t rows) {
+std::vector<std::string> compared_outputs(const Op& op, const Problem& problem, const Stage& stage) {
+  std::vector<std::string> out;
+  for (const Buffer& b : op.buffers(problem)) {
+    const bool written = std::ranges::any_of(stage.args, [&](const Stage::ArgSpec& arg) {
+      const std::string& name = arg.buffer.empty() ? arg.name : arg.buffer;
+      const auto other = stage.buffers.find(name);
+      return (other == stage.buffers.end() ? name : other->second) == b.name;
+    });
+    if (b.role == Buffer::Role::kInput || !written || op.rows_of(b.name).empty()) continue;
+    out.insert(b.name == stage.output ? out.begin() : out.end(), b.name);
+  }
+  if (out.empty()) out.emplace_back();
+  return out;
+}
+
+std::vector<Region> all_rows(const Op& op, const Problem& problem, const std::string& output) {
+  const Extent extent = op.extent_of(problem, output);
+  std::vector<Region> out;
+  for (int64_t b = 0; b < extent.batch; ++b)
+    for (int64_t h = 0; h < extent.heads && extent.rows_of(b) > 0; ++h)
+      out.push_back({b, h, 0, extent.rows_of(b), 0, -1, output});
+  return out;
+}
+
+std::vector<Region> sampled_regions(const Extent& extent, int64_t rows, const std::string& output) {
   std::vector<Region> out;
   for (const int64_t batch : std::set<int64_t>{0, extent.batch - 1})
     for (const int64_t head : std::set<int64_t>{0, extent.heads - 1}) {
@@ -28,7 +52,7 @@ std::vector<Region> sampled_regions(const Extent& extent, int64_t rows) {
         for (const int64_t column : extent.cols > 0 ? places(extent.cols, kSampledColumns) : std::set<int64_t>{0})
           if (row < size)
             out.push_back({batch, head, row, std::min(size, row + rows), column,
-                           extent.cols > 0 ? std::min(extent.cols, column + kSampledColumns) : -1});
+                           extent.cols > 0 ? std::min(extent.cols, column + kSampledColumns) : -1, output});
     }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "generator/ops/op.h"
+#include "generator/space/space.h"
 
 namespace roofgen {
 
@@ -24,9 +25,15 @@ Result<void> add_expected(const Op& op, const Problem& problem, InputPattern pat
                           const std::string& stage, const std::vector<Region>& regions, const WantedElement& wanted,
                           ExpectedElements& out);
 
+/// The outputs by which a kernel is compared, its own first; "" where regions name no output.
+std::vector<std::string> compared_outputs(const Op& op, const Problem& problem, const Stage& stage);
+
+/// All rows of an output.
+std::vector<Region> all_rows(const Op& op, const Problem& problem, const std::string& output);
+
 /// `rows` rows at the beginning, in the middle and at the end of the first and the last (batch, head) pair, and the
 /// first rows of each group; of wide rows kSampledColumns columns at each of these three places.
 inline constexpr unsigned kSampledColumns = 32;
-std::vector<Region> sampled_regions(const Extent& extent, int64_t rows);
+std::vector<Region> sampled_regions(const Extent& extent, int64_t rows, const std::string& output = {});
 
 }  // namespace roofgen

@@ -23,54 +23,43 @@ double saturated(double value, DType dtype) {
   return std::clamp(value, round_to_dtype(-infinity, dtype), round_to_dtype(infinity, dtype));
 }
 
-/// Compares one output, row by row.
-class OutputJudge {
- public:
-  OutputJudge(const pointwise::Output& output, int64_t cols, const ElementReader& read)
-      : output_(output), cols_(cols), read_(read), judge_(output.buffer, read) {}
-
-  Result<void> row(int64_t row, int64_t first_col, const std::vector<pointwise::Estimate>& expected) {
-    values_.resize(expected.size());
-    valid_.assign(expected.size(), true);
-    const int64_t first = output_.per_row ? row : row * cols_ + first_col;
-    ROOFGEN_CHECK(read_(output_.buffer, static_cast<uint64_t>(first), values_, &valid_));
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const int64_t col = output_.per_row ? -1 : first_col + static_cast<int64_t>(i);
-      if (valid_[i])
-        element(row, col, values_[i], expected[i]);
-      else
-        judge_.unwritten(row, col);
-    }
-    return {};
-  }
-  void add_to(Comparison& out) const { judge_.add_to(out); }
-
- private:
-  void element(int64_t row, int64_t col, double got, const pointwise::Estimate& e) {
-    const double sigma = std::isfinite(e.sigma) ? e.sigma : 0;
-    const DType dtype = output_.dtype;
-    const double slack = kSigmas * sigma, rounded = round_to_dtype(e.value, dtype);
-    double expected = saturated(e.value, dtype);
-    if (std::isinf(got) || std::isinf(rounded)) {
-      // Near the end of the range an error decides between the largest number and infinity.
-      const bool in_reach =
-          round_to_dtype(e.value - slack, dtype) <= got && got <= round_to_dtype(e.value + slack, dtype);
-      expected = in_reach ? got : rounded;
-    }
-    judge_.element(row, col, got, expected, spacing_of(e.value, dtype) / 2 + slack);
-  }
-  const pointwise::Output& output_;
-  int64_t cols_;
-  const ElementReader& read_;
-  Judge judge_;
-  std::vector<double> values_;
-  std::vector<bool> valid_;
-};
-
 }  // namespace
+
+Result<void> OutputJudge::compare(int64_t first, const std::vector<pointwise::Estimate>& expected, const Place& place) {
+  values_.resize(expected.size());
+  valid_.assign(expected.size(), true);
+  ROOFGEN_CHECK(read_(output_.buffer, static_cast<uint64_t>(first), values_, &valid_));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto [row, col] = place(static_cast<int64_t>(i));
+    if (valid_[i])
+      element(row, col, values_[i], expected[i]);
+    else
+      judge_.unwritten(row, col);
+  }
+  return {};
+}
+
+void OutputJudge::element(int64_t row, int64_t col, double got, const pointwise::Estimate& e) {
+  const double sigma = std::isfinite(e.sigma) ? e.sigma : 0;
+  const DType dtype = output_.dtype;
+  const double slack = kSigmas * sigma, rounded = round_to_dtype(e.value, dtype);
+  double expected = saturated(e.value, dtype);
+  if (std::isinf(got) || std::isinf(rounded)) {
+    // Near the end of the range an error decides between the largest number and infinity.
+    const bool in_reach =
+        round_to_dtype(e.value - slack, dtype) <= got && got <= round_to_dtype(e.value + slack, dtype);
+    expected = in_reach ? got : rounded;
+  }
+  judge_.element(row, col, got, expected, spacing_of(e.value, dtype) / 2 + slack);
+}
 
 pointwise::TensorReader contents_reader(std::vector<std::string> indices, const Extent& extent, InputPattern pattern) {
   std::vector<int64_t> sizes = index_sizes(extent, indices.size());
+  return contents_reader(std::move(indices), std::move(sizes), pattern);
+}
+
+pointwise::TensorReader contents_reader(std::vector<std::string> indices, std::vector<int64_t> sizes,
+                                        InputPattern pattern) {
   return [indices = std::move(indices), sizes = std::move(sizes), pattern](
              const TensorArg& tensor, std::span<const int64_t> row, int64_t first, std::span<double> out) {
     // Row-major over the tensor's own indices: element = base + stride * column.
@@ -112,15 +101,17 @@ Result<Comparison> compare_formula(const pointwise::Formula& formula, const Regi
                              region.col_begin, end, extent.cols)};
   const std::vector<std::string>& indices = formula.vocabulary().indices;
   std::vector<OutputJudge> judges;
-  for (const pointwise::Output& output : formula.outputs()) judges.emplace_back(output, extent.cols, read);
+  for (const pointwise::Output& output : formula.outputs()) judges.emplace_back(output, read);
 
   for (int64_t r = region.row_begin; r < region.row_end; ++r) {
     const int64_t all[] = {region.batch, region.head, r};
     const std::span<const int64_t> row = std::span(all).last(std::min<size_t>(indices.size() - 1, std::size(all)));
     const auto expected = formula.evaluate(source(r, region.col_begin, count), row, region.col_begin, tensors);
     for (size_t i = 0; i < judges.size(); ++i) {
-      if (formula.outputs()[i].per_row && region.col_begin != 0) continue;
-      ROOFGEN_CHECK(judges[i].row(r, region.col_begin, expected[i]));
+      const bool per_row = formula.outputs()[i].per_row;
+      if (per_row && region.col_begin != 0) continue;
+      ROOFGEN_CHECK(judges[i].compare(per_row ? r : r * extent.cols + region.col_begin, expected[i],
+                                      [&](int64_t c) { return std::pair(r, per_row ? -1 : region.col_begin + c); }));
     }
   }
   Comparison out;

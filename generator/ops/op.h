@@ -70,6 +70,7 @@ struct Region {
   int64_t batch = 0, head = 0;
   int64_t row_begin = 0, row_end = 0;
   int64_t col_begin = 0, col_end = -1;  ///< -1: to the last column
+  std::string output = {};              ///< whose rows these are, where outputs have rows of their own (Op::rows_of)
   bool operator==(const Region&) const = default;
 };
 
@@ -149,6 +150,10 @@ class Op {
   /// The problem with the smallest batch x heads that still exercises every index map.
   virtual Problem reduced(const Problem& problem) const = 0;
   virtual Extent extent(const Problem& problem) const = 0;
+  /// The axis of an output's rows. Outputs of different axes, as gradients by query and by key, are compared apart,
+  /// each in regions of its own extent. Empty: all outputs have the rows of extent(), and regions name no output.
+  virtual std::string rows_of(const std::string& /*output*/) const { return {}; }
+  virtual Extent extent_of(const Problem& problem, const std::string& /*output*/) const { return extent(problem); }
   /// The problem with other scalar arguments, so that a kernel that ignores or exchanges them gives wrong results.
   virtual Problem with_other_scalars(Problem problem) const { return problem; }
   /// The heads from which slices of the real launch are taken; the last head is the last of them.
@@ -227,7 +232,11 @@ std::vector<Op::Thin> shortened(const Problem& problem, const char* dim, int64_t
 /// alpha, beta, scale and eps, each with another factor or value.
 Problem other_scalars(Problem problem);
 
+/// The ops with a class of their own.
 const std::vector<const Op*>& ops();
 Result<const Op*> find_op(const std::string& name);  ///< Exit::kUsage with the nearest name
+/// Also an op whose reference is formulas of its file (formula_op.h).
+Result<const Op*> find_op(const DataFiles& files, const std::string& name);
+Result<std::vector<std::string>> op_names(const DataFiles& files);
 
 }  // namespace roofgen

@@ -26,13 +26,15 @@ class OpFileReader : private JsonReader {
     const Json& root = file_.root();
     ROOFGEN_CHECK(only(root, {"schema", "op",     "words", "flops_per_exp", "group",   "dims",  "flags",   "reals",
                               "texts",  "dtypes", "args",  "sizes",         "empty",   "fixed", "bounded", "aliases",
-                              "notes",  "axes",   "rules", "presets",       "tensors", "tests"}));
+                              "notes",  "axes",   "rules", "presets",       "tensors", "tests"},
+                       {"let", "requires", "formats", "mma_flops"}));
     ROOFGEN_TRY(const std::string schema, string(root, "schema"));
     if (schema != kSchema) return bad_at(root, fmt::format("schema must be \"{}\"", kSchema), "schema");
     ROOFGEN_TRY(out.op, string(root, "op"));
     const std::string stem = file_.file().substr(file_.file().rfind('/') + 1);
     if (stem != out.op + ".json") return bad_at(root, fmt::format("\"{}\" is not the name of the file", out.op), "op");
     ROOFGEN_TRY(out.group, string_or(root, "group", ""));
+    ROOFGEN_TRY(out.formulas, has_formulas(root));
     for (const OpFlagKind kind : kOpFlagKinds) {
       const auto at = static_cast<size_t>(kind);
       ROOFGEN_TRY(out.flags[at], flags(root, kKindMembers[at]));
@@ -62,7 +64,7 @@ class OpFileReader : private JsonReader {
       if (j.is_string()) {
         flag.name = j.get<std::string>();
       } else {
-        ROOFGEN_CHECK(only(j, {"name", "help", "formats"}));
+        ROOFGEN_CHECK(only(j, {"name", "help", "formats", "default"}));
         ROOFGEN_TRY(flag.name, string(j, "name"));
         ROOFGEN_TRY(flag.help, string(j, "help"));
         ROOFGEN_TRY(flag.formats, strings(j, "formats"));
@@ -75,6 +77,19 @@ class OpFileReader : private JsonReader {
       out.push_back(std::move(flag));
     }
     return out;
+  }
+
+  /// Without formulas nothing reads what belongs to them.
+  Result<bool> has_formulas(const Json& root) const {
+    if (root.contains("tensors")) {
+      ROOFGEN_TRY(const Json* tensors, member(root, "tensors", &Json::is_object, "an object of tensors"));
+      for (const auto& [name, tensor] : tensors->items())
+        if (tensor.is_object() && tensor.contains("is")) return true;
+    }
+    for (const char* key : {"let", "requires", "formats", "mma_flops"})
+      if (root.contains(key))
+        return bad_at(root, fmt::format("\"{}\" belongs to formulas; no tensor has \"is\"", key), key);
+    return false;
   }
 
   Result<void> read_words(const Json& root, OpFile& out) const {
@@ -94,12 +109,6 @@ class OpFileReader : private JsonReader {
   }
 };
 
-/// With the line and a caret, unless the error has them.
-Error shown(const JsonFile& file, Error error) {
-  if (error.notes.empty()) error.notes = file.excerpt(error.where);
-  return error;
-}
-
 /// A flag that is only named must be explained by another op.
 Result<void> check_named(const std::vector<OpFile>& all) {
   for (const OpFlagKind kind : kOpFlagKinds) {
@@ -110,22 +119,27 @@ Result<void> check_named(const std::vector<OpFile>& all) {
     for (const OpFile& file : all)
       for (const OpFlag& flag : file.of(kind))
         if (!explained.count(flag.name))
-          return shown(*file.json, {Exit::kFailed,
-                                    fmt::format("no op explains \"{}\" of \"{}\"{}", flag.name,
-                                                kKindMembers[static_cast<size_t>(kind)],
-                                                did_you_mean(flag.name, {explained.begin(), explained.end()})),
-                                    file.json->find(flag.name)});
+          return with_excerpt(*file.json, {Exit::kFailed,
+                                           fmt::format("no op explains \"{}\" of \"{}\"{}", flag.name,
+                                                       kKindMembers[static_cast<size_t>(kind)],
+                                                       did_you_mean(flag.name, {explained.begin(), explained.end()})),
+                                           file.json->find(flag.name)});
   }
   return {};
 }
 
 }  // namespace
 
+Error with_excerpt(const JsonFile& file, Error error) {
+  if (error.notes.empty()) error.notes = file.excerpt(error.where);
+  return error;
+}
+
 Result<OpFile> OpFile::parse(std::string text, std::string file) {
-  ROOFGEN_TRY(JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
+  ROOFGEN_TRY(JsonFile json, JsonFile::parse(without_comments(std::move(text)), std::move(file)));
   const auto shared = std::make_shared<const JsonFile>(std::move(json));
   auto out = OpFileReader(*shared).read();
-  if (!out) return shown(*shared, std::move(out).error());
+  if (!out) return with_excerpt(*shared, std::move(out).error());
   out->json = shared;
   return out;
 }

@@ -42,6 +42,7 @@ struct OpFile {
   std::string op;
   std::string group;  ///< heading of its flags in --help; empty: of flags that several groups share
   std::array<std::vector<OpFlag>, kOpFlagKinds.size()> flags;
+  bool formulas = false;           ///< its outputs have formulas: it needs no class (formula_op.h)
   bool args = false;               ///< its expressions read tensors of --arg
   std::vector<std::string> sizes;  ///< that may differ between calls of a kernel, in the order of its C function
   OpWords words;
@@ -57,6 +58,9 @@ struct OpFile {
   /// Of all ops, those of the program first.
   static Result<std::vector<OpFile>> load_all(const DataFiles& files);
 };
+
+/// With the line and a caret, unless the error has them.
+Error with_excerpt(const JsonFile& file, Error error);
 
 /// Of an op without a file its name and the usual words.
 Result<OpWords> op_words(const DataFiles& files, const std::string& op);

@@ -2,12 +2,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/json_text.h"
 #include "base/suggest.h"
 #include "generator/ops/attention.h"
 #include "generator/ops/elements.h"
+#include "generator/ops/formula_op.h"
 #include "generator/ops/gemm.h"
 #include "generator/ops/limits.h"
 #include "generator/ops/op.h"
+#include "generator/ops/op_file.h"
 #include "generator/ops/rows.h"
 #include "generator/space/space.h"
 
@@ -60,14 +67,47 @@ const std::vector<const Op*>& ops() {
   return all;
 }
 
-Result<const Op*> find_op(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Op* op : ops()) {
+namespace {
+
+Result<const Op*> find_op(const std::string& name, const std::vector<std::string>& names) {
+  for (const Op* op : ops())
     if (op->name() == name) return op;
-    names.push_back(op->name());
-  }
   if (name.empty()) return usage(fmt::format("an op was expected: {}", fmt::join(names, ", ")));
   return usage(fmt::format("unknown op \"{}\"{}", name, did_you_mean(name, names)));
+}
+
+/// Kept to the end of the program, as the others are: results refer to their op. One for each text of a file.
+Result<const Op*> kept_formula_op(const OpFile& file) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<const Op>> all;
+  ROOFGEN_TRY(std::unique_ptr<const Op> op, formula_op(file));
+  const std::lock_guard lock(mutex);
+  return all.try_emplace(json_line(file.json->root()), std::move(op)).first->second.get();
+}
+
+}  // namespace
+
+Result<const Op*> find_op(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Op* op : ops()) names.push_back(op->name());
+  return find_op(name, names);
+}
+
+Result<std::vector<std::string>> op_names(const DataFiles& files) {
+  std::vector<std::string> out;
+  for (const Op* op : ops()) out.push_back(op->name());
+  ROOFGEN_TRY(const std::vector<OpFile> all, OpFile::load_all(files));
+  for (const OpFile& file : all)
+    if (std::ranges::count(out, file.op) == 0 && file.formulas) out.push_back(file.op);
+  return out;
+}
+
+Result<const Op*> find_op(const DataFiles& files, const std::string& name) {
+  ROOFGEN_TRY(const std::vector<std::string> names, op_names(files));
+  const bool own = std::ranges::none_of(ops(), [&](const Op* op) { return op->name() == name; });
+  if (!own || std::ranges::count(names, name) == 0) return find_op(name, names);
+  ROOFGEN_TRY(const OpFile file, OpFile::load(files, name));
+  return kept_formula_op(file);
 }
 
 }  // namespace roofgen

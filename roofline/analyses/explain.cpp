@@ -91,19 +91,19 @@ KernelExplanation explain_kernel(const OpWork& op, const KernelWork& k, const Ra
   return out;
 }
 
-/// The lever of attention with so few queries that the cache is nearly all of the bytes; else empty.
+/// The lever of so few queries that the cache is nearly all of the bytes; else empty.
 std::string cache_lever(const OpWork& w) {
-  if (w.op != "attention" || w.form != "flash") return "";
+  if (w.cache.empty()) return "";
   double cache = 0;
   for (const OperandWork& o : w.kernels[0].operands)
-    if (o.name == "K" || o.name == "V") cache += o.bytes();
+    if (std::ranges::count(w.cache, o.name) > 0) cache += o.bytes();
   const double share = cache / w.dram_bytes();
   if (share < kMostlyCache) return "";
   const int64_t group = w.dims.at("heads") / w.dims.at("kv_heads");
   return fmt::format(
-      "fewer bytes of the cache: K and V are {:.1f} % of all bytes, each key is read once for {}; a narrower "
+      "fewer bytes of the cache: {} are {:.1f} % of all bytes, each key is read once for {}; a narrower "
       "cache (--kv-dtype), or more queries for each key (L, heads / kv_heads); a larger batch raises no intensity",
-      100 * share, counted(static_cast<double>(w.dims.at("L") * group), "query row"));
+      fmt::join(w.cache, " and "), 100 * share, counted(static_cast<double>(w.dims.at("L") * group), "query row"));
 }
 
 std::string lever(const Explanation& e) {
@@ -111,8 +111,7 @@ std::string lever(const Explanation& e) {
   const auto flag_exists = [&](const char* name) { return w.flags.count(name) != 0; };
   switch (e.regime) {
     case Regime::kMemory:
-      if (w.op == "attention" && w.form != "flash")
-        return "do not write the score matrix: --passes 0 (flash) removes its traffic";
+      if (!w.lever.empty()) return w.lever;
       if (const std::string cache = cache_lever(w); !cache.empty()) return cache;
       if (flag_exists("unfused") && w.flags.at("unfused"))
         return "fuse: the intermediate results then never reach memory";

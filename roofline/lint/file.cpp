@@ -271,7 +271,7 @@ class RowReader {
     Claim& c = out.claim;
     if (c.op.empty())
       for (const std::string& source : {text("name"), text("op")})
-        if (const auto inferred = infer_op(source); inferred && c.op.empty() && !c.matrix_work) {
+        if (const auto inferred = infer_op(source, knowledge_.formulas); inferred && c.op.empty() && !c.matrix_work) {
           c.op = inferred->op;
           c.matrix_work = inferred->matrix_work;
         }
@@ -279,10 +279,11 @@ class RowReader {
     if (formula == knowledge_.formulas.end()) return {};
     const WorkFormula& f = formula->second;
     c.matrix_work = f.uses_matrix_units();
+    c.own_cache = f.tables().cache;
     WorkRequest request;
     bool open = false;
     std::map<std::string, int64_t> stated = c.dims;
-    const bool product = c.op == "gemm";
+    const bool product = f.tables().product;
     if (const TableCell* cell = find("shape"); product && cell && !find_shape(cell->text))
       return cell_error(*cell, file_,
                         fmt::format("\"{}\" is not the shape of a matrix product; [M, K] -> [M, N] or [M, K] x [K, N] "
@@ -315,13 +316,12 @@ class RowReader {
       else if (!d.preset)
         return {};
       else
-        c.traffic_open |= preset_decides(c, d.name, request);
+        c.traffic_open |= preset_decides(f, d.name, request);
     }
-    // The presets for heads and batch serve the tuner. For a table without these columns, 1 is right.
-    if (c.op == "attention")
-      for (const char* dim : {"batch", "heads"}) request.dims.emplace(dim, 1);
-    if (c.op == "attention" && !request.dims.count("passes") && lower(c.name).find("naive") != std::string::npos)
-      request.dims["passes"] = 4;
+    for (const auto& [dim, size] : f.tables().dims) request.dims.emplace(dim, size);
+    for (const auto& [part, dims] : f.tables().named)
+      if (lower(c.name).find(part) != std::string::npos)
+        for (const auto& [dim, size] : dims) request.dims.emplace(dim, size);
     ROOFGEN_CHECK(flags(f, c, request));
     // An epilogue without a statement on fusion: it may run in the GEMM's kernel or in its own.
     const bool may_be_unfused =
@@ -343,11 +343,10 @@ class RowReader {
 
   /// Whether the preset of `dim` changes the bytes per FLOP or the total bytes. The presets of tiles, kv_heads (equal
   /// to the query heads), kv_len (equal to L, except for L = 1) and the batch of a product do not.
-  static bool preset_decides(const Claim& c, const std::string& dim, const WorkRequest& request) {
+  static bool preset_decides(const WorkFormula& f, const std::string& dim, const WorkRequest& request) {
     const auto queries = request.dims.find("L");
     if (dim == "kv_len") return queries == request.dims.end() || queries->second == 1;
-    const bool product = c.op == "gemm" || c.op == "grouped_gemm";
-    return !product && dim != "kv_heads" && dim != "d_v";
+    return f.grows().empty() && dim != "kv_heads" && dim != "d_v";
   }
 
   Result<void> flags(const WorkFormula& f, const Claim& c, WorkRequest& request) const {

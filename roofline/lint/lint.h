@@ -42,6 +42,7 @@ struct Claim {
   std::vector<const Device*> candidates = {};      ///< the products that `device_text` may mean, if several
   const std::vector<Device>* catalogue = nullptr;  ///< to recognise the numbers of other products; may be null
   std::string op = {};                             ///< operator in work/, when known
+  bool own_cache = false;                          ///< of which each sequence reads a cache of its own
   std::map<std::string, int64_t> dims = {};        ///< as stated
   const OpWork* work = nullptr;                    ///< by roofgen's formulas, when the shape is known
   bool traffic_open = false;             ///< presets decided part of the bytes of `work`: heads, passes, fusion

@@ -1,12 +1,11 @@
 #include "roofline/lint/shape.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <set>
 #include <vector>
-
-#include "roofline/work.h"
 
 namespace roofgen {
 namespace {
@@ -26,33 +25,14 @@ std::vector<std::string> words(const std::string& text) {
   return out;
 }
 
-struct Pattern {
-  const char* op;
-  bool matrix_work;
-  std::vector<std::string_view> words;  ///< of the name, whole; with a trailing *, the beginning of a word
-};
+/// Words of kernels without matrix work that no formula has.
+constexpr std::array kElementwise{"gelu", "elementwise", "dropout"};
 
-/// The first match decides, so fusions come before the operators they contain.
-const std::vector<Pattern>& patterns() {
-  static const std::vector<Pattern> table = {
-      {"topk_softmax", false, {"topk"}},
-      {"rmsnorm", false, {"rmsnorm*"}},
-      {"layernorm", false, {"layernorm*"}},
-      {"silu_and_mul", false, {"silu", "swiglu"}},
-      {"rotary", false, {"rope", "rotary*"}},
-      {"mla", true, {"mla"}},
-      {"attention", true, {"attention*", "attn*", "flash*", "sdpa"}},
-      {"gemm", true, {"mm", "bmm", "gemm*", "matmul*", "linear", "proj"}},
-      {"softmax", false, {"softmax*"}},
-      {"adam", false, {"adam*"}},
-      {"embedding", false, {"embedding*"}},
-      {"copy", false, {"copy"}},
-      {"triad", false, {"triad"}},
-      {"add", false, {"add"}},
-      {"scale", false, {"scale", "relu"}},  // relu: one FLOP per element read and written
-      {"", false, {"gelu", "elementwise", "dropout"}},
-  };
-  return table;
+bool matches(std::string_view pattern, const std::vector<std::string>& words) {
+  const bool prefix = pattern.ends_with('*');
+  if (prefix) pattern.remove_suffix(1);
+  return std::ranges::any_of(words,
+                             [&](const std::string& w) { return prefix ? w.starts_with(pattern) : w == pattern; });
 }
 
 struct Group {
@@ -103,15 +83,14 @@ bool bind(Shape& shape, const char* dim, const std::string& item) {
 
 }  // namespace
 
-std::optional<InferredOp> infer_op(const std::string& kernel_name) {
+std::optional<InferredOp> infer_op(const std::string& kernel_name, const std::map<std::string, WorkFormula>& formulas) {
   const std::vector<std::string> all = words(kernel_name);
-  for (const Pattern& p : patterns())
-    for (std::string_view pattern : p.words) {
-      const bool prefix = pattern.ends_with('*');
-      if (prefix) pattern.remove_suffix(1);
-      for (const std::string& w : all)
-        if (prefix ? w.starts_with(pattern) : w == pattern) return InferredOp{p.op, p.matrix_work};
-    }
+  const WorkFormula* found = nullptr;
+  for (const auto& [op, f] : formulas)
+    if (!found || f.tables().order < found->tables().order)
+      if (std::ranges::any_of(f.tables().names, [&](const auto& name) { return matches(name, all); })) found = &f;
+  if (found) return InferredOp{found->op(), found->uses_matrix_units()};
+  if (std::ranges::any_of(kElementwise, [&](const char* name) { return matches(name, all); })) return InferredOp{};
   return {};
 }
 

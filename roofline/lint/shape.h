@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "roofline/device.h"
+#include "roofline/work.h"
 
 namespace roofgen {
 
@@ -16,7 +17,7 @@ struct InferredOp {
   bool matrix_work = false;  ///< runs on the matrix units
 };
 /// "kv_b_proj_mm" is a GEMM, "fused_add_rmsnorm" an RMSNorm; empty for unknown names.
-std::optional<InferredOp> infer_op(const std::string& kernel_name);
+std::optional<InferredOp> infer_op(const std::string& kernel_name, const std::map<std::string, WorkFormula>& formulas);
 
 /// The only number format named in a text: "FP4 GEMM" -> "fp4"; empty when there is none or several.
 std::string infer_dtype(const std::string& text);

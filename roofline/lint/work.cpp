@@ -213,7 +213,7 @@ void above_limit(const Claim& c, Findings& out) {
 
 void shared_cache(const Claim& c, Findings& out) {
   if (!c.ai || c.phase != "decode") return;
-  if (c.work && c.work->op == "attention") {
+  if (c.work && c.own_cache) {
     const auto batch = c.work->dims.find("batch");
     if (batch == c.work->dims.end() || batch->second <= 1 || *c.ai <= 1.25 * c.work->arithmetic_intensity()) return;
     out.add("ai", fmt::format("AI {} at batch {}: each sequence reads its own cache, so that the intensity of "
@@ -237,7 +237,7 @@ void shared_cache_in_table(const std::vector<Claim>& claims, TableFindings& out)
   std::map<Key, std::vector<size_t>> groups;
   for (size_t i = 0; i < claims.size(); ++i) {
     const Claim& c = claims[i];
-    if (c.phase != "decode" || c.op != "attention" || !c.ai || !c.batch) continue;
+    if (c.phase != "decode" || !c.own_cache || !c.ai || !c.batch) continue;
     std::map<std::string, int64_t> dims = c.dims;
     std::erase_if(dims, [](const auto& d) { return d.first == "batch"; });
     groups[{c.name, c.dtype, c.kv_len, std::move(dims)}].push_back(i);

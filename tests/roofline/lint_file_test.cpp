@@ -179,12 +179,12 @@ TEST(LintShape, OperatorsByName) {
                                  {"cutlass_mla_decode", "mla"},
                                  {"attention_naive", "attention"},
                                  {"FlashAttention-3", "attention"}}) {
-    const auto found = infer_op(name);
+    const auto found = infer_op(name, lint_knowledge().formulas);
     ASSERT_TRUE(found) << name;
     EXPECT_EQ(found->op, op) << name;
     EXPECT_TRUE(lint_knowledge().formulas.count(found->op)) << name;
   }
-  EXPECT_FALSE(infer_op("commit"));
+  EXPECT_FALSE(infer_op("commit", lint_knowledge().formulas));
   EXPECT_EQ(infer_dtype("bmm_fp8"), "fp8");
   EXPECT_EQ(infer_dtype("fp8 to bf16"), "");
 }

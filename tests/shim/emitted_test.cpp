@@ -141,6 +141,13 @@ TEST(SlowEmitted, GroupedGemmRunsForOtherExpertsToo) {
   embed(kExperts + "warpgroup" + kTokens, "grouped_gemm", "#define TOPK 2\n");
 }
 
+// Outputs of other rows, and a counter that must be zero again.
+TEST(Emitted, AnOperatorOfDataFiles) {
+  const std::string dots = "dots --rows 300 --cols 777 --data-dir '" ROOFGEN_SOURCE_DIR "/examples/dots' --variant ";
+  self_test(dots + "fused");
+  self_test(dots + "unfused");
+}
+
 TEST(Emitted, TwoKernelsOfANorm) { self_test("rmsnorm --rows 5 --cols 1003 --residual --variant unfused"); }
 
 const std::string kClusterNorm =

@@ -214,6 +214,63 @@ TEST(Tree, FunctionsAreShort) {
   EXPECT_GT(functions, 3000u);
 }
 
+// An op is said once: its file in search_spaces/ops, its class, its formula of work. No other code has its name.
+struct Naming {
+  std::string file, op;
+  size_t line = 0;
+};
+
+/// What has an op's name in quotes and means something else, or shows how a program asks for one.
+bool may_name(const std::string& file, const std::string& op) {
+  static const std::set<std::string> kFolders{
+      "generator/ops/",  // classes of ops
+      "tests/",         "lab/", "bench/",
+      "examples/",  // programs of users
+      "python/",    // examples in its comments
+  };
+  if (std::ranges::any_of(kFolders, [&](const std::string& folder) { return file.starts_with(folder); })) return true;
+  static const std::set<std::pair<std::string, std::string>> kOther{
+      {"generator/expr/expr.h", "map"},                                    // a type of values
+      {"generator/expr/value.cpp", "map"}, {"generator/emit.cpp", "map"},  // the tensor map of an argument
+      {"check/arguments.cpp", "map"},      {"check/kernel.cpp", "map"},
+      {"check/skeleton.cpp", "map"},       {"tuner/evidence/replay_json.cpp", "map"},
+      {"tuner/whatif/json.cpp", "chain"},  // the member of a document: the steps that were asked for
+      {"tuner/whatif/page.cpp", "chain"},
+  };
+  return kOther.count({file, op}) != 0;
+}
+
+std::vector<Naming> namings(const std::vector<File>& files) {
+  std::set<std::string> ops;
+  for (const auto& entry : fs::directory_iterator(fs::path(ROOFGEN_SOURCE_DIR) / "search_spaces/ops"))
+    ops.insert(entry.path().stem().string());
+  EXPECT_GE(ops.size(), 8u);
+  std::vector<Naming> out;
+  for (const File& file : files) {
+    if (!is_cpp(file)) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i)
+      for (const std::string& op : ops) {
+        const std::string& line = file.lines[i];
+        const size_t first = line.find_first_not_of(' '), at = line.find('"' + op + '"');
+        const size_t comment = first != std::string::npos && line[first] == '*' ? first : line.find("//");
+        if (at != std::string::npos && at < comment && !may_name(file.name, op)) out.push_back({file.name, op, i + 1});
+      }
+  }
+  return out;
+}
+
+TEST(Tree, NoCodeNamesAnOp) {
+  for (const Naming& n : namings(tree())) ADD_FAILURE() << n.file << ":" << n.line << " names the op " << n.op;
+}
+
+TEST(Tree, CodeThatNamesAnOpIsFound) {
+  const File planted{"tuner/planted.cpp", {"// \"gemm\" in a comment", "if (p.op == \"gemm\")", "return \"map\";"}};
+  const std::vector<Naming> found = namings({planted, {"generator/ops/gemm.cpp", {"\"gemm\""}}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].line, 2u);
+  EXPECT_EQ(found[1].op, "map");
+}
+
 // Users of an installation need no LLVM, JSON or SQLite: the headers include only the standard library and each other.
 TEST(Tree, PublicHeadersAreStandardOnly) {
   const std::string kStandard = "[a-z_]+|std(def|int)\\.h";  // the latter in C

@@ -102,7 +102,7 @@ class Rebuilder {
 
   Result<std::unique_ptr<BundlePipeline>> pipeline(size_t index) const {
     const ManifestPipeline& recorded = manifest_.pipelines[index];
-    ROOFGEN_TRY(const Op* op, find_op(manifest_.problem.op));
+    ROOFGEN_TRY(const Op* op, find_op(files_, manifest_.problem.op));
     auto out = std::make_unique<BundlePipeline>();
     auto variants = variants_of(files_, *op, recorded.limits, manifest_.tuned_for(index));
     if (!variants) return at(recorded.where, variants.error());
@@ -215,7 +215,7 @@ class Rebuilder {
 Result<std::unique_ptr<BundlePipeline>> bundle_pipeline(const DataFiles& files, const Device& device,
                                                         const Problem& problem, const std::string& variant,
                                                         std::vector<TunedKernel> kernels, const MakeCompiler& make) {
-  ROOFGEN_TRY(const Op* op, find_op(problem.op));
+  ROOFGEN_TRY(const Op* op, find_op(files, problem.op));
   auto out = std::make_unique<BundlePipeline>();
   ROOFGEN_TRY(out->tuned_for, variants_of(files, *op, limits(device), problem));
   ROOFGEN_TRY(out->binaries, without_lines(kernels, make));
@@ -251,7 +251,7 @@ Result<Bundle> bundle_of(const DataFiles& files, const Manifest& manifest, const
 }
 
 Result<std::map<std::string, std::string>> bundle_files(const DataFiles& files, const Bundle& bundle) {
-  ROOFGEN_TRY(const Op* op, find_op(bundle.problem.op));
+  ROOFGEN_TRY(const Op* op, find_op(files, bundle.problem.op));
   EmitRequest request;
   request.name = bundle.name;
   request.files = &files;

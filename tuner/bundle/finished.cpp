@@ -121,7 +121,7 @@ std::optional<Manifest> recall_finished(const TuneContext& context, const std::v
                                         const TuneOptions& options, double within) {
   const Json row = row_of(context, problems, options, within);
   if (!row.contains("manifest")) return std::nullopt;
-  auto manifest = read_manifest(json_line(row["manifest"]), "the store");
+  auto manifest = read_manifest(json_line(row["manifest"]), "the store", context.files);
   return manifest ? std::optional(std::move(*manifest)) : std::nullopt;
 }
 

@@ -15,7 +15,7 @@ constexpr size_t kMostPipelineKernels = 64;
 
 class ManifestReader : ProblemReader {
  public:
-  using ProblemReader::ProblemReader;
+  ManifestReader(const JsonFile& file, const DataFiles& files) : ProblemReader(file), files_(files) {}
 
   Result<Manifest> read() const {
     const Json& root = file_.root();
@@ -44,7 +44,7 @@ class ManifestReader : ProblemReader {
   /// A problem that Op::complete() takes as it is.
   Result<Problem> whole_problem(const Json& j) const {
     ROOFGEN_TRY(Problem read, problem(j));
-    const auto op = find_op(read.op);
+    const auto op = find_op(files_, read.op);
     if (!op) return bad_at(j, op.error().message, "op");
     const auto complete = (*op)->complete(read);
     if (!complete) return bad_at(j, complete.error().message);
@@ -133,6 +133,8 @@ class ManifestReader : ProblemReader {
       return bad_at(file_.root(), "\"problem\" is not the first shape of \"table\"", "problem");
     return {};
   }
+
+  const DataFiles& files_;
 };
 
 /// What one problem has and the other has not: "L is 2048 instead of 4096"; the op first.
@@ -157,9 +159,9 @@ std::vector<Problem> Manifest::shapes() const {
   return out;
 }
 
-Result<Manifest> read_manifest(std::string text, std::string file) {
+Result<Manifest> read_manifest(std::string text, std::string file, const DataFiles& files) {
   ROOFGEN_TRY(const JsonFile json, JsonFile::parse(std::move(text), std::move(file)));
-  return ManifestReader(json).read();
+  return ManifestReader(json, files).read();
 }
 
 std::set<std::string> written_digests(const std::string& manifest) {

@@ -43,7 +43,7 @@ struct Manifest {
 };
 
 /// Errors: file:line:col, Exit::kFailed. The text may be a stranger's: at most 4 MiB, 64 pipelines of 64 kernels.
-Result<Manifest> read_manifest(std::string text, std::string file);
+Result<Manifest> read_manifest(std::string text, std::string file, const DataFiles& files = DataFiles());
 
 /// The digests of a bundle's files as roofgen wrote them, by its manifest, which is one of them; none: no manifest.
 std::set<std::string> written_digests(const std::string& manifest);

@@ -130,7 +130,7 @@ Result<std::unique_ptr<Tuned>> tuned(const Session& session, const BundleRequest
 Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const BundleRequest& request,
                                             std::vector<Problem> problems) {
   const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(const Op* op, complete_all(request.problem.op, problems));
+  ROOFGEN_TRY(const Op* op, complete_all(files, request.problem.op, problems));
   std::vector<std::map<std::string, int64_t>> sizes;
   for (const Problem& p : problems) sizes.push_back(p.dims);
   ROOFGEN_TRY(expr::Map scope, problem_scope(*op, problems.front(), {}));
@@ -175,7 +175,7 @@ Outputs outputs_of(const Session& session, const BundleRequest& request) {
 
 /// The bundle of the best kernels.
 Result<TunedBundle> tuned_bundle(const Session& session, const BundleRequest& request) {
-  if (const auto op = find_op(request.problem.op); !op) return op.error();
+  if (const auto op = find_op(DataFiles(session.data_dirs), request.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
   const bool single = problems.size() == 1;
   ROOFGEN_CHECK(single ? check_no_family(request.family) : check_family(request.family));
@@ -231,7 +231,7 @@ Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& reque
     if (std::ranges::count(own, name) + std::ranges::count(other, name) == 0)
       return Error{Exit::kUsage, fmt::format("{} is for a search, and --manifest has none; leave it out", name)};
   ROOFGEN_TRY(std::string text, read_input(request.manifest));
-  ROOFGEN_TRY(const Manifest manifest, read_manifest(std::move(text), request.manifest));
+  ROOFGEN_TRY(const Manifest manifest, read_manifest(std::move(text), request.manifest, DataFiles(session.data_dirs)));
   if (request.problem.op.empty()) {
     for (const auto& [name, values] : request.given())
       if (std::ranges::count(own, name) > 0)
@@ -239,7 +239,7 @@ Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& reque
                      fmt::format("{} needs the op, as in `roofgen emit {} {} ...`", name, manifest.problem.op, name)};
   } else {
     ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
-    ROOFGEN_CHECK(complete_all(request.problem.op, problems));
+    ROOFGEN_CHECK(complete_all(DataFiles(session.data_dirs), request.problem.op, problems));
     std::vector<std::string> archs;
     for (const std::string& arch : request.archs) archs.push_back(arch.starts_with("sm_") ? arch.substr(3) : arch);
     ROOFGEN_CHECK(check_fits(manifest, problems, archs));

@@ -48,8 +48,8 @@ Result<void> check_family(const FamilyFlags& family) {
   return {};
 }
 
-Result<const Op*> complete_all(const std::string& op_name, std::vector<Problem>& problems) {
-  ROOFGEN_TRY(const Op* op, find_op(op_name));
+Result<const Op*> complete_all(const DataFiles& files, const std::string& op_name, std::vector<Problem>& problems) {
+  ROOFGEN_TRY(const Op* op, find_op(files, op_name));
   for (Problem& p : problems) {
     ROOFGEN_TRY(p, op->complete(std::move(p)));
   }
@@ -60,7 +60,7 @@ Result<FamilyRun> tune_family(const Session& session, const ProblemFlags& flags,
                               const FamilyFlags& family, std::vector<Problem> problems) {
   ROOFGEN_CHECK(check_family(family));
   ROOFGEN_TRY(const double within, parse_within(family.within));
-  ROOFGEN_TRY(const Op* op, complete_all(flags.op, problems));
+  ROOFGEN_TRY(const Op* op, complete_all(DataFiles(session.data_dirs), flags.op, problems));
   if (!family.table.empty()) ROOFGEN_CHECK(session.outputs().check({family.table}));
   // Shapes start from each other's results by way of a store, if not of this machine's, then of one for this run.
   std::optional<ScratchDirectory> scratch;
@@ -90,7 +90,7 @@ Result<std::optional<Manifest>> finished_family(const Session& session, const Pr
                                                 const FamilyFlags& family, std::vector<Problem> problems) {
   if (!session.data_dirs.empty() || run.no_store) return std::optional<Manifest>();
   ROOFGEN_TRY(const double within, parse_within(family.within));
-  ROOFGEN_TRY(const Op* op, complete_all(flags.op, problems));
+  ROOFGEN_TRY(const Op* op, complete_all(DataFiles(session.data_dirs), flags.op, problems));
   ROOFGEN_TRY(const Workbench bench, open_workbench(session, flags, run));
   ROOFGEN_TRY(const TuneOptions options, tune_options(session, bench, flags, run));
   auto finished = recall_finished({bench.resources(), *op}, problems, options, within);

@@ -20,7 +20,7 @@ Result<void> check_no_family(const FamilyFlags& family);
 Result<void> check_family(const FamilyFlags& family);
 
 /// Gives the problems their defaults, and returns their op.
-Result<const Op*> complete_all(const std::string& op, std::vector<Problem>& problems);
+Result<const Op*> complete_all(const DataFiles& files, const std::string& op, std::vector<Problem>& problems);
 
 struct FamilyRun {
   Workbench bench;  ///< without its store

@@ -50,7 +50,7 @@ void GenerateRequest::declare(FlagSet app) {
 
 Result<Generated> generate(const Session& session, const GenerateRequest& request) {
   const DataFiles files(session.data_dirs);
-  ROOFGEN_TRY(const Op* op, find_op(request.problem.op));
+  ROOFGEN_TRY(const Op* op, find_op(files, request.problem.op));
   ROOFGEN_TRY(Problem partial, request.problem.problem());
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
   const std::string &asked = request.problem.device, &arch = request.problem.arch;

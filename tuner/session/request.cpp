@@ -25,9 +25,9 @@ Result<ParamValue> parse_value(const std::string& text) {
 }  // namespace
 
 void ProblemFlags::declare(FlagSet app) {
-  std::vector<std::string> names;
-  for (const Op* known : ops()) names.push_back(known->name());
-  app.add("op", op, fmt::format("what to compute: {}", fmt::join(names, ", ")));
+  const auto names = op_names(DataFiles(app.data_dirs()));
+  if (!names) app.fault(names.error());
+  app.add("op", op, fmt::format("what to compute: {}", fmt::join(names ? *names : std::vector<std::string>(), ", ")));
   given.declare(app);
   app.add("--dtype", dtype,
           "number format of the inputs: bf16, fp16; norms and map fp32; attention fp8; gemm tf32, fp8, int8 [bf16]")

@@ -40,7 +40,7 @@ Result<std::unique_ptr<Job>> read_job(const Session& session, SuiteProblem probl
     if (!own && flags.has(flag.first)) problem.flags.push_back(flag);
   }
   ROOFGEN_CHECK(job->request.read(problem));
-  const auto op = find_op(job->problem.op);
+  const auto op = find_op(DataFiles(session.data_dirs), job->problem.op);
   if (!op) return at(problem, op.error());
   auto complete = job->problem.problem();
   if (complete) complete = (*op)->complete(std::move(*complete));

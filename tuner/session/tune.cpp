@@ -129,7 +129,7 @@ std::vector<TunedKernel> TuneAnswer::kernels() const {
 }
 
 Result<TuneAnswer> tune(const Session& session, const TuneRequest& request) {
-  if (const auto op = find_op(request.problem.op); !op) return op.error();
+  if (const auto op = find_op(DataFiles(session.data_dirs), request.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
   TuneAnswer out;
   if (problems.size() > 1) {

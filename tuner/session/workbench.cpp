@@ -72,7 +72,7 @@ void hurry(Protocol& protocol) {
 }
 
 Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run) {
-  ROOFGEN_TRY(const Op* op, find_op(flags.op));
+  ROOFGEN_TRY(const Op* op, find_op(DataFiles(session.data_dirs), flags.op));
   ROOFGEN_TRY(Problem problem, flags.problem());
   ROOFGEN_TRY(problem, op->complete(std::move(problem)));
   if (const std::string warning = op->warning(problem); !warning.empty()) session.warn(warning);

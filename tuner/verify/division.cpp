@@ -87,7 +87,8 @@ Result<void> Verifier::add_division(const Candidate& candidate, Grid& all) {
                                                bytes_text(static_cast<double>(bytes)))),
            Result<void>();
 
-  const Extent extent = op_.extent(site->problem);
+  const std::string& output = candidate.stage().output;
+  const Extent extent = op_.extent_of(site->problem, output);
   ROOFGEN_TRY(const Launch launch, launch_of(*site, candidate));
   std::vector<Region> tiles;
   site->as_launched.emplace();
@@ -98,12 +99,13 @@ Result<void> Verifier::add_division(const Candidate& candidate, Grid& all) {
   } else {
     // Where tiles differ in their work, a walk may turn around after each round: the first and the last CTA together
     // have the same tiles either way.
-    const bool uneven = op_.weight(site->problem, {0, 0, 0, 1}) !=
-                        op_.weight(site->problem, {0, 0, extent.rows_of(0) - 1, extent.rows_of(0)});
+    const bool uneven = op_.weight(site->problem, {0, 0, 0, 1, 0, -1, output}) !=
+                        op_.weight(site->problem, {0, 0, extent.rows_of(0) - 1, extent.rows_of(0), 0, -1, output});
     for (uint64_t cta = 0; cta < launch.grid.x; ++cta) {
       if (cta >= launch.cluster.x && !(uneven && cta + launch.cluster.x >= launch.grid.x)) continue;
       site->as_launched->push_back(cta);
-      for (const Region& r : tiles_of(launch, extent, cta)) tiles.push_back(r);
+      for (Region& r : tiles_of(launch, extent, cta))
+        r.output = op_.rows_of(output).empty() ? "" : output, tiles.push_back(r);
     }
   }
   ROOFGEN_TRY(ModuleId module, executor_.load(candidate.binary));

@@ -122,20 +122,21 @@ std::vector<Region> Verifier::sample_of(const Extent& extent, uint64_t bytes, in
 /// Compares every row of some regions, on all cores.
 Result<void> Verifier::compare_all(const Site& site, const Candidate& candidate, const std::vector<Region>& regions,
                                    const Feed& buffers, Verification& into) const {
-  const Extent extent = op_.extent(site.problem);
   std::vector<Region> parts;
   std::vector<bool> beside;  // another part of the same rows
-  const int64_t rows = extent.cols > 0 ? kTileRows : kCompareRows;
-  for (const Region& r : regions)
+  for (const Region& r : regions) {
+    const Extent extent = op_.extent_of(site.problem, r.output);
+    const int64_t rows = extent.cols > 0 ? kTileRows : kCompareRows;
     for (int64_t row = r.row_begin; row < r.row_end; row += rows) {
       const int64_t end = std::min(row + rows, r.row_end);
-      if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end}), beside.push_back(false);
+      if (extent.cols == 0) parts.push_back({r.batch, r.head, row, end, 0, -1, r.output}), beside.push_back(false);
       const int64_t last = extent.cols == 0 || r.col_end < 0 ? extent.cols : r.col_end;
       for (int64_t col = r.col_begin; col < last; col += kTileCols) {
-        parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, last)});
+        parts.push_back({r.batch, r.head, row, end, col, std::min(col + kTileCols, last), r.output});
         beside.push_back(col > r.col_begin);
       }
     }
+  }
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<Verification> found(parts.size());
   ROOFGEN_CHECK(for_each_index(threads, parts.size(), [&](size_t i) {
@@ -166,7 +167,7 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     out.not_run = "interrupted";
     return true;
   };
-  Slices last;
+  std::vector<Slices> slices;
   for (size_t i = 0; i < chain.size(); ++i) {
     if (stopped(i)) return out;
     ROOFGEN_TRY(ModuleId module, executor_.load(chain[i].binary));
@@ -178,7 +179,7 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     // Fewer keys may be fewer tiles of scores.
     if (const uint64_t due = real_ctas(chain[i]); run.ctas < due)
       out.not_run = fmt::format("{} of {} CTAs ran", run.ctas, due);
-    last = std::move(run.slices);
+    slices.push_back(std::move(run.slices));
     if (run.result.findings.empty()) {
       ROOFGEN_CHECK(check_zeroed(site, run.written, v));
       if (v.failure.empty()) continue;
@@ -190,12 +191,17 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     return out;
   }
   if (stopped(chain.size())) return out;
-  ROOFGEN_CHECK(compare_all(site, chain.back(), last.compare, all.feed, v));
+  // What is wrong in a kernel before is wrong in what the last one writes, unless its output is one of the problem.
+  for (out.wrong = 0; out.wrong < chain.size(); ++out.wrong) {
+    const bool last = out.wrong + 1 == chain.size();
+    if (!last && op_.rows_of(chain[out.wrong].stage().output).empty()) continue;
+    ROOFGEN_CHECK(compare_all(site, chain[out.wrong], slices[out.wrong].compare, all.feed, v));
+    if (last || !v.failure.empty()) break;
+  }
   v.passed = v.failure.empty();
-  out.wrong = chain.size() - 1;
-  for (size_t i = 0; !v.passed && i + 1 < chain.size(); ++i) {
+  for (size_t i = 0; !v.passed && i < out.wrong; ++i) {
     Verification before;
-    ROOFGEN_CHECK(compare_all(site, chain[i], last.compare, all.feed, before));
+    ROOFGEN_CHECK(compare_all(site, chain[i], slices.back().compare, all.feed, before));
     if (before.failure.empty()) continue;
     v.failure = before.failure;
     out.wrong = i;
@@ -211,7 +217,7 @@ Result<Verifier::Grid> Verifier::verify_thin(const Problem& whole, const std::ve
   std::vector<Region> sample;
   if (site->fed && bytes > kFedBytes) {
     ROOFGEN_TRY(const Launch launch, launch_of(*site, chain.back()));
-    sample = sample_of(op_.extent(site->problem), bytes, finest_step(launch, "row"));
+    sample = sample_of(op_.extent_of(site->problem, chain.back().stage().output), bytes, finest_step(launch, "row"));
   } else if (std::string why = too_large(*site, chain); !why.empty()) {
     return Grid{{}, 0, std::move(why)};
   }

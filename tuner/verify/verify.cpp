@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/units.h"
 #include "generator/ops/elements.h"
+#include "generator/ops/expected.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/verify/site.h"
 #include "tuner/verify/tiles.h"
@@ -30,13 +31,13 @@ std::vector<double> decode(std::span<const std::byte> raw, DType dtype) {
   return out;
 }
 
-/// The mean of `weight` of all rows over the batches. One batch stands for the others, unless data decides how many
-/// rows each has.
+/// The mean of `weight` of all rows of an output over the batches. One batch stands for the others, unless data decides
+/// how many rows each has.
 template <class Weight>
-double mean_over_batches(const Extent& extent, Weight weight) {
+double mean_over_batches(const Extent& extent, const std::string& output, Weight weight) {
   const int64_t different = extent.batch_rows.empty() ? 1 : extent.batch;
   double sum = 0;
-  for (int64_t b = 0; b < different; ++b) sum += weight(Region{b, 0, 0, extent.rows_of(b)});
+  for (int64_t b = 0; b < different; ++b) sum += weight(Region{b, 0, 0, extent.rows_of(b), 0, -1, output});
   return sum / static_cast<double>(different);
 }
 
@@ -144,6 +145,8 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     Site& site = add(to_string(pattern), problem_of_pattern, pattern,
                      {{batch, head, its.rows_of(batch) - 1, std::max<int64_t>(0, its.cols - 1)}});
     site.skip = kOffsetOfBuffers;
+    // Of outputs in different rows a slice has only some.
+    site.whole = plan_.full && !op_.rows_of(variant_.stages[0].output).empty();
     head = its.heads - 1;
   }
   plan_.inputs = sites == Sites::kAll ? plan_.patterns : to_string(InputPattern::kNormal);
@@ -211,7 +214,7 @@ Result<double> Verifier::tiled_miss_ratio(const Candidate& candidate, uint64_t w
     ROOFGEN_TRY(const double bytes, spec.bytes.eval_number(legal.scope));
     panels.push_back({spec.name, spec.axes, bytes, spec.streamed});
   }
-  const Extent extent = op_.extent(problem_);
+  const Extent extent = op_.extent_of(problem_, candidate.stage().output);
   std::map<std::string, int64_t> extents{{"row", extent.rows}};
   if (extent.cols > 0) extents["col"] = extent.cols;
   return tile_traffic(launch.axes, extents, panels, wave, device_.at("l2_bytes"), extent.groups, rows_together(launch))
@@ -246,15 +249,17 @@ Result<std::set<int64_t>> Verifier::heads_taken_behind(size_t stage_index) const
 
 Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_index, const Site& site,
                                              Run run) const {
-  const Extent extent = op_.extent(site.problem);
+  const Stage& stage = variant_.stages[stage_index];
+  const std::vector<std::string> outputs = compared_outputs(op_, site.problem, stage);
+  const Extent extent = op_.extent_of(site.problem, stage.output);
   Slices out;
   if (site.whole) {
-    for (int64_t b = 0; b < extent.batch; ++b)
-      for (int64_t h = 0; h < extent.heads; ++h) out.run.push_back({b, h, 0, extent.rows_of(b)});
-    out.compare = out.run;
+    out.run = all_rows(op_, site.problem, stage.output);
+    for (const std::string& output : outputs)
+      for (Region& r : all_rows(op_, site.problem, output)) out.compare.push_back(std::move(r));
     return out;
   }
-  const int64_t cols = plan_.slice_cols, step = finest_step(launch, "row"),
+  const int64_t cols = extent.cols > 0 ? plan_.slice_cols : 0, step = finest_step(launch, "row"),
                 least = op_.least_rows(site.problem, site.pattern), tiles = (least + step - 1) / step * step,
                 rows = plan_.tile_slices ? tiles : std::max(plan_.slice_rows, tiles);
   if (variant_.stages.size() > 1 && extent.rows > plan_.fed_rows && plan_.fed_rows % step != 0)
@@ -266,9 +271,11 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
     ROOFGEN_TRY(steps, heads_taken_behind(stage_index));
   }
   steps.insert(finest_step(launch, "head"));
-  for (const Site::Anchor& a : site.anchors) {
-    const int64_t end = extent.rows_of(a.batch), col = cols > 0 ? a.col / cols * cols : 0;
-    int64_t row = a.row / rows * rows, row_end = std::min(row + rows, end);
+  for (Site::Anchor a : site.anchors) {
+    a.batch = std::min(a.batch, extent.batch - 1), a.head = std::min(a.head, extent.heads - 1);
+    // An anchor is the first or the last row and column.
+    const int64_t end = extent.rows_of(a.batch), col = cols > 0 && a.col > 0 ? (extent.cols - 1) / cols * cols : 0;
+    int64_t row = a.row > 0 ? (end - 1) / rows * rows : 0, row_end = std::min(row + rows, end);
     // The last rows may be too few.
     if (plan_.tile_slices && row_end == end) row = std::min(row, std::max<int64_t>(0, end - least) / step * step);
     // A CTA may compute several heads. Where a kernel alone is a variant, all of them are compared.
@@ -278,7 +285,8 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
       last = std::min(extent.heads - 1, std::max(last, a.head / heads * heads + heads - 1));
     }
     for (int64_t head = first; head <= last; ++head) {
-      const Region region{a.batch, head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1};
+      const Region region{a.batch,        head, row, row_end, col, cols > 0 ? std::min(col + cols, extent.cols) : -1,
+                          outputs.front()};
       // Two anchors may fall into one slice of a small problem.
       if (std::any_of(out.run.begin(), out.run.end(), [&](const Region& o) {
             return o.batch == region.batch && o.head == region.head && o.row_begin == row && o.col_begin == col;
@@ -292,7 +300,7 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
              op_.rows_fed(site.problem, variant_.stages[stage_index].name,
                           {begin, std::min(begin + std::max(rows, plan_.fed_rows), extent.rows_of(a.batch))})) {
           out.run.push_back(region);
-          out.run.back().row_begin = from, out.run.back().row_end = to;
+          out.run.back().row_begin = from, out.run.back().row_end = std::min(to, extent.rows_of(a.batch));
         }
       }
       if (variant_.stages.size() > 1 && head != a.head) continue;
@@ -307,6 +315,14 @@ Result<Verifier::Slices> Verifier::slices_of(const Launch& launch, size_t stage_
       }
     }
   }
+  // Outputs of other rows are whole only where all CTAs ran.
+  const size_t own = out.compare.size();
+  for (const std::string& output : outputs)
+    for (size_t i = 0; i < own && output != outputs.front(); ++i)
+      if (op_.rows_of(output) == op_.rows_of(outputs.front())) {
+        out.compare.push_back(out.compare[i]);
+        out.compare.back().output = output;
+      }
   return out;
 }
 
@@ -365,15 +381,16 @@ Result<Verifier::StageRun> Verifier::run_stage(const Site& site, const Candidate
       only.empty() ? slices_of(run.launch, candidate.stage_index, site, how) : Result<Slices>(Slices{only, only});
   if (!slices) return fail(std::move(slices).error());
   run.slices = std::move(*slices);
+  const Extent extent = op_.extent_of(site.problem, candidate.stage().output);
   if (numbers_tiles(run.launch) && executor_.runs_parts() && !site.as_launched) {
     ROOFGEN_TRY(const int64_t walkers, candidate.stage().persistent->eval_int(legal.scope));
     run.in_tiles = walkers > 0 && !(site.whole && only.empty());
-    if (walkers > 0) run.launch.grid.x = persistent_ctas(run.launch, op_.extent(site.problem), !run.in_tiles);
+    if (walkers > 0) run.launch.grid.x = persistent_ctas(run.launch, extent, !run.in_tiles);
   }
   run.ctas = run.launch.grid.count();
   if ((!site.whole || !only.empty()) && executor_.runs_parts()) {
     if (!site.as_launched)
-      options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, op_.extent(site.problem))};
+      options.ctas = CtaSelection{select_ctas(run.launch, run.slices.run, extent)};
     else if (!site.as_launched->empty())  // else all
       options.ctas = CtaSelection{*site.as_launched};
     run.ctas = options.ctas ? options.ctas->ctas.size() : run.ctas;
@@ -433,6 +450,8 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
 
 /// What a launch left in a buffer that it must leave zero, for the next one.
 Result<void> Verifier::check_zeroed(const Site& site, const Feed& buffers, Verification& into) const {
+  // In a slice, CTAs may meet others that do not run, for an output of other rows.
+  if (!site.whole && !op_.rows_of(variant_.stages[0].output).empty()) return {};
   for (const Buffer& buffer : all_buffers(site.problem)) {
     const auto at = buffers.find(buffer.name);
     if (!buffer.zeroed || at == buffers.end() || !into.failure.empty()) continue;
@@ -546,12 +565,14 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   const uint64_t total = real_ctas(candidate);
   if (total == 0) return Error{Exit::kFailed, "the launch of the whole problem is illegal"};
   out.exact = false;
-  const Extent extent = op_.extent(problem_), here_extent = op_.extent(site.problem);
+  const std::string& output = candidate.stage().output;
+  const Extent extent = op_.extent_of(problem_, output), here_extent = op_.extent_of(site.problem, output);
   // The rows that a last tile has too many cost as much as its last row.
   const int64_t step = last_row_step(run.launch);
   const auto tiled = [&](const Problem& problem, const Region& r) {
     const double missing = static_cast<double>((step - r.row_end % step) % step);
-    return op_.weight(problem, r) + missing * op_.weight(problem, {r.batch, r.head, r.row_end - 1, r.row_end});
+    return op_.weight(problem, r) +
+           missing * op_.weight(problem, {r.batch, r.head, r.row_end - 1, r.row_end, 0, -1, output});
   };
   const bool same_tiles =
       extent.rows == here_extent.rows && extent.cols == here_extent.cols && extent.groups == here_extent.groups;
@@ -559,11 +580,14 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     return e.groups.empty() && e.rows % finest_step(run.launch, "row") == 0 &&
            (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
-  if (site.whole && !extent.batch_rows.empty()) {
-    const double all = mean_over_batches(extent, [&](const Region&r) { return tiled(problem_, r); }),
-                 here = mean_over_batches(here_extent, [&](const Region&r) { return tiled(site.problem, r); });
+  const bool own_rows = !op_.rows_of(output).empty();
+  if (site.whole && (!extent.batch_rows.empty() || own_rows)) {
+    const double all = mean_over_batches(extent, output, [&](const Region&r) { return tiled(problem_, r); }),
+                 here = mean_over_batches(here_extent, output, [&](const Region&r) { return tiled(site.problem, r); });
     out.scale = all * static_cast<double>(extent.batch * extent.heads) /
                 (here * static_cast<double>(here_extent.batch * here_extent.heads));
+    // A shorter sum is another share of a CTA's work.
+    out.exact = own_rows && problem_.dims == site.problem.dims;
   } else if (site.whole) {
     // The CTAs of a reduced problem stand for those of the real one. Where it has fewer row or column tiles, all must
     // be full for that to be exact.
@@ -578,7 +602,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     double sampled = 0;
     for (const Region& band : run.slices.run) sampled += tiled(problem_, band);
     const double heads = static_cast<double>(extent.batch * extent.heads);
-    const double all = mean_over_batches(extent, [&](const Region& r) { return tiled(problem_, r); });
+    const double all = mean_over_batches(extent, output, [&](const Region& r) { return tiled(problem_, r); });
     out.scale = sampled > 0 ? all * heads / sampled : static_cast<double>(total) / static_cast<double>(run.ctas);
     if (sampled > 0 && run.launch.cluster.count() > 1) {
       // The other CTAs of a cluster ran too, for rows outside the bands.
@@ -594,7 +618,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
   dense.flags["causal"] = false;
   dense.texts.erase("mask");
   const auto mean_weight = [&](const Problem& problem) {
-    return mean_over_batches(extent, [&](const Region& r) { return op_.weight(problem, r); });
+    return mean_over_batches(extent, output, [&](const Region& r) { return op_.weight(problem, r); });
   };
   const double touched = mean_weight(problem_) / mean_weight(dense);
   // The only kernel of a variant writes its temporaries and reads them; the counts have both. Their sizes are those of

@@ -226,7 +226,7 @@ Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& cha
   std::string name;
   for (const Part& part : plan) name += (name.empty() ? "" : " | ") + chain.name(part);
   ROOFGEN_TRY(WhatIfReport report,
-              search(context, ChainSubject(chain, problem), problem.texts.at("chain"), problem, name, options));
+              search(context, ChainSubject(chain, problem), problem.texts.at(kChain), problem, name, options));
   const PartitionReport* best = report.best();
   if (chain.has_gemm() && best && best->kernels[0].work.ctas < context.device.at("sms"))
     report.notes.push_back(

@@ -54,14 +54,25 @@ void add_up(PartitionReport& out, double floor_seconds) {
   }
 }
 
+std::vector<size_t> cuts_of(const Partition& partition) {
+  std::vector<size_t> out;
+  for (const Part& p : partition.parts)
+    if (&p != &partition.parts.back()) out.push_back(p.last - 1);
+  return out;
+}
+
 }  // namespace
+
+void count_flops(const Subject& subject, KernelReport& k) {
+  if (!subject.matrix_flops()) k.flops = k.work.fp32_ops;
+  k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
+}
 
 PartitionReport compose(const Subject& subject, const Device& device, double floor_seconds, const Partition& partition,
                         const std::vector<TunedPart>& tuned, const Retime& retime) {
   PartitionReport out;
   out.name = partition.name;
-  for (const Part& p : partition.parts)
-    if (&p != &partition.parts.back()) out.cuts.push_back(p.last - 1);
+  out.cuts = cuts_of(partition);
   out.illegal = partition.illegal;
   if (!out.illegal.empty()) return out;
   for (const Part& part : partition.parts) {
@@ -111,9 +122,7 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
     if (k.counted)
       k.time = k.code ? estimate(device, k.work, k.occupancy, *k.code) : estimate(device, k.work, k.occupancy);
     if (!k.measurement) k.seconds = k.time.seconds;
-    // A chain without matrix work counts operations of the FP32 pipe: else its arithmetic intensity would be 0.
-    if (!subject.matrix_flops()) k.flops = k.work.fp32_ops;
-    k.arithmetic_intensity = k.work.dram_bytes > 0 ? k.flops / k.work.dram_bytes : 0;
+    count_flops(subject, k);
     if (k.counted) {
       k.waste = k.time.work_seconds / floor_seconds;
       k.idle = k.time.kernel_seconds / k.time.work_seconds;
@@ -129,6 +138,7 @@ PartitionReport compose(double floor_seconds, const Partition& partition, const 
   PartitionReport out;
   out.name = partition.name;
   out.variant = partition.variant->name;
+  out.cuts = cuts_of(partition);
   const double bytes = partition.variant->passed_bytes;
   out.splits = bytes > 0;
   if (!tuned || !tuned->verified) {

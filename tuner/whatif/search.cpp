@@ -74,7 +74,8 @@ class Search {
     std::vector<Part> out;
     for (const Partition& p : all)
       for (const Part& part : p.parts)
-        if (p.illegal.empty() && std::find(out.begin(), out.end(), part) == out.end()) out.push_back(part);
+        if (p.illegal.empty() && !p.variant && std::find(out.begin(), out.end(), part) == out.end())
+          out.push_back(part);
     const auto rank = [&](Part p) { return std::tuple(!(subject_.leader(p) == p), p.first, p.last); };
     std::sort(out.begin(), out.end(), [&](Part a, Part b) { return rank(a) < rank(b); });
     return out;
@@ -111,7 +112,10 @@ class Search {
                 run_tune(*subject_.whole(), problem_, options.in("variants: "), variants_failed_));
     if (!result) return {};
     variants_ = std::move(result->report);
-    for (const VariantReport& v : variants_->variants) report_.parts += v.kernels.size();
+    for (VariantReport& v : variants_->variants) {
+      report_.parts += v.kernels.size();
+      for (KernelReport& k : v.kernels) count_flops(subject_, k);
+    }
     return {};
   }
 
@@ -315,6 +319,8 @@ class Search {
   /// The kernels of a partition in a row on the reduced problem, and of an answer on every CTA of the real grid with a
   /// shorter sum. A slower partition lends the verdict its time alone.
   Result<Verification> verify(const Partition& partition, bool on_whole_grid) {
+    // Where no part was tuned alone, the search of the variants has verified them, the fastest on the whole grid.
+    if (partition.variant && !result_of(partition.parts[0])) return tuned_variant(partition)->verification;
     ROOFGEN_TRY(const Plan plan, make(partition.parts));
     const auto& [op, problem, scope, variant] = plan;
     const double flops = op->required(op->reduced(problem))->mma_flops;

@@ -91,6 +91,34 @@ class AttentionSubject final : public Subject {
   std::vector<std::string> steps_;
 };
 
+/// An op whose variants are the partitions: the kernels of one with a kernel for each step are the steps. `variants`:
+/// of the problem.
+class VariantsSubject final : public Subject {
+ public:
+  static Result<VariantsSubject> make(const Op& op, const Problem& problem, const DataFiles& files,
+                                      const Device& device);
+  std::vector<std::string> steps() const override { return steps_; }
+  std::string name(Part part) const override;
+  Result<std::vector<Partition>> partitions(const DataFiles& files, const Device& device) const override;
+  DType dtype() const override { return problem_->dtype; }
+  bool matrix_flops() const override { return false; }
+  Result<RequiredWork> required(const DataFiles& files) const override;
+  Result<PlanProblem> make(const std::vector<Part>& plan) const override;
+  Part leader(Part part) const override { return part; }
+  uint64_t evals(Part, uint64_t asked) const override { return asked > 0 ? asked : op_->default_evals(); }
+  const Op* whole() const override { return op_; }
+  double value_bytes(size_t, Part) const override { return 0; }
+  /// Of variants that cut otherwise.
+  const std::vector<std::string>& others() const { return others_; }
+
+ private:
+  VariantsSubject(const Op& op, const Problem& problem) : op_(&op), problem_(&problem) {}
+  const Op* op_;
+  const Problem* problem_;
+  std::vector<std::string> steps_, others_;
+  std::vector<Partition> partitions_;
+};
+
 /// `plan`: the name of a partition to compare with the best; may be empty. `title` and `problem` are for the report.
 Result<WhatIfReport> search(const TuneResources& context, const Subject& subject, const std::string& title,
                             const Problem& problem, const std::string& plan, const TuneOptions& options);
@@ -106,6 +134,9 @@ struct TunedPart {
 
 /// The time of a tuned part's machine code with other DRAM traffic; nullopt: the machine code gives none.
 using Retime = std::function<std::optional<CodeTime>(Part part, double dram_bytes)>;
+
+/// Without matrix work operations of the FP32 pipe are counted: else the arithmetic intensity would be 0.
+void count_flops(const Subject& subject, KernelReport& kernel);
 
 /// The times and the traffic of one partition, given the intermediates that stay in L2 between its kernels. A value
 /// stays if it and all traffic until it is read fit the usable L2. `floor_seconds`: T_problem of all steps.

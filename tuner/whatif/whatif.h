@@ -24,6 +24,10 @@ Result<WhatIfReport> whatif_chain(const TuneResources& context, const Chain& cha
 Result<WhatIfReport> whatif_attention(const TuneResources& context, const Problem& problem, const std::string& plan,
                                       const TuneOptions& options);
 
+/// The variants of an op that has no steps of its own. `plan`: a name as in reports, or empty.
+Result<WhatIfReport> whatif_variants(const TuneResources& context, const Op& op, const Problem& problem,
+                                     const std::string& plan, const TuneOptions& options);
+
 /// Candidates of the search of a bare gemm, over all its kernels, and of every other part.
 inline constexpr uint64_t kMainLoopEvals = 30;
 inline constexpr uint64_t kPartEvals = 10;

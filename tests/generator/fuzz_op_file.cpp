@@ -1,0 +1,21 @@
+// Reads arbitrary bytes as the file of an op, and completes a problem of its op: no crash, and each error has a text.
+#include <cstdlib>
+
+#include "generator/ops/formula_op.h"
+#include "generator/ops/op_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto file = roofgen::OpFile::parse({reinterpret_cast<const char*>(data), size}, "dots.json");
+  if (!file) return file.error().message.empty() ? std::abort(), 1 : 0;
+  if (!file->formulas) return 0;
+  const auto op = roofgen::formula_op(*file);
+  if (!op) return op.error().message.empty() ? std::abort(), 1 : 0;
+  roofgen::Problem problem{.op = file->op, .dims = {}, .flags = {}, .reals = {}};
+  for (const roofgen::OpFlag& dim : file->of(roofgen::OpFlagKind::kSize)) problem.dims[dim.name] = 40;
+  const auto complete = (*op)->complete(problem);
+  if (!complete) return complete.error().message.empty() ? std::abort(), 1 : 0;
+  (*op)->buffers(*complete);
+  (*op)->patterns(*complete);
+  (*op)->reduced(*complete);
+  return 0;
+}
