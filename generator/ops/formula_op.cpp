@@ -11,6 +11,7 @@
 #include "base/json_text.h"
 #include "base/suggest.h"
 #include "generator/expr/c_code.h"
+#include "generator/ops/expected.h"
 #include "generator/ops/formula_reference.h"
 #include "generator/ops/limits.h"
 #include "generator/ops/op_file.h"
@@ -306,6 +307,18 @@ class FormulaOp final : public Op {
         return shortened(problem, size.text().c_str(), 64);
     }
     return {};
+  }
+
+  /// Each of them writes every output: what no kernel writes is compared with nothing.
+  Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const override {
+    ROOFGEN_TRY(std::vector<Variant> out, Op::variants(files, problem));
+    for (const Variant& v : out)
+      for (const FormulaTensor& t : spec_.tensors)
+        if (t.is_output() && std::ranges::none_of(v.stages, [&](const Stage& stage) {
+              return std::ranges::count(compared_outputs(*this, problem, stage), t.name) > 0;
+            }))
+          return Error{Exit::kFailed, fmt::format("no kernel of {} writes {}", v.name, t.name), {v.file}};
+    return out;
   }
 
   std::optional<RequiredWork> required(const Problem& problem) const override {

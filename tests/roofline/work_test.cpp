@@ -82,7 +82,12 @@ TEST(Work, AttentionBytesAreEveryBufferOfTheOpOnce) {
       attention({{"L", 128}, {"kv_len", 96}, {"d", 64}, {"batch", 2}, {"heads", 6}, {"kv_heads", 2}}, true));
   double bytes = 0;
   for (const Buffer& b : op->buffers(problem)) bytes += static_cast<double>(b.bytes);
-  EXPECT_EQ(work("attention", {.dims = problem.dims, .flags = problem.flags}).dram_bytes(), bytes);
+  const OpWork w = work("attention", {.dims = problem.dims, .flags = problem.flags});
+  EXPECT_EQ(w.dram_bytes(), bytes);
+  // The formula and the op, each with its own arithmetic.
+  EXPECT_EQ(op->required(problem)->dram_bytes, bytes);
+  EXPECT_EQ(op->required(problem)->mma_flops, w.mma_flops());
+  EXPECT_EQ(op->required(problem)->exps, w.exps());
 }
 
 // The tuner's op and the formula have the same defaults.

@@ -163,6 +163,13 @@ int FlagSet::end_of_flags(int argc, char** argv) const {
 
 std::string FlagSet::command() const { return app_->get_name(); }
 bool FlagSet::chosen() const { return app_->parsed(); }
+const std::vector<OpFile>& FlagSet::ops() const {
+  static const std::vector<OpFile> kNone;
+  if (!data_->ops) data_->ops = OpFile::load_all(DataFiles(data_->dirs));
+  if (*data_->ops) return **data_->ops;
+  fault(data_->ops->error());
+  return kNone;
+}
 void FlagSet::fault(Error error) const { data_->faults.emplace(command(), std::move(error)); }
 
 CommandLine::CommandLine(const std::string& program, const std::string& summary, const std::string& version,

@@ -6,10 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "generator/ops/op_file.h"
 #include "roofgen/result.h"
 #include "tuner/session/suite/file.h"
 
@@ -50,6 +52,7 @@ class Flag {
 struct FlagData {
   std::vector<std::string> dirs;        ///< of the caller's data files: an op's file declares its flags
   std::map<std::string, Error> faults;  ///< by command: why its flags are not known, which parsing it says
+  std::optional<Result<std::vector<OpFile>>> ops = {};  ///< read once: several commands have their flags
 };
 
 /// The flags of a subcommand.
@@ -80,7 +83,8 @@ class FlagSet {
 
   std::string command() const;
   bool chosen() const;  ///< the command line names this subcommand
-  const std::vector<std::string>& data_dirs() const { return data_->dirs; }
+  /// The files of all ops; none after a fault.
+  const std::vector<OpFile>& ops() const;
   void fault(Error error) const;  ///< in the data that declare flags
 
  private:

@@ -62,11 +62,10 @@ struct OpFlags::Text {
 };
 
 void OpFlags::declare(FlagSet app) {
-  const auto files = OpFile::load_all(DataFiles(app.data_dirs()));
-  if (!files) return app.fault(files.error());
+  const std::vector<OpFile>& files = app.ops();
   for (const OpFlagKind kind : kOpFlagKinds) {
     std::vector<Text> texts;
-    for (const OpFile& file : *files)
+    for (const OpFile& file : files)
       for (const OpFlag& flag : file.of(kind)) {
         auto at = std::ranges::find(texts, flag.name, &Text::name);
         if (at == texts.end()) at = texts.insert(at, Text{.name = flag.name});
@@ -75,7 +74,7 @@ void OpFlags::declare(FlagSet app) {
     for (const Text& text : texts) declare(app, kind, text);
   }
   Text args;
-  for (const OpFile& file : *files)
+  for (const OpFile& file : files)
     if (file.args) args.add(file);
   // One --arg each; its commas are its own.
   const Flag arg =

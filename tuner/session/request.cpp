@@ -25,9 +25,10 @@ Result<ParamValue> parse_value(const std::string& text) {
 }  // namespace
 
 void ProblemFlags::declare(FlagSet app) {
-  const auto names = op_names(DataFiles(app.data_dirs()));
-  if (!names) app.fault(names.error());
-  app.add("op", op, fmt::format("what to compute: {}", fmt::join(names ? *names : std::vector<std::string>(), ", ")));
+  std::vector<std::string> names;
+  for (const OpFile& file : app.ops())
+    if (file.formulas || find_op(file.op)) names.push_back(file.op);
+  app.add("op", op, fmt::format("what to compute: {}", fmt::join(names, ", ")));
   given.declare(app);
   app.add("--dtype", dtype,
           "number format of the inputs: bf16, fp16; norms and map fp32; attention fp8; gemm tf32, fp8, int8 [bf16]")
