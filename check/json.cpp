@@ -43,6 +43,8 @@ const std::map<std::string, const char*>& kinds() {
        "A descriptor of wgmma or tcgen05 that no instruction may use, or different ones in a warpgroup."},
       {"bad-tensor-memory",
        "An allocation of tensor memory that is wrong, or an access to lanes or columns that the thread may not use."},
+      {"bad-launch-response",
+       "A response of clusterlaunchcontrol that is none, or that canceled nothing, used as one that did."},
       {"bad-registers", "setmaxnreg to fewer registers than a warpgroup has where it asks for more, or the reverse."},
       {"bad-copy-size", "An asynchronous copy whose source is larger than the copy."},
       {"deadlock", "Every live warp waits at a barrier that cannot complete, or polls memory that none changes."},

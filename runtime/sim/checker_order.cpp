@@ -15,7 +15,8 @@ void Checker::begin_pairs() {
   if (!has_pairs_)
     has_pairs_ = std::ranges::any_of(state_.kernel.code, [](const Inst& in) {
       return in.kind == Kind::kMbarrier || in.kind == Kind::kBulkCopy || in.kind == Kind::kStoreAsync ||
-             in.kind == Kind::kTensor || (in.kind == Kind::kBarrier && in.count == 2);
+             in.kind == Kind::kTensor || in.kind == Kind::kLaunchControl ||
+             (in.kind == Kind::kBarrier && in.count == 2);
     });
   pairs_ = !*has_pairs_ ? nullptr : cluster_.empty() ? &own_pairs_ : &cluster_[0]->own_pairs_;
   if (pairs_ == &own_pairs_) pairs_->begin(n_warps_ * static_cast<uint32_t>(std::max<size_t>(cluster_.size(), 1)));
@@ -258,6 +259,12 @@ void Checker::on(const PhaseArrive& e) {
   if (e.lanes) {
     const Checker& owner = e.rank < 0 ? *this : *cluster_[static_cast<uint32_t>(e.rank)];
     if (const auto a = pairs_->arrive(owner.key_of(e.barrier), actor(e.warp), e.pc)) tell(*a, owner.name_of(e.barrier));
+  }
+  if (!e.lanes && e.rank >= 0) {  // bytes of a copy here, at the mbarrier of the other CTA of a pair
+    Checker& owner = *cluster_[static_cast<uint32_t>(e.rank)];
+    const SharedShadow::CoreWork copy{&shadow_, e.from_outside ? shadow_.outside() : e.warp, shadow_.now()};
+    owner.order_.signal_from(e.barrier, order_, e.warp);
+    return owner.shadow_.signal_core(e.barrier, shadow_, e.warp, {&copy, 1});
   }
   if (e.from_outside) return shadow_.signal_outside(e.barrier);
   // A relaxed arrival hands on what came before a fence (PTX ISA, "Release and Acquire Patterns").

@@ -153,6 +153,7 @@ struct Kernel {
   std::vector<std::string> not_modelled;  ///< by Inst::imm of kTrapNotModelled: the instruction, and what is near it
   bool has_wgmma = false;
   bool has_tensor_memory = false;
+  bool has_cancel = false;  ///< clusterlaunchcontrol.try_cancel
   /// By Operand::reg: a number for each register that a wgmma may read or write asynchronously; 0: none.
   std::vector<uint32_t> watched;
   std::vector<std::string> watched_names;  ///< by that number

@@ -51,7 +51,8 @@ std::optional<uint32_t> Decoder::low_half(const PtxOperand& o, Slot slot) {
 }
 
 bool Decoder::lane_instruction(const PtxStmt& stmt) {
-  const LaneEntry* entry = opcodes_.find(stmt.name);
+  const bool three = stmt.operands.size() == 4 && (stmt.name.starts_with("min.") || stmt.name.starts_with("max."));
+  const LaneEntry* entry = opcodes_.find(three ? fmt::format("{} of three", stmt.name) : std::string(stmt.name));
   if (!entry) return false;
   if (entry->cls == Class::kMma) {
     mma(stmt, *entry);
@@ -113,9 +114,40 @@ void Decoder::setp(const PtxStmt& stmt) {
   if (!stmt.operands[0].second.empty()) def(&Inst::e, stmt.operands[0].second, Slot::kPred);
 }
 
+/// A half of a register of 128 bits, or of a vector of two.
+std::optional<PtxOperand> Decoder::half_of(const PtxOperand& o, uint32_t part) {
+  if (o.kind == PtxOperand::Kind::kVector && o.items.size() == 2) return o.items[part];
+  if (o.kind != PtxOperand::Kind::kName || o.bits || !o.second.empty()) return std::nullopt;
+  Symbol s = resolve(o.name);
+  if (!s.is_double) return std::nullopt;
+  PtxOperand half = o;
+  if (part == 0) return half;
+  half.name = aliases_.emplace_back(std::string(o.name) + " upper");
+  s.id += 1;
+  scopes_.back().symbols[half.name] = s;
+  return half;
+}
+
+/// mov.b128, as two of 64 bits.
+bool Decoder::wide_move(const PtxStmt& stmt) {
+  if (stmt.name != "mov.b128") return false;
+  operands_are(stmt, 2, 2);
+  for (uint32_t part = 0; part < 2; ++part) {
+    const auto to = half_of(stmt.operands[0], part), from = half_of(stmt.operands[1], part);
+    if (!to || !from) fail("'mov.b128' needs registers of 128 bits or vectors of two of 64");
+    PtxStmt half = stmt;
+    half.name = "mov.b64";
+    half.operands = {*to, *from};
+    move(half);
+    if (part) kernel_.code.back().flags |= kFlagPart;
+  }
+  return true;
+}
+
 /// Moves with vectors pack or unpack; `mov` from a clock is no lane-wise move.
 void Decoder::move(const PtxStmt& stmt) {
   operands_are(stmt, 2, 2);
+  if (wide_move(stmt)) return;
   const PtxOperand &dst = stmt.operands[0], &src = stmt.operands[1];
   if (src.kind == PtxOperand::Kind::kName &&
       (src.name == "%clock" || src.name == "%clock64" || src.name == "%globaltimer" || src.name == "%clock_hi" ||
@@ -142,17 +174,22 @@ void Decoder::move(const PtxStmt& stmt) {
   }
   const PtxOperand& vector = pack ? src : dst;
   bool wide = stmt.name == "mov.b64";
-  if ((!wide && stmt.name != "mov.b32") || pack == unpack) unknown_opcode();
+  const bool half = stmt.name == "mov.b16";
+  if ((!wide && !half && stmt.name != "mov.b32") || pack == unpack) unknown_opcode();
   size_t n = vector.items.size();
+  const bool bytes = half || (!wide && n == 4);
   Slot part = wide ? (n == 2 ? Slot::kB32 : Slot::kB16) : Slot::kB16;
-  if (n != 2 && !(wide && n == 4)) fail(fmt::format("'{}' cannot take a vector of {}", stmt.name, n));
-  Slot whole = wide ? Slot::kB64 : Slot::kB32;
+  if (n != 2 && !(n == 4 && !half)) fail(fmt::format("'{}' cannot take a vector of {}", stmt.name, n));
+  Slot whole = wide ? Slot::kB64 : half ? Slot::kB16 : Slot::kB32;
   auto lane = [&](const char* spelling) -> Inst& { return emit_lane(*opcodes_.find(spelling), spelling); };
   if (unpack) {
     bool first = true;
     for (size_t i = 0; i < n; ++i) {
       if (dst.items[i].name == "_") continue;
-      Inst& in = lane(wide ? (n == 2 ? "unpack.b64.b32" : "unpack.b64.b16") : "unpack.b32.b16");
+      Inst& in = lane(wide    ? (n == 2 ? "unpack.b64.b32" : "unpack.b64.b16")
+                      : half  ? "unpack.b16.b8"
+                      : bytes ? "unpack.b32.b8"
+                              : "unpack.b32.b16");
       if (!first) in.flags |= kFlagPart;
       first = false;
       use(&Inst::a, src, whole);
@@ -164,7 +201,7 @@ void Decoder::move(const PtxStmt& stmt) {
     }
     return;
   }
-  lane(n == 4 ? "pack.b64.b16" : wide ? "pack.b64.b32" : "pack.b32.b16");
+  lane(half ? "pack.b16.b8" : bytes ? "pack.b32.b8" : n == 4 ? "pack.b64.b16" : wide ? "pack.b64.b32" : "pack.b32.b16");
   constexpr uint32_t Inst::*kFields[] = {&Inst::a, &Inst::b, &Inst::c, &Inst::e};
   for (size_t i = 0; i < n; ++i) use(kFields[i], src.items[i], part);
   def(&Inst::d, dst.name, whole);
@@ -209,7 +246,8 @@ void Decoder::modelled_instruction(const PtxStmt& stmt) {
     ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
            !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) &&
-           !tensor_instruction(stmt, base, m) && !image_instruction(stmt, base, m) && !lane_instruction(stmt))
+           !tensor_instruction(stmt, base, m) && !launch_instruction(stmt, base, m) &&
+           !image_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
 }
 

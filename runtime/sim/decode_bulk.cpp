@@ -98,7 +98,8 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   if (tensor && (m.peek() == "tile::gather4" || m.peek() == "tile::scatter4")) refused("gathering tensor copies");
   if (in ? !m.take("mbarrier::complete_tx::bytes") : !m.take("bulk_group")) unknown_opcode();
   const bool multicast = in && !shared && m.take("multicast::cluster");
-  if (m.peek().starts_with("cta_group")) refused("copies of pairs of CTAs");
+  const bool pair = tensor && in && m.take("cta_group::2");
+  if (tensor && in && !pair) m.take("cta_group::1");
   const bool policy = m.take("L2::cache_hint");
   AtomicOp op{};
   ElementType type{};
@@ -158,7 +159,8 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   kernel_.lists.push_back(barrier_at);
   Inst& made = kernel_.code.back();
   made.sub = static_cast<uint8_t>((in ? kBulkIn : 0) | (tensor ? kBulkTensor : 0) | (multicast ? kBulkMulticast : 0) |
-                                  (shared ? kBulkShared : 0) | (reduces ? kBulkReduces : 0));
+                                  (shared ? kBulkShared : 0) | (reduces ? kBulkReduces : 0) | (pair ? kBulkPair : 0) |
+                                  (pair && is_masked_to_even(o[2]) ? kBulkEven : 0));
   made.size = static_cast<uint8_t>(op);
   made.type = static_cast<uint8_t>(type);
   made.count = static_cast<uint8_t>(tensor ? rank : 1);

@@ -1,6 +1,8 @@
 // Decoding of control flow, barriers and instructions across lanes.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "runtime/sim/decoder.h"
@@ -165,13 +167,18 @@ void Decoder::redux(const PtxStmt& stmt, Modifiers& m) {
   int op = -1;
   for (int i = 0; i < 6; ++i)
     if (name == kOps[i]) op = i;
+  const bool magnitudes = m.take("abs"), passes_nan = m.take("NaN");
+  const bool floats = (op == 1 || op == 2) && m.take("f32");
   bool is_signed = m.take("s32");
   bool bits = !is_signed && m.take("b32");
-  if (op < 0 || (!is_signed && !bits && !m.take("u32")) || bits != (op >= 3) || !m.done()) unknown_opcode();
+  if ((magnitudes || passes_nan) && !floats) unknown_opcode();
+  if (floats ? !m.done() : op < 0 || (!is_signed && !bits && !m.take("u32")) || bits != (op >= 3) || !m.done())
+    unknown_opcode();
   operands_are(stmt, 3, 3);
   Inst& in = emit(Kind::kRedux, Class::kShuffle);
   in.sub = static_cast<uint8_t>(op);
   in.flags |= is_signed ? kFlagSigned : 0;
+  in.type = static_cast<uint8_t>(floats ? 1 + 2 * magnitudes + 4 * passes_nan : 0);
   use(&Inst::a, stmt.operands[1], Slot::kB32);
   use(&Inst::b, stmt.operands[2], Slot::kB32);
   def(&Inst::d, stmt.operands[0].name, Slot::kB32);
@@ -221,6 +228,59 @@ void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
   }
 }
 
+/// mma.sync of the kinds of sm_120, with or without scales of blocks; false: none of them. CUTLASS writes the kind
+/// before the shape.
+bool Decoder::small_mma(const PtxStmt& stmt) {
+  std::vector<std::string_view> parts = split_opcode(stmt.name);
+  const auto take = [&](std::string_view part) { return std::erase(parts, part) > 0; };
+  const bool eight = take("kind::f8f6f4"), scaled = take("kind::mxf8f6f4"), four = take("kind::mxf4"),
+             four_nv = take("kind::mxf4nvf4");
+  if (!eight && !scaled && !four && !four_nv) return false;
+  const bool nibbles = four || four_nv;
+  uint8_t scales = eight ? 0 : scaled ? 1 : 2;
+  if (!eight && !take("block_scale")) unknown_opcode();
+  if (!eight && take("scale_vec::1X")) scales = 1;
+  if (!eight && take("scale_vec::2X")) scales = 2;
+  if (!eight && take("scale_vec::4X")) scales = 4;
+  // mma sync aligned shape row col f32 a b f32 [scale]
+  static constexpr const char* kFormats[] = {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"};
+  const auto format = [&](std::string_view name) {
+    const auto found = std::ranges::find(kFormats, name);
+    if (found == std::end(kFormats)) unknown_opcode();
+    return nibbles ? 14u : static_cast<uint32_t>(found - std::begin(kFormats));
+  };
+  const bool fits = parts.size() == (eight ? 10u : 11u) && parts[0] == "mma" && parts[1] == "sync" &&
+                    parts[2] == "aligned" && parts[3] == (nibbles ? "m16n8k64" : "m16n8k32") && parts[4] == "row" &&
+                    parts[5] == "col" && parts[6] == "f32" && parts[9] == "f32" &&
+                    (!nibbles || (parts[7] == "e2m1" && parts[8] == "e2m1"));
+  const bool powers = !eight && fits && parts[10] == "ue8m0";
+  if (!fits || (!eight && !powers && !(four_nv && parts[10] == "ue4m3")) || (scaled && scales != 1) ||
+      (four && scales != 2) || (four_nv && scales == 1))
+    unknown_opcode();
+  const uint32_t types = format(parts[7]) | format(parts[8]) << 4;
+  operands_are(stmt, eight ? 4 : 8, eight ? 4 : 8);
+  Inst& in = emit(Kind::kMma, Class::kMma);
+  in.lane = opcodes_.find("mma of small floats")->fn;
+  in.sub = nibbles ? 64 : 32;
+  in.type = static_cast<uint8_t>(types);
+  in.size = scales;
+  in.flags |= kFlagAligned;
+  if (powers) in.flags |= kFlagSigned;
+  constexpr size_t kSizes[] = {4, 4, 2, 4, 1, 2, 1, 2};
+  for (size_t i = 0; i < stmt.operands.size(); ++i) {
+    const PtxOperand& o = stmt.operands[i];
+    const bool braces = o.kind == PtxOperand::Kind::kVector;
+    if ((braces ? o.items.size() : 1) != kSizes[i])
+      fail(fmt::format("operand {} of '{}' needs {} registers", i + 1, stmt.name, kSizes[i]));
+    for (size_t j = 0; j < kSizes[i]; ++j) {
+      const PtxOperand& r = braces ? o.items[j] : o;
+      const Slot slot = i == 5 || i == 7 ? Slot::kB16 : Slot::kB32;
+      i == 0 ? def_list(r, slot) : use_list(r, slot);
+    }
+  }
+  return true;
+}
+
 bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
   auto plain = [&](Kind kind, size_t low, size_t high) {
     operands_are(stmt, low, high);
@@ -253,6 +313,8 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     vote(stmt, m);
   else if (base == "redux")
     redux(stmt, m);
+  else if (base == "mma" && small_mma(stmt))
+    ;
   else if (base == "match")
     match(stmt, m);
   else if (stmt.name == "activemask.b32") {

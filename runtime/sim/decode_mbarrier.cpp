@@ -23,7 +23,8 @@ void Decoder::mbarrier(const PtxStmt& stmt, Modifiers& m) {
     const bool orders = take_order_and_scope(m);
     const bool adds = op == MbarrierOp::kArrive || op == MbarrierOp::kArriveDrop || op == MbarrierOp::kExpectTx ||
                       op == MbarrierOp::kCompleteTx;
-    if (!take_shared(m) && m.take("shared::cluster") && (!adds || (address_at && stmt.operands[0].name != "_")))
+    const bool of_cluster = !take_shared(m) && m.take("shared::cluster");
+    if (of_cluster && (!adds || (address_at && stmt.operands[0].name != "_")))
       fail(fmt::format("'{}': an mbarrier of another CTA allows only arrive (with the result '_') and expect_tx",
                        stmt.name));
     if (!m.take("b64") || !m.done()) unknown_opcode();
@@ -32,6 +33,7 @@ void Decoder::mbarrier(const PtxStmt& stmt, Modifiers& m) {
     address(o[address_at], &Inst::a, &Inst::imm);
     Inst& in = kernel_.code.back();
     in.sub = static_cast<uint8_t>(op);
+    in.space = of_cluster && is_masked_to_even(o[address_at]);
     if (orders) in.flags |= op == MbarrierOp::kTest || op == MbarrierOp::kTry ? kFlagAcquire : kFlagRelease;
   };
   if (m.take("init")) {

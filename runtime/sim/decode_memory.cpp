@@ -126,7 +126,50 @@ Slot Decoder::register_slot(const PtxOperand& o, uint32_t bytes) {
   return s.slot;
 }
 
+/// An access of 128 bits to one register, as two elements; one of 256 bits, as two accesses.
+bool Decoder::halved_load_store(const PtxStmt& stmt) {
+  const bool is_load = stmt.name.starts_with("ld");
+  const auto replaced = [&](std::string_view from, std::string_view to) {
+    std::string name(stmt.name);
+    if (const size_t at = name.rfind(from); at != name.npos) name.replace(at, from.size(), to);
+    return std::string_view(aliases_.emplace_back(std::move(name)));
+  };
+  if (stmt.operands.size() < 2) return false;
+  const size_t value_at = is_load ? 0 : 1, place_at = 1 - value_at;
+  if (stmt.name.ends_with(".b128")) {
+    PtxStmt pair = stmt;
+    const auto low = half_of(stmt.operands[value_at], 0), high = half_of(stmt.operands[value_at], 1);
+    if (!low || !high) return false;
+    pair.name = replaced("b128", "v2.b64");
+    pair.operands[value_at].kind = PtxOperand::Kind::kVector;
+    pair.operands[value_at].items = {*low, *high};
+    modelled_instruction(pair);
+    return true;
+  }
+  const bool eight = stmt.name.find(".v8.") != stmt.name.npos;
+  const bool wide = stmt.name.ends_with("64") && stmt.name.find(".v4.") != stmt.name.npos;
+  const std::vector<PtxOperand>& items = stmt.operands[value_at].items;
+  if ((!eight && !wide) || stmt.name.find(".global.") == stmt.name.npos || items.size() != (eight ? 8u : 4u))
+    return false;
+  // The half that overwrites the address comes last.
+  const auto half = static_cast<ptrdiff_t>(items.size() / 2);
+  const bool first_last = is_load && std::any_of(items.begin(), items.begin() + half, [&](const PtxOperand& o) {
+                            return o.name == stmt.operands[place_at].name;
+                          });
+  for (uint32_t i = 0; i < 2; ++i) {
+    const uint32_t part = i ^ uint32_t { first_last };
+    PtxStmt one = stmt;
+    one.name = eight ? replaced(".v8.", ".v4.") : replaced(".v4.", ".v2.");
+    one.operands[value_at].items.assign(items.begin() + (part ? half : 0), part ? items.end() : items.begin() + half);
+    one.operands[place_at].bits += 16 * part;
+    modelled_instruction(one);
+    if (i) kernel_.code.back().flags |= kFlagPart;
+  }
+  return true;
+}
+
 void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
+  if (halved_load_store(stmt)) return;
   MemoryScope scope = MemoryScope::kSys;
   bool strong = take_order(m, scope);
   Space space = Space::kGeneric;

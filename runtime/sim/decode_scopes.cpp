@@ -195,7 +195,10 @@ Decoder::Symbol Decoder::new_register(PtxType type, std::string_view name) {
     predicate_names_.emplace_back(name);
   } else {
     symbol.id = static_cast<uint32_t>(registers_.size());
-    registers_.push_back({symbol.slot, false, std::string(name)});
+    if (type.bits == 128) symbol.slot = Slot::kB64;  // the lower half; the upper one is the next register
+    for (uint32_t part = 0; part < (type.bits == 128 ? 2u : 1u); ++part)
+      registers_.push_back({symbol.slot, false, std::string(name)});
+    symbol.is_double = type.bits == 128;
   }
   if (registers_.size() + predicate_names_.size() > (1u << 20)) fail("more than a million registers");
   return symbol;

@@ -128,7 +128,7 @@ bool Decoder::tensor_instruction(const PtxStmt& stmt, std::string_view base, Mod
     operands_are(stmt, 1 + multicast, 1 + multicast);
     Inst& in = make(TensorOp::kCommit, Class::kBarrier);
     in.count = ctas;
-    in.type = multicast;
+    in.type = static_cast<uint8_t>(multicast | (ctas == 2 && is_masked_to_even(o[0]) ? 2 : 0));
     address(o[0], &Inst::a, &Inst::imm);
     if (multicast) use(&Inst::b, o[1], Slot::kB16);
   } else if (m.take("cp")) {

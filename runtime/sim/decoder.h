@@ -1,6 +1,7 @@
 // The decoder's working state, shared by the files that decode one family of instructions each.
 #pragma once
 
+#include <deque>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -68,7 +69,8 @@ class Decoder {
     Slot slot = Slot::kB32;
     uint64_t address = 0;  ///< generic address of a variable
     Space space = Space::kGeneric;
-    uint32_t variable = 0;  ///< of a shared variable: 1 + its index in Kernel::shared_variables
+    bool is_double = false;  ///< of 128 bits
+    uint32_t variable = 0;   ///< of a shared variable: 1 + its index in Kernel::shared_variables
   };
   struct Range {  ///< `.reg .b32 %r<N>`
     std::string_view prefix;
@@ -114,6 +116,8 @@ class Decoder {
   bool lane_instruction(const PtxStmt& stmt);
   void setp(const PtxStmt& stmt);
   void move(const PtxStmt& stmt);
+  bool wide_move(const PtxStmt& stmt);
+  std::optional<PtxOperand> half_of(const PtxOperand& o, uint32_t part);
   void resolve_branches();
   void mark_copies();
   void first_reads_of_cas();
@@ -144,6 +148,7 @@ class Decoder {
   // decode_memory.cpp
   bool memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   void load_store(const PtxStmt& stmt, Modifiers& m, bool is_load);
+  bool halved_load_store(const PtxStmt& stmt);
   void atomic(const PtxStmt& stmt, Modifiers& m, bool returns);
   void cp_async(const PtxStmt& stmt, Modifiers& m);
   void matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load);
@@ -195,6 +200,10 @@ class Decoder {
   // decode_cluster.cpp
   bool cluster_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
 
+  // decode_launch.cpp
+  bool launch_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
+  bool is_masked_to_even(const PtxOperand& o);
+
   // decode_mbarrier.cpp
   void mbarrier(const PtxStmt& stmt, Modifiers& m);
   void mbarrier_copies(const PtxStmt& stmt, Modifiers& m);
@@ -210,6 +219,7 @@ class Decoder {
   void redux(const PtxStmt& stmt, Modifiers& m);
   void match(const PtxStmt& stmt, Modifiers& m);
   void mma(const PtxStmt& stmt, const LaneEntry& entry);
+  bool small_mma(const PtxStmt& stmt);
 
   const PtxModule& module_;
   const PtxFunction& function_;           ///< the kernel
@@ -236,6 +246,7 @@ class Decoder {
   std::unordered_map<std::string_view, uint64_t> globals_;  ///< those that have a place; 0: about to have one
   std::vector<uint32_t> label_at_;                          ///< label id -> instruction
   const PtxStmt* guarded_ = nullptr;                        ///< statement whose guard emitted instructions inherit
+  std::deque<std::string> aliases_;                         ///< names of upper halves
   int line_ = 0;
   uint32_t loc_ = 0;
   std::optional<uint32_t> carry_;  ///< the predicate that holds the condition code's carry

@@ -29,8 +29,9 @@ using namespace sim;
 /// More than any practical CTA needs (a row block of a million keys takes 10^8), and under a minute of time.
 constexpr uint64_t kDefaultInstructionLimit = 1'000'000'000;
 constexpr uint32_t kMaxThreads = 1024;
-constexpr uint32_t kMostWgmmaThreads = 25 * kWarpSize;  ///< with their groups at most SharedShadow's kMaxWarps readers
-constexpr uint32_t kMaxSharedBytes = 227 * 1024;        ///< per CTA on sm_90, the most of any target here
+constexpr uint32_t kMostTensorThreads = 30 * kWarpSize;  ///< with the tensor core and the other CTAs of a cluster
+constexpr uint32_t kMostWgmmaThreads = 25 * kWarpSize;   ///< with their groups at most SharedShadow's kMaxWarps readers
+constexpr uint32_t kMaxSharedBytes = 227 * 1024;         ///< per CTA on sm_90, the most of any target here
 
 struct Module {
   Kernel kernel;
@@ -128,6 +129,9 @@ Result<void> check_launch(const Kernel& kernel, const Launch& launch) {
   if (kernel.has_wgmma && launch.block.count() > kMostWgmmaThreads)
     return refuse(fmt::format("{} threads: the simulator runs wgmma in blocks of up to {} threads",
                               launch.block.count(), kMostWgmmaThreads));
+  if (kernel.has_tensor_memory && launch.block.count() > kMostTensorThreads)
+    return refuse(fmt::format("{} threads: the simulator runs tcgen05 in blocks of up to {} threads",
+                              launch.block.count(), kMostTensorThreads));
   uint64_t limit = uint64_t{kernel.max_threads[0]} * kernel.max_threads[1] * kernel.max_threads[2];
   if (kernel.max_threads[0] && launch.block.count() > limit)
     return refuse(fmt::format("{} threads are over the kernel's declared maximum of {}", launch.block.count(), limit));

@@ -60,12 +60,13 @@ enum class Kind : uint8_t {
   kWgmmaFence,
   kWgmmaCommit,
   kWgmmaWait,
-  kStoreAsync,    ///< st.async
-  kSetRegisters,  ///< setmaxnreg: imm registers per thread, sub 1: more than before
-  kTexture,       ///< tex, tld4, suld, txq, suq: `sub` is an ImageOp, `target` a Geometry, the object in a
-  kSurfaceStore,  ///< sust
-  kTensor,        ///< tcgen05: `sub` is a TensorOp (tcgen05.h)
-  kAssert,        ///< a failed assertion: a is the address of its text, b of the file's name, c the line
+  kStoreAsync,     ///< st.async
+  kSetRegisters,   ///< setmaxnreg: imm registers per thread, sub 1: more than before
+  kTexture,        ///< tex, tld4, suld, txq, suq: `sub` is an ImageOp, `target` a Geometry, the object in a
+  kSurfaceStore,   ///< sust
+  kTensor,         ///< tcgen05: `sub` is a TensorOp (tcgen05.h)
+  kLaunchControl,  ///< clusterlaunchcontrol: `sub` is a LaunchOp; a and b: halves of a response, or places
+  kAssert,         ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
 /// The operation of an instruction on an image (image.h), and its further fields in Inst::type.
@@ -108,10 +109,14 @@ inline constexpr uint8_t kNopGridWait = 6, kNopGridTrigger = 7;  ///< griddepcon
 /// Bits of a bulk copy's `sub`: to shared memory; by a tensor map; to several CTAs, in `e`; from shared memory to that
 /// of a CTA of the cluster; a reduction, with AtomicOp in `size` and ElementType in `type`.
 inline constexpr uint8_t kBulkIn = 1, kBulkTensor = 2, kBulkMulticast = 4, kBulkShared = 8, kBulkReduces = 16;
+/// The barrier may be in the other CTA of a pair; it is in the even one, whatever the address says.
+inline constexpr uint8_t kBulkPair = 32, kBulkEven = 64;
 /// Inst::type of an mbarrier instruction.
 inline constexpr uint8_t kMbarrierParity = 1;      ///< a wait names the phase by its parity
 inline constexpr uint8_t kMbarrierExpects = 2;     ///< an arrival expects bytes, `b`, and counts once
 inline constexpr uint8_t kMbarrierNoIncrease = 4;  ///< copies: the arrival counts
+/// clusterlaunchcontrol: try_cancel; query_cancel.
+enum class LaunchOp : uint8_t { kCancel, kIsCanceled, kFirstX, kFirstY, kFirstZ };
 enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
 enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot, kElect };
 

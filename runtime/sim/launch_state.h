@@ -1,6 +1,7 @@
 // The state that all CTAs of a launch share, and the text of their findings.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,8 @@ struct LaunchState {
   std::string* printed = nullptr;  ///< output of printf, lane by lane; may be null
   Listener* listener = nullptr;    ///< may be null
   Doubles* doubles = nullptr;      ///< may be null
+  /// Takes the next cluster that has not begun out of the launch: its first CTA.
+  std::function<std::optional<uint64_t>()> cancel = [] { return std::optional<uint64_t>(); };
 };
 
 bool goes_on(GoOn how, const char* kind);

@@ -343,10 +343,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
         case Kind::kWgmma: wgmma(w, in, mask); break;
         case Kind::kWgmmaFence: require_full(w, in, mask, "partial-warp", "wgmma.fence"), ++w.fences, ++w.pc; break;
         case Kind::kWgmmaCommit:
-          require_full(w, in, mask, "partial-warp", "wgmma.commit_group");
-          ++w.batches;
-          emit(WgmmaCommit{site(w)});
-          ++w.pc;
+          require_full(w, in, mask, "partial-warp", "wgmma.commit_group"), ++w.batches;
+          emit(WgmmaCommit{site(w)}), ++w.pc;
           break;
         case Kind::kWgmmaWait:
           require_full(w, in, mask, "partial-warp", "wgmma.wait_group");
@@ -355,6 +353,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           break;
         case Kind::kSetRegisters: set_registers(w, in, mask); break;
         case Kind::kTensor: tensor(w, in, mask); break;
+        case Kind::kLaunchControl: launch_control(w, in, mask), ++w.pc; break;
         case Kind::kBulkCopy: bulk_copy(w, in, mask), ++w.pc; break;
         case Kind::kStoreAsync: store_async(w, in, mask), ++w.pc; break;
         case Kind::kTexture: texture(w, in, mask), ++w.pc; break;

@@ -67,7 +67,7 @@ struct BulkCopy {
   std::vector<uint32_t> to;  ///< shared-memory offsets of its pieces
   std::vector<std::byte> data;
   uint32_t piece;                    ///< bytes
-  class Machine* by;                 ///< the CTA that issued it
+  class Machine *by, *into;          ///< the CTA that issued it; that whose memory it fills
   std::vector<uint32_t> from;        ///< its source there, if that is shared memory
   std::vector<DeviceRow> rows = {};  ///< its source in device memory, if the kernel may write there
 };
@@ -451,6 +451,10 @@ class Machine {
   void wgmma(Warp& w, const Inst& in, uint32_t mask);
   void set_registers(Warp& w, const Inst& in, uint32_t mask);
 
+  // machine_launch.cpp
+  void launch_control(Warp& w, const Inst& in, uint32_t mask);
+  void try_cancel(Warp& w, const Inst& in, uint32_t lane);
+
   // machine_tcgen05.cpp
   void tensor(Warp& w, const Inst& in, uint32_t mask);
   Machine& peer_of_pair(uint32_t lane) const;
@@ -495,6 +499,7 @@ class Machine {
   void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
   template <class F>
   void bulk_row(BulkRequest row, F&& move);
+  Machine& barrier_cta(uint64_t& address, uint32_t lane, bool even);
   void use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const Machine& owner);
   std::vector<Machine*> targets(uint32_t lane, Machine& owner, bool multicast, uint32_t ctas);
   void store_async(Warp& w, const Inst& in, uint32_t mask);
@@ -578,6 +583,8 @@ class Machine {
   std::unique_ptr<TensorMemory> tensor_;   ///< null: the kernel uses none
   std::vector<uint32_t> group_registers_;  ///< per thread of each warpgroup; 0: not known
   uint32_t free_registers_ = 0;            ///< of the CTA
+  uint32_t canceled_ = 0;                  ///< clusters that it took over (clusterlaunchcontrol)
+  bool refused_ = false;                   ///< it has seen that none was left
   uint32_t vain_waits_ = 0;                ///< for phases, since one completed
   Buffer* last_buffer_ = nullptr;
   std::vector<Buffer*> row_buffer_;      ///< per instruction: where its last row was

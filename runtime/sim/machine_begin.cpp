@@ -140,7 +140,8 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     turns_.resize(n_warps_);
     std::iota(turns_.begin(), turns_.end(), 0u);
   }
-  ended_ = met_ = false;
+  ended_ = met_ = refused_ = false;
+  canceled_ = 0;
   bulk_copies_.clear();
   group_registers_.assign((n_warps_ + 3) / 4, kernel_.registers_per_thread);
   free_registers_ = 0;

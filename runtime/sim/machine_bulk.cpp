@@ -201,7 +201,9 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     }
     std::vector<std::byte> data(bytes);
     uint64_t counts = inwards ? row(w, in.c)[l] + list[in.count + 1] : kSharedBase;
-    if (inwards && &cta_at(counts, l) != &owner)
+    Machine& counter = inwards ? barrier_cta(counts, l, in.sub & kBulkEven) : owner;
+    const bool of_pair = in.sub & kBulkPair && (counter.rank_ ^ owner.rank_) < 2;
+    if (inwards && &counter != &owner && !of_pair)
       throw Fault{"out-of-bounds", "the mbarrier of a bulk copy is in another CTA than its target", l};
     const uint32_t barrier = inwards ? owner.shared_offset(counts, 8, l) : 0;
     std::vector<DeviceRow> rows;
@@ -254,15 +256,26 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       continue;
     }
     for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
-      if (target->bulk_copies_.size() >= kMostUnderWay)
-        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", target->bulk_copies_.size()), l};
+      // Each CTA of a multicast signals its own barrier, or in pairs that of its CTA with the parity of the barrier's.
+      Machine& signalled =
+          of_pair && !cluster_.empty() ? *cluster_[(target->rank_ & ~1u) | (counter.rank_ & 1)] : *target;
+      if (signalled.bulk_copies_.size() >= kMostUnderWay)
+        throw Fault{"bad-copy-size", fmt::format("{} bulk copies are pending at once", signalled.bulk_copies_.size()),
+                    l};
       if (doubles_ && shared) target->doubles_->bulk_from(*doubles_, source, pieces);
-      use_barrier(w, barrier, l, *target);
+      use_barrier(w, barrier, l, signalled);
       for (const uint32_t piece : pieces) emit_shared(w, Op::kCopyIn, piece, kPiece, l, false, 0, *target);
-      target->bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, source, rows});
-      target->wake_phase_waiters();
+      signalled.bulk_copies_.push_back({barrier, w.pc, w.index, l, pieces, data, kPiece, this, target, source, rows});
+      signalled.wake_phase_waiters();
     }
   }
+}
+
+/// The CTA whose mbarrier an address names. `even`: the first one of the pair, for an address in the CTA's own window.
+Machine& Machine::barrier_cta(uint64_t& address, uint32_t lane, bool even) {
+  if (even && !is_in_cluster_window(address) && rank_ < cluster_.size())
+    address += kClusterBase + (rank_ & ~1u) * kClusterCtaBytes;
+  return cta_at(address, lane);
 }
 
 /// A copy of some registers of the lane.
@@ -286,7 +299,7 @@ void Machine::store_async(Warp& w, const Inst& in, uint32_t mask) {
     const uint32_t barrier = owner.shared_offset(counts, 8, l);
     use_barrier(w, barrier, l, owner);
     emit_shared(w, Op::kCopyIn, offset, bytes, l, false, 0, owner);
-    owner.bulk_copies_.push_back({barrier, w.pc, w.index, l, {offset}, std::move(data), bytes, this, {}});
+    owner.bulk_copies_.push_back({barrier, w.pc, w.index, l, {offset}, std::move(data), bytes, this, &owner, {}});
     owner.wake_phase_waiters();
   }
 }
@@ -318,14 +331,15 @@ uint32_t Machine::land_bulk(uint32_t at) {
   uint32_t bytes = 0;
   for (BulkCopy& copy : bulk_copies_) {
     if (copy.barrier != at) continue;
+    Machine& into = *copy.into;
     for (size_t i = 0; i < copy.to.size(); ++i)
-      std::memcpy(shared_.data() + copy.to[i], copy.data.data() + i * copy.piece, copy.piece);
-    const bool outside = copy.by != this;
-    emit(AsyncLand{outside ? 0 : copy.warp, 0, copy.to, copy.piece, outside});
+      std::memcpy(into.shared_.data() + copy.to[i], copy.data.data() + i * copy.piece, copy.piece);
+    const bool outside = copy.by != &into;
+    into.emit(AsyncLand{outside ? 0 : copy.warp, 0, copy.to, copy.piece, outside});
     if (!copy.from.empty())
       copy.by->checker_.on(BulkSource{{kernel_.code[copy.pc], copy.pc, copy.warp}, copy.lane, copy.from, false});
-    if (!outside) access_again(copy.warp, copy.pc, copy.lane, Op::kRead, copy.rows, {});
-    emit(PhaseArrive{outside ? 0 : copy.warp, 0, at, outside});
+    if (!outside) into.access_again(copy.warp, copy.pc, copy.lane, Op::kRead, copy.rows, {});
+    into.emit(PhaseArrive{outside ? 0 : copy.warp, 0, at, outside, &into == this ? -1 : static_cast<int>(rank_)});
     bytes += static_cast<uint32_t>(copy.data.size());
   }
   if (bytes) std::erase_if(bulk_copies_, [&](const BulkCopy& copy) { return copy.barrier == at; });

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
@@ -159,6 +161,29 @@ void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
   if (in.e) set_pred(w, in.e, all_same, mask);
 }
 
+namespace {
+
+/// redux.sync.min and .max of fp32: NaNs do not count unless the instruction says so.
+uint32_t reduced_floats(const Inst& in, const uint32_t* values, uint32_t members) {
+  constexpr uint32_t kNan = 0x7fffffff;
+  uint32_t result = kNan;
+  for (uint32_t k = members; k; k &= k - 1) {
+    const uint32_t bits = values[first_lane(k)] & (in.type & 2 ? 0x7fffffffu : ~0u);
+    const auto x = std::bit_cast<float>(bits), best = std::bit_cast<float>(result);
+    if (std::isnan(x)) {
+      if (in.type & 4) return kNan;
+      continue;
+    }
+    // -0 is less than +0.
+    const bool less = x < best || (x == best && std::signbit(x) && !std::signbit(best));
+    const bool more = x > best || (x == best && !std::signbit(x) && std::signbit(best));
+    if (std::isnan(best) || (in.sub == 1 ? less : more)) result = bits;
+  }
+  return result;
+}
+
+}  // namespace
+
 void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t values[kWarpSize], members_of[kWarpSize];
   std::copy_n(row(w, in.a), kWarpSize, values);
@@ -169,6 +194,10 @@ void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
   };
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m), members = members_of[l] & mask, result = values[first_lane(members)];
+    if (in.type) {
+      row(w, in.d)[l] = reduced_floats(in, values, members);
+      continue;
+    }
     for (uint32_t k = members & (members - 1); k; k &= k - 1) {
       uint32_t v = values[first_lane(k)];
       switch (in.sub) {

@@ -51,7 +51,7 @@ void Machine::mbarrier(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
     check_alignment(address[l], 8, l);
-    Machine& owner = cta_at(address[l], l);
+    Machine& owner = barrier_cta(address[l], l, in.space != 0);
     const bool outside = &owner != this;
     const uint32_t at = owner.shared_offset(address[l], 8, l);
     const int rank = outside ? static_cast<int>(owner.rank_) : -1;

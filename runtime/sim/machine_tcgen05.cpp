@@ -309,9 +309,9 @@ void Machine::tensor_commit(Warp& w, const Inst& in, uint32_t lane) {
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);
   uint64_t at = address[lane];
   check_alignment(at, 8, lane);
-  Machine& owner = cta_at(at, lane);
+  Machine& owner = barrier_cta(at, lane, in.type & 2);
   const uint32_t barrier = owner.shared_offset(at, 8, lane);
-  const bool multicast = in.type != 0;
+  const bool multicast = in.type & 1;
   const int peer = in.count == 2 ? static_cast<int>(peer_of_pair(lane).rank_) : -1;
   for (Machine* target : targets(lane, owner, multicast, multicast ? row(w, in.b)[lane] : 0)) {
     use_barrier(w, barrier, lane, *target);

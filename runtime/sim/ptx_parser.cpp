@@ -18,6 +18,7 @@ std::optional<PtxType> type_named(std::string_view t) {
   if (digits == "16") return PtxType{kind, 16};
   if (digits == "32") return PtxType{kind, 32};
   if (digits == "64") return PtxType{kind, 64};
+  if (digits == "128" && kind == 'b') return PtxType{kind, 128};
   return std::nullopt;
 }
 

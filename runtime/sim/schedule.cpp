@@ -204,7 +204,7 @@ bool worth_threads(const LaunchState& state, uint64_t ctas_left, uint64_t instru
   if (options.threads < 2 || state.listener || state.doubles || ctas_left < 2 ||
       ctas_left * instructions_each < options.worth_threads)
     return false;
-  if (state.launch.cluster.count() > 1 || state.grid_workspace) return false;
+  if (state.launch.cluster.count() > 1 || state.grid_workspace || state.kernel.has_cancel) return false;
   return !accesses_strongly(state.kernel, {Space::kGlobal});
 }
 
@@ -237,6 +237,14 @@ std::vector<uint64_t> cluster_numbers(const Launch& launch, const std::vector<ui
   return out;
 }
 
+/// The CTA of rank 0 of a cluster.
+static uint64_t first_cta_of(const Launch& launch, uint64_t number) {
+  const Dim3 &grid = launch.grid, &cluster = launch.cluster;
+  const uint64_t across = grid.x / cluster.x, down = grid.y / cluster.y;
+  return number % across * cluster.x +
+         grid.x * (number / across % down * cluster.y + grid.y * (number / across / down * cluster.z));
+}
+
 uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOptions& options,
                   std::vector<Finding>& findings, uint64_t wave_instructions) {
   const uint64_t ctas = state.launch.cluster.count(), teams = n / ctas;
@@ -257,7 +265,15 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
   std::vector<uint64_t> window;                   // the next CTAs of a random schedule
   uint64_t in_parallel = 0;
   bool asked = options.schedule != 0;  ///< whether they can run beside each other
-  for (uint64_t begun = 0; (begun < teams || !waiting.empty()) && state.stopped < most;) {
+  uint64_t begun = 0;
+  state.cancel = [&]() -> std::optional<uint64_t> {
+    if (begun == teams) return std::nullopt;
+    uint64_t team = begun++;
+    if (!window.empty()) team = window.back(), window.pop_back();
+    if (!clusters.empty()) return first_cta_of(state.launch, clusters[team]);
+    return options.ctas ? options.ctas->ctas[team] : first_cta_of(state.launch, team);
+  };
+  for (; (begun < teams || !waiting.empty()) && state.stopped < most;) {
     // Estimate the remaining work from the first CTA, or the first two, four, ...
     if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
       const uint64_t each = counter.warp_instructions() / begun;
@@ -322,6 +338,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     waiting.clear();
   }
   state.order = nullptr;
+  state.cancel = [] { return std::optional<uint64_t>(); };
   state.locks = nullptr;
   state.lock_cycles = locks.cycles();
   if (state.accesses) *state.accesses = std::move(order.history());

@@ -169,7 +169,8 @@ void set_rule(Inst& in, std::string_view opcode, const Signature& signature) {
       set_size(type);
       return set(r);
     }
-  if (opcode.ends_with("x2") && std::ranges::count(kPaired, base)) return set({{}, MadeOf::kHalves});
+  if (opcode.ends_with("x2") && !opcode.ends_with("f32x2") && std::ranges::count(kPaired, base))
+    return set({{}, MadeOf::kHalves});
   if (base == "cvt" && integer_bytes(type)) {
     set_size(type);
     const std::string_view to = opcode.substr(4, opcode.size() - 5 - type.size());

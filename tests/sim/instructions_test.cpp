@@ -69,7 +69,7 @@ Coverage coverage_of(const std::string& text) {
   const bool tensor = text.starts_with("tcgen05");
   const std::string ptx = fmt::format(
       ".version 9.0\n.target {}\n.address_size 64\n.visible .entry k(.param .u64 q) {{\n.reg .pred %p<4>;\n"
-      ".reg .b16 %h<10>;\n.reg .b32 %r<12>;\n.reg .b64 %l<12>;\n{};\ndone:\nret;\n}}\n",
+      ".reg .b16 %h<10>;\n.reg .b32 %r<12>;\n.reg .b64 %l<12>;\n.reg .b128 %q<4>;\n{};\ndone:\nret;\n}}\n",
       tensor ? "sm_100a" : "sm_90a", text);
   const Result<PtxModule> module = parse_ptx(ptx, "form.ptx");
   if (!module) {

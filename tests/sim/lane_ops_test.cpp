@@ -506,6 +506,131 @@ TEST(LaneOps, EightBitFloats) {
   }
 }
 
+/// Formats of 4 and 6 bits and scales: each against the nearest of all its numbers.
+TEST(LaneOps, SmallFloats) {
+  struct Format {
+    const char* name;
+    int e, m;
+  };
+  const auto value_of = [](const Format& t, u32 code) {
+    const int bias = (1 << (t.e - 1)) - 1, exponent = static_cast<int>(code >> t.m);
+    const double mantissa = code & ((1u << t.m) - 1);
+    return exponent ? std::ldexp((1 << t.m) + mantissa, exponent - bias - t.m) : std::ldexp(mantissa, 1 - bias - t.m);
+  };
+  for (const Format& t : {Format{"e2m1", 2, 1}, Format{"e2m3", 2, 3}, Format{"e3m2", 3, 2}}) {
+    const u32 last = (1u << (t.e + t.m)) - 1;
+    std::vector<u64> values = float_bits();
+    for (u32 i = 0; i < last; ++i) {
+      const u32 bits = std::bit_cast<u32>(static_cast<float>((value_of(t, i) + value_of(t, i + 1)) / 2));
+      values.insert(values.end(),
+                    {bits, bits - 1, (bits + 1) ^ 0x80000000u, std::bit_cast<u32>(static_cast<float>(value_of(t, i)))});
+    }
+    const auto nearest = [&](u64 bits) -> u64 {
+      const double x = std::bit_cast<float>(static_cast<u32>(bits));
+      if (std::isnan(x)) return last;
+      if (std::fabs(x) >= value_of(t, last)) return last | (std::signbit(x) ? last + 1 : 0);
+      u32 best = 0;
+      for (u32 i = 1; i <= last; ++i) {
+        const double now = std::fabs(value_of(t, i) - std::fabs(x)),
+                     before = std::fabs(value_of(t, best) - std::fabs(x));
+        if (now < before || (now == before && i % 2 == 0)) best = i;
+      }
+      return best | (std::signbit(x) ? last + 1 : 0);
+    };
+    std::vector<std::vector<u64>> rows, codes;
+    for (size_t i = 0; i < values.size(); ++i) rows.push_back({values[i], values[values.size() - 1 - i]});
+    const bool nibbles = t.e + t.m == 3;
+    const std::string name = std::string(t.name) + "x2";
+    const auto joined = [&](auto& v) { return nearest(v[0]) << (nibbles ? 4 : 8) | nearest(v[1]); };
+    check("cvt.rn.satfinite." + name + ".f32", "hrr", rows, joined);
+    for (u32 i = 0; i <= 2 * last + 1; ++i) codes.push_back({u64{i} << (nibbles ? 4 : 8) | (2 * last + 1 - i)});
+    check("cvt.rn.f16x2." + name, "rh", codes, [&](auto& v) {
+      const auto half = [&](u64 code) {
+        return u64{nearest_half(value_of(t, static_cast<u32>(code) & last))} | (code & (last + 1) ? 0x8000u : 0u);
+      };
+      return half(v[0] >> (nibbles ? 4 : 8)) << 16 | half(v[0] & (2 * last + 1));
+    });
+  }
+  check("{ .reg .b8 a, b, c, d;\nmov.b32 {a, b, c, d}, %r2;\nmov.b32 %r2, {d, c, b, a};\n}\nadd.u32", "rrr",
+        {{0x12345678, 1}, {0xff00aa55, 0}},
+        [](auto& v) { return u64{__builtin_bswap32(static_cast<u32>(v[0])) + static_cast<u32>(v[1])}; });
+}
+
+TEST(LaneOps, Scales) {
+  std::vector<std::vector<u64>> rows, codes;
+  for (const u64 bits : float_bits()) rows.push_back({bits & 0x7fffffff, 0x3f800001});
+  for (int e = -149; e < 128; ++e)
+    for (const float factor : {1.0f, 1.5f})
+      rows.push_back({std::bit_cast<u32>(std::ldexp(factor, e)), std::bit_cast<u32>(1.0f)});
+  for (const bool up : {false, true})
+    for (const bool finite : {false, true}) {
+      const auto code = [&](u64 bits) -> u64 {
+        const double x = std::bit_cast<float>(static_cast<u32>(bits));
+        if (std::isnan(x)) return 255;
+        if (std::isinf(x)) return finite ? 254 : 255;
+        int c = 0;
+        while (c < 255 && std::ldexp(1.0, c + 1 - 127) <= x) ++c;
+        if (up && std::ldexp(1.0, c - 127) < x) ++c;
+        return static_cast<u64>(finite ? std::min(c, 254) : c);
+      };
+      check(std::string("cvt.") + (up ? "rp" : "rz") + (finite ? ".satfinite" : "") + ".ue8m0x2.f32", "hrr", rows,
+            [&](auto& v) { return code(v[0]) << 8 | code(v[1]); });
+    }
+  for (u32 i = 0; i < 256; ++i) codes.push_back({i << 8 | (255 - i)});
+  check("cvt.rn.bf16x2.ue8m0x2", "rh", codes, [&](auto& v) {
+    const auto value = [](u64 c) -> u64 {
+      return c == 255 ? 0x7fff : std::bit_cast<u32>(std::ldexp(1.0f, static_cast<int>(c) - 127)) >> 16;
+    };
+    return value(v[0] >> 8) << 16 | value(v[0] & 255);
+  });
+}
+
+TEST(LaneOps, PairsAndTriplesOfFloats) {
+  std::vector<std::vector<u64>> pairs, triples;
+  const std::vector<u64> bits = float_bits();
+  std::mt19937 rng(9);
+  const auto any = [&] { return bits[rng() % bits.size()]; };
+  for (int i = 0; i < 1000; ++i) pairs.push_back({any() << 32 | any(), any() << 32 | any(), any() << 32 | any()});
+  for (int i = 0; i < 1000; ++i) triples.push_back({any(), any(), any()});
+  const auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
+  const auto each = [&](auto op) {
+    return [=](auto& v) {
+      return u64{canonical(op(f(v[0] >> 32), f(v[1] >> 32), f(v[2] >> 32)))} << 32 |
+             canonical(op(f(v[0]), f(v[1]), f(v[2])));
+    };
+  };
+  check("fma.rn.f32x2", "dddd", pairs, each([](float a, float b, float c) { return std::fma(a, b, c); }));
+  auto two = pairs;
+  for (auto& row : two) row.pop_back();
+  const auto each2 = [&](auto op) {
+    return [=](auto& v) {
+      return u64{canonical(op(f(v[0] >> 32), f(v[1] >> 32)))} << 32 | canonical(op(f(v[0]), f(v[1])));
+    };
+  };
+  std::vector<std::vector<u64>> mixed;
+  for (int i = 0; i < 1000; ++i) mixed.push_back({any() >> 16, any() >> 16, any()});
+  check("fma.rn.f32.bf16", "rhhr", mixed,
+        [&](auto& v) { return u64{canonical(std::fma(f(v[0] << 16), f(v[1] << 16), f(v[2])))}; });
+  check("add.f32x2", "ddd", two, each2([](float a, float b) { return a + b; }));
+  check("sub.rn.f32x2", "ddd", two, each2([](float a, float b) { return a - b; }));
+  check("mul.rn.f32x2", "ddd", two, each2([](float a, float b) { return a * b; }));
+  check("max.f32", "rrrr", triples, [&](auto& v) {
+    const float x = std::fmax(std::fmax(f(v[0]), f(v[1])), f(v[2]));
+    // fmax may give either zero; the larger one is +0.
+    bool zero = false;
+    for (const u64 each : v) zero |= each == 0;
+    return u64{x == 0 && zero ? 0u : canonical(x)};
+  });
+  check("min.NaN.f32", "rrrr", triples, [&](auto& v) {
+    float x = std::numeric_limits<float>::infinity();
+    for (const u64 each : v)
+      x = std::isnan(f(each)) || std::isnan(x)                     ? NAN
+          : f(each) < x || (f(each) == x && std::signbit(f(each))) ? f(each)
+                                                                   : x;
+    return u64{canonical(x)};
+  });
+}
+
 TEST(LaneOps, PackingIntegersSaturates) {
   auto s = [](u64 x) { return static_cast<s32>(x); };
   check("cvt.pack.sat.s8.s32.b32", "rrrr", tuples(kInts, 3, 0xffffffff), [&](auto& v) {

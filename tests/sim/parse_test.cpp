@@ -48,7 +48,7 @@ TEST(Parse, OperandsMustFit) {
   EXPECT_EQ(error_of("L: L: bra L;"), "k.ptx:13: error: label 'L' is defined twice in one block");
   EXPECT_EQ(error_of("cp.async.cg.shared.global [%r1], [%rd1], 8;"),
             "k.ptx:13: error: cp.async.cg cannot copy 8 bytes");
-  EXPECT_EQ(error_of("ld.global.v4.u64 {%rd1,%rd2,%rd3,%rd4}, [%rd1];").substr(0, 28), "k.ptx:13: error: unknown ins");
+  EXPECT_EQ(error_of("ld.shared.v4.u64 {%rd1,%rd2,%rd3,%rd4}, [%rd1];").substr(0, 28), "k.ptx:13: error: unknown ins");
 }
 
 TEST(Parse, SyntaxErrorsHaveTheirLine) {
