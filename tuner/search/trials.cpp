@@ -105,6 +105,11 @@ class TrialRun {
   size_t patience(size_t stage) const {
     return std::max(run_.options.settles ? kShortRound : kLeastPatience, plan_.stages[stage].share / kPatience);
   }
+  /// Candidates that settle a stage if none is faster; by default as many as settle one from the start.
+  size_t until_settled(size_t stage) const {
+    const size_t most = patience(stage);
+    return run_.options.settles ? most - std::min(most - 1, progress_[stage].slower_since) : most;
+  }
   bool has_settled(size_t stage) const {
     return run_.settles() && !plan_.strategy->exhaustive && progress_[stage].slower_since >= patience(stage);
   }
@@ -182,7 +187,7 @@ class TrialRun {
 
   Result<void> ask(size_t stage, size_t wanted, std::vector<Task*>& round) {
     wanted = std::min(wanted, plan_.stages[stage].most - trials_.stages[stage].size());
-    if (run_.settles()) wanted = std::min(wanted, patience(stage));
+    if (run_.settles()) wanted = std::min(wanted, until_settled(stage));
     std::deque<size_t>& next = next_[stage];
     if (next.empty()) std::ranges::copy(strategies_[stage]->ask(wanted), std::back_inserter(next));
     wanted = std::min({wanted, next.size(), ends_early() ? kShortRound : next.size()});
