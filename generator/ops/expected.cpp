@@ -16,6 +16,11 @@ std::set<int64_t> places(int64_t size, int64_t count) {
 
 }  // namespace
 
+bool has_own_rows(const Op& op, const Problem& problem) {
+  const std::vector<Buffer> buffers = op.buffers(problem);
+  return std::ranges::any_of(buffers, [&](const Buffer& b) { return !op.rows_of(b.name).empty(); });
+}
+
 std::vector<std::string> compared_outputs(const Op& op, const Problem& problem, const Stage& stage) {
   std::vector<std::string> out;
   for (const Buffer& b : op.buffers(problem)) {

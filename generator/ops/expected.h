@@ -25,6 +25,9 @@ Result<void> add_expected(const Op& op, const Problem& problem, InputPattern pat
                           const std::string& stage, const std::vector<Region>& regions, const WantedElement& wanted,
                           ExpectedElements& out);
 
+/// Whether outputs have rows of their own.
+bool has_own_rows(const Op& op, const Problem& problem);
+
 /// The outputs by which a kernel is compared, its own first; "" where regions name no output.
 std::vector<std::string> compared_outputs(const Op& op, const Problem& problem, const Stage& stage);
 

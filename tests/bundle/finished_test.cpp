@@ -83,6 +83,7 @@ TEST_F(Finished, TheResultIsThatOfTheSearch) {
 // The views of the recalled report are the ones of the search, but for what that run did.
 TEST_F(Finished, TheReportIsThatOfTheSearch) {
   TuneReport& report = result_.report;
+  report.words = op_words(DataFiles(), op_->name()).value();
   report.executor_device = "h200-sxm, simulated (no GPU is used)";
   report.ended = "all evaluations done";
   report.considered = 7;

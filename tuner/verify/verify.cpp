@@ -146,7 +146,7 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
                      {{batch, head, its.rows_of(batch) - 1, std::max<int64_t>(0, its.cols - 1)}});
     site.skip = kOffsetOfBuffers;
     // Of outputs in different rows a slice has only some.
-    site.whole = plan_.full && !op_.rows_of(variant_.stages[0].output).empty();
+    site.whole = plan_.full && has_own_rows(op_, problem_);
     head = its.heads - 1;
   }
   plan_.inputs = sites == Sites::kAll ? plan_.patterns : to_string(InputPattern::kNormal);
@@ -451,7 +451,7 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
 /// What a launch left in a buffer that it must leave zero, for the next one.
 Result<void> Verifier::check_zeroed(const Site& site, const Feed& buffers, Verification& into) const {
   // In a slice, CTAs may meet others that do not run, for an output of other rows.
-  if (!site.whole && !op_.rows_of(variant_.stages[0].output).empty()) return {};
+  if (!site.whole && has_own_rows(op_, problem_)) return {};
   for (const Buffer& buffer : all_buffers(site.problem)) {
     const auto at = buffers.find(buffer.name);
     if (!buffer.zeroed || at == buffers.end() || !into.failure.empty()) continue;
@@ -580,7 +580,7 @@ Result<void> Verifier::scale(const Candidate& candidate, const Site& site, const
     return e.groups.empty() && e.rows % finest_step(run.launch, "row") == 0 &&
            (e.cols == 0 || e.cols % finest_step(run.launch, "col") == 0);
   };
-  const bool own_rows = !op_.rows_of(output).empty();
+  const bool own_rows = has_own_rows(op_, problem_);
   if (site.whole && (!extent.batch_rows.empty() || own_rows)) {
     const double all = mean_over_batches(extent, output, [&](const Region&r) { return tiled(problem_, r); }),
                  here = mean_over_batches(here_extent, output, [&](const Region&r) { return tiled(site.problem, r); });
