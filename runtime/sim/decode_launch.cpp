@@ -7,31 +7,33 @@
 
 namespace roofgen::sim {
 
-/// Whether the register is an address with bit 24 cleared: so CUTLASS names the barrier of the even CTA of a pair, for
-/// bit 24 of an address in the window of the cluster is the lowest bit of a rank (cluster_sm100.hpp).
+/// Whether the register is an address with bit 24 cleared, or a sum with one: so CUTLASS names the barrier of the even
+/// CTA of a pair, for bit 24 of an address in the window of the cluster is the lowest bit of a rank
+/// (cluster_sm100.hpp).
 bool Decoder::is_masked_to_even(const PtxOperand& o) {
   if (o.name.empty() || resolve(o.name).kind != Symbol::Kind::kRegister) return false;
-  const LaneEntry* const mask = opcodes_.find("and.b32");
-  uint32_t reg = resolve(o.name).id;
-  constexpr int kMostCopies = 8;
-  for (int copies = 0; copies < kMostCopies; ++copies) {
-    const RegisterRef* made = nullptr;
-    for (const RegisterRef& r : refs_)
-      if (!r.is_pred && r.is_def && r.reg == reg) made = &r;
-    if (!made) return false;
-    const uint32_t inst = made->inst;
-    const Inst& in = kernel_.code[inst];
-    const bool masks = in.kind == Kind::kLane && in.lane == mask->fn;
-    if (!masks && !(in.flags & kFlagCopy)) return false;
-    for (const RegisterRef& r : refs_)
-      if (r.inst == inst && !r.is_def && !r.is_pred) {
-        // Compilers clear low bits as well that are known to be 0.
-        const auto constant = std::ranges::find(kernel_.constants, r.reg, &ConstantRow::row);
-        if (masks && constant != kernel_.constants.end() && (constant->value | 0x3ff) == 0xfeffffff) return true;
-        reg = r.reg;
+  // Compilers clear low bits as well that are known to be 0.
+  const auto clears = [&](uint32_t row) {
+    const auto constant = std::ranges::find(kernel_.constants, row, &ConstantRow::row);
+    return constant != kernel_.constants.end() && (constant->value | 0x3ff) == 0xfeffffff;
+  };
+  const auto mask = opcodes_.find("and.b32")->fn, sum = opcodes_.find("add.s32")->fn;
+  const auto scaled_sum = opcodes_.find("mad.lo.s32")->fn;
+  constexpr size_t kMost = 64;
+  std::vector<uint32_t> sources = {resolve(o.name).id};
+  for (size_t i = 0; i < sources.size() && i < kMost; ++i)
+    for (const RegisterRef& made : refs_) {
+      if (made.is_pred || !made.is_def || made.reg != sources[i]) continue;
+      const Inst& in = kernel_.code[made.inst];
+      const bool is_lane = in.kind == Kind::kLane, masks = is_lane && in.lane == mask;
+      const bool sums = is_lane && (in.lane == sum || in.lane == scaled_sum);
+      if (!masks && !sums && !(in.flags & kFlagCopy)) continue;
+      for (const RegisterRef& r : refs_) {
+        if (r.inst != made.inst || r.is_def || r.is_pred) continue;
+        if (masks && clears(r.reg)) return true;
+        if (!masks && std::ranges::find(sources, r.reg) == sources.end()) sources.push_back(r.reg);
       }
-    if (masks) return false;
-  }
+    }
   return false;
 }
 

@@ -349,6 +349,7 @@ class Machine {
   void barrier(Warp& w, const Inst& in, uint32_t mask);
   bool others_leave(const Warp& w) const;
   bool others_come(const Warp& w) const;
+  bool waits_at_join(Warp& w, uint32_t mask);
   void try_release(uint32_t id);
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;
 

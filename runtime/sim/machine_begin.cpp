@@ -254,7 +254,8 @@ std::string Machine::waiters() const {
 
 bool Machine::sleeps() const {
   return std::all_of(warps_.begin(), warps_.end(), [](const Warp& w) {
-    return !w.active && std::all_of(w.parked.begin(), w.parked.end(), [](const Fragment& f) { return f.barrier >= 0; });
+    return !w.active && std::all_of(w.parked.begin(), w.parked.end(),
+                                    [](const Fragment& f) { return f.barrier >= 0 || f.barrier == kWaitsForLanes; });
   });
 }
 

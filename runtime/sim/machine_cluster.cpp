@@ -11,6 +11,7 @@ namespace roofgen::sim {
 
 void Machine::cluster_barrier(Warp& w, const Inst& in, uint32_t mask) {
   const uint32_t lane = first_lane(mask);
+  if ((in.flags & kFlagAligned) && waits_at_join(w, mask)) return;
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
     throw Fault{
         "divergent-barrier",

@@ -93,7 +93,7 @@ bool Machine::others_come(const Warp& w) const {
   std::vector<bool> seen(kernel_.code.size());
   std::vector<uint32_t> ways;
   for (const Fragment& f : w.parked) {
-    const bool goes_on = f.barrier == kReady || f.barrier == kPaused;
+    const bool goes_on = f.barrier == kReady || f.barrier == kPaused || f.barrier == kWaitsForPhase;
     if (!goes_on && !(f.barrier == kWaitsForLanes && f.pc == w.pc)) return false;
     ways.push_back(f.pc);
   }
@@ -110,20 +110,24 @@ bool Machine::others_come(const Warp& w) const {
   return !w.parked.empty();
 }
 
-void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
-  const uint32_t lane = first_lane(mask);
-  if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active &&
-      std::any_of(w.parked.begin(), w.parked.end(),
-                  [&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; }))
-    return choose(w);  // these lanes only had a turn because others spin behind them
-  if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u && mask == w.active && (others_leave(w) || others_come(w))) {
-    // A barrier is for threads that have not exited (CUDA C++ Programming Guide, independent thread scheduling).
-    if (std::any_of(w.parked.begin(), w.parked.end(), [&](const Fragment& f) { return f.pc == w.pc; }))
-      return choose(w);
+/// Whether the lanes at an aligned barrier let others of their warp run first, which come there or exit.
+bool Machine::waits_at_join(Warp& w, uint32_t mask) {
+  if ((mask | w.dead) == ~0u || mask != w.active) return false;
+  const auto any = [&](auto is) { return std::any_of(w.parked.begin(), w.parked.end(), is); };
+  const bool only_overtook = any([&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; });
+  if (!only_overtook && !others_leave(w) && !others_come(w)) return false;
+  // A barrier is for threads that have not exited (CUDA C++ Programming Guide, independent thread scheduling).
+  if (!only_overtook && !any([&](const Fragment& f) { return f.pc == w.pc; })) {
     w.parked.push_back({w.pc, mask, kWaitsForLanes});
     w.active = 0;
-    return choose(w);
   }
+  choose(w);
+  return true;
+}
+
+void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
+  const uint32_t lane = first_lane(mask);
+  if ((in.flags & kFlagAligned) && waits_at_join(w, mask)) return;
   if ((in.flags & kFlagAligned) && (mask | w.dead) != ~0u)
     throw Fault{"divergent-barrier",
                 fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere", mask,

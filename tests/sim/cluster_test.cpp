@@ -139,6 +139,24 @@ TEST(Cluster, AWaitThatNeverEndsIsADeadlock) {
             "deadlock");
 }
 
+/// One lane of each CTA arrives at the barrier of the first CTA, named as CUTLASS does; a lane there waits for both,
+/// while the rest of its warp is at `join` already. Goes on at `then`.
+std::string one_waits(const std::string& join, const std::string& then) {
+  return text("setp.eq.u32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared.b64 [mine+8], 2;\n" + kMeet +
+              "@!%p1 bra JOIN;\nand.b32 %r20, %r4, -16777217;\nadd.u32 %r20, %r20, 8;\n"
+              "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\nsetp.eq.u32 %p2, %r2, 1;\n"
+              "@%p2 bra JOIN;\nW:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [mine+8], 0;\n"
+              "@!%p3 bra W;\nbra " +
+              then + ";\nJOIN:\n" + join + "END:\nnanosleep.u32 1;\n");
+}
+
+TEST(Cluster, LanesWaitAtAnAlignedBarrierForALaneThatWaitsForAPhase) {
+  for (const std::string& join : {kMeet, std::string("bar.sync 0;\n")}) {
+    EXPECT_EQ(kind(one_waits(join, "JOIN")), "") << join;
+    EXPECT_EQ(kind(one_waits(join, "END")), "divergent-barrier") << join;
+  }
+}
+
 TEST(Cluster, ItsBarrierOrdersTheWarpsOfACta) {
   const std::string other_warp = "xor.b32 %r9, %r4, 128;\n";
   const std::string read = "ld.shared.u32 %r9, [%r9];\nst.global.u32 [%rd3], %r9;\n";

@@ -2,7 +2,7 @@
 // The readers of both blocks arrive at the empty barrier of block 0.
 // grid: 2  block: 64  arch: sm_90a
 // args: [{"type": "i32", "size": 128, "fill": 1}, {"name": "y", "type": "i32", "size": 64, "expect": 4}]
-// with multicast_over_the_peers_tile: async-pending at 33, deadlock at 11
+// with multicast_over_the_peers_tile: async-pending at 33, deadlock at hopper.cuh:47
 //   Block 0 waits only for its own readers before it overwrites the slots of both blocks: the readers of block 1 may
 //   see mixed rows. Seen in inclusionAI/humming pull request 53; explained in deepseek-ai/DeepGEMM issue 51. PTX ISA,
 //   cp.async.bulk (".multicast::cluster").
