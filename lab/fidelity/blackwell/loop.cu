@@ -1,6 +1,6 @@
-// The main loop of a GEMM for one tile: a warp that copies tiles of A and B by TMA, a warp that multiplies them, `stages`
-// of each. KIND, BOXES (copies of each operand for a stage, whose rows have 128 bytes at most) and PRODUCTS of a stage are
-// macros; rows and stages are arguments.
+// The main loop of a GEMM for one tile: a warp that copies tiles of A and B by TMA, a warp that multiplies them,
+// `stages` of each. KIND, BOXES (copies of each operand for a stage, whose rows have 128 bytes at most) and PRODUCTS of
+// a stage are macros; rows and stages are arguments.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 struct alignas(64) CUtensorMap {

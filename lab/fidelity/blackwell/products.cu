@@ -27,8 +27,8 @@ extern "C" __global__ void __launch_bounds__(32)
   __shared__ u32 columns[1];
   __shared__ u64 barrier[1];
   const u32 at = static_cast<u32>(__cvta_generic_to_shared(barrier));
-  asm volatile("tcgen05.alloc." GROUP ".sync.aligned.shared::cta.b32 [%0], 512;" ::"r"(
-      static_cast<u32>(__cvta_generic_to_shared(columns))));
+  asm volatile("tcgen05.alloc." GROUP
+               ".sync.aligned.shared::cta.b32 [%0], 512;" ::"r"(static_cast<u32>(__cvta_generic_to_shared(columns))));
   if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at));
   __syncwarp();
   const u32 d = columns[0];
@@ -51,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(32)
 #endif
                    "l"(u64{0}), "r"(descriptor), "r"(1), "r"(d + 384));
 #if PAIR
-    asm volatile("tcgen05.commit." GROUP ".mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
-                     at),
+    asm volatile("tcgen05.commit." GROUP
+                 ".mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(at),
                  "h"(static_cast<unsigned short>(3)));
 #else
     asm volatile("tcgen05.commit." GROUP ".mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(at));
