@@ -128,7 +128,8 @@ Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string&
   std::vector<Entry> out;
   for (const sim::PtxFunction& f : module.functions) {
     if (!f.is_entry || !f.defined) continue;
-    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}};
+    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}, {}};
+    if (const uint32_t* c = f.reqnctapercluster; c[0]) e.cluster = {c[0], c[1], c[2]};
     e.name = without_parameters(e.full);
     for (const sim::PtxVar& p : f.params) e.param_bytes.push_back(p.bytes());
     e.param_types = types_of(e.full);
@@ -337,7 +338,7 @@ Result<Compiled> compile(const Request& r, bool headers_first) {
                                   std::filesystem::absolute(dir.empty() ? "." : dir).lexically_normal().string());
   options.extra_flags.push_back("--device-int128");  // as nvcc has it
   // NVRTC finds toolkit headers that the file names; the user's headers may include others.
-  if (const std::string& dir = nvrtc_info().include_dir; !dir.empty())
+  if (const std::string& dir = nvrtc_info(r.arch).include_dir; !dir.empty())
     for (const char* below : {"", "/cccl"}) options.extra_flags.push_back("--include-path=" + dir + below);
   std::optional<ScratchDirectory> precompiled;
   if (!large.empty()) options.pch_dir = precompiled.emplace("roofgen-check").path();

@@ -17,6 +17,7 @@ struct Entry {
   std::string full;  ///< demangled, with its parameters: "void scale<float>(float*, int)"
   std::string name;  ///< "scale<float>"
   std::vector<uint64_t> param_bytes;
+  Dim3 cluster;                          ///< that the kernel requires
   std::vector<std::string> param_types;  ///< demangled; empty if the name does not contain them
 };
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/paths.h"
+#include "base/target.h"
 #include "cli/cli.h"
 #include "runtime/compiler.h"
 
@@ -60,12 +61,9 @@ Result<uint32_t> parse_smem(const std::string& text) {
 
 /// "sm_90", "sm_90a"; one that the compiler has, where it can be asked.
 Result<void> names_architecture(const std::string& text) {
-  std::string plain = text;
-  if (plain.ends_with('a') || plain.ends_with('f')) plain.pop_back();
-  const bool is_one = plain.starts_with("sm_") && plain.size() >= 5 && plain.size() <= 6 &&
-                      plain.find_first_not_of("0123456789", 3) == std::string::npos;
-  const std::vector<std::string>& known = nvrtc_info().archs;
-  if (is_one && (known.empty() || std::find(known.begin(), known.end(), plain) != known.end())) return {};
+  const std::optional<Target> target = parse_target(text);
+  const std::vector<std::string>& known = nvrtc_info(text).archs;
+  if (target && (known.empty() || std::find(known.begin(), known.end(), target->plain()) != known.end())) return {};
   return Error{Exit::kUsage,
                fmt::format("--arch is '{}'; an architecture was expected{}", text,
                            known.empty() ? ", as in sm_90" : fmt::format(": {}", fmt::join(known, ", ")))};

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/target.h"
 #include "generator/emit_cases.h"
 #include "generator/jinja/jinja.h"
 #include "generator/launch_code.h"
@@ -90,9 +91,9 @@ std::string literal(const std::string& text) {
 /// have no other.
 bool has_ptx(const EmitRequest& request, size_t index) {
   const std::string& own = request.pipelines[index].arch;
-  if (own.ends_with('a')) return true;
+  if (is_specific(own)) return true;
   for (size_t i = 0; i < index; ++i)
-    if (!request.pipelines[i].arch.ends_with('a') && request.pipelines[i].arch != own) return false;
+    if (!is_specific(request.pipelines[i].arch) && request.pipelines[i].arch != own) return false;
   return true;
 }
 
@@ -360,13 +361,13 @@ class Describer {
   }
 
   Result<Json> pipeline_json(const EmittedPipeline& p) {
-    const bool specific = p.arch.ends_with('a');
-    const int number = std::atoi(p.arch.c_str() + 3);
+    constexpr const char* kFeatures[] = {"PORTABLE", "FAMILY", "OWN"};
+    const Target target = parse_target(p.arch).value_or(Target{});
     const size_t id = static_cast<size_t>(&p - request_.pipelines.data());
     Json out{{"arch", p.arch},
-             {"major", number / 10},
-             {"minor", number % 10},
-             {"specific", specific},
+             {"major", target.arch / 10},
+             {"minor", target.arch % 10},
+             {"features", kFeatures[static_cast<size_t>(target.features)]},
              {"ptx", has_ptx(request_, id)},
              {"id", id},
              {"variant", p.variant->name},

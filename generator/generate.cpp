@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "base/target.h"
 #include "generator/jinja/jinja.h"
 
 namespace roofgen {
@@ -74,9 +75,13 @@ Result<Variant> instance(const Variant& variant, int64_t value) {
 /// Whether the device has the instructions of all kernels of the variant.
 Result<bool> runs_on_device(const Variant& variant, const expr::Map& scope) {
   for (const Stage& s : variant.stages)
-    if (const std::optional<int> arch = feature_set_of(s.target)) {
+    if (is_specific(s.target)) {
+      const Target target = *parse_target(s.target);
+      const bool own = target.features == Target::Features::kOwn;
+      const int last = own ? target.arch : target.arch / 10 * 10 + 9;
       ROOFGEN_TRY(const expr::Expr same,
-                  expr::Expr::parse(fmt::format("device.arch == {} and device.arch_specific|default(true)", *arch)));
+                  expr::Expr::parse(fmt::format("device.arch >= {} and device.arch <= {} and device.{}|default(true)",
+                                                target.arch, last, own ? "arch_specific" : "family_specific")));
       ROOFGEN_TRY(const bool has, same.check(scope));
       if (!has) return false;
     }

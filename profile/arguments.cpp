@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/demangle.h"
+#include "runtime/sim/tensor_map.h"
 
 namespace roofgen::profile {
 
@@ -33,8 +34,11 @@ std::vector<std::byte> Memory::pass(const check::Argument& a) const {
       for (const auto& [other, at] : addresses_)
         if (other->symbol.empty() && other->name == a.buffer) address = at + a.begin;
     }
-    bytes.resize(sizeof address);
-    std::memcpy(bytes.data(), &address, sizeof address);
+    bytes.resize(a.map ? sim::kTensorMapBytes : sizeof address);
+    if (a.map)
+      sim::view_of(*a.map, address).encode(bytes.data());
+    else
+      std::memcpy(bytes.data(), &address, sizeof address);
   }
   for (const check::Argument& f : a.fields) {
     const std::vector<std::byte> field = pass(f);
@@ -48,7 +52,7 @@ std::vector<std::byte> Memory::params() const {
   for (const check::Argument& a : arguments_) {
     if (!a.symbol.empty()) continue;
     const std::vector<std::byte> bytes = pass(a);
-    const uint64_t align = a.is_pointer() ? 8 : std::max<uint64_t>(1, a.align);
+    const uint64_t align = a.map ? 64 : a.is_pointer() ? 8 : std::max<uint64_t>(1, a.align);
     out.resize((out.size() + align - 1) / align * align);
     out.insert(out.end(), bytes.begin(), bytes.end());
   }

@@ -10,7 +10,8 @@ Result<std::unique_ptr<CompiledKernel>> CompiledKernel::make(check::Request r, c
   if (r.is_ptx())
     return Error{Exit::kUsage,
                  fmt::format("{} is PTX; profile reads machine code, which NVRTC makes of CUDA C++", r.file)};
-  r.arch = device.arch;
+  // From sm_100 on kernels may use all instructions of the device.
+  r.arch = device.arch + (device.integer("arch") >= 100 ? "a" : "");
   ROOFGEN_TRY(check::Chosen chosen, check::choose_kernel(r));
   std::vector<std::string> notes;
   ROOFGEN_CHECK(check::check_arguments(chosen.entry, r.args, notes));
@@ -35,6 +36,7 @@ Subject CompiledKernel::subject() {
   s.binary = &chosen_.compiled.binary;
   s.launch.grid = request_.grid;
   s.launch.block = request_.block;
+  s.launch.cluster = chosen_.entry.cluster;
   s.launch.dynamic_smem = request_.smem_bytes;
   s.launch.params = memory_.params();
   s.launch.read = [this](uint64_t address, std::span<std::byte> to) { return memory_.read(address, to); };

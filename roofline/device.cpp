@@ -8,6 +8,7 @@
 
 #include "base/json_text.h"
 #include "base/suggest.h"
+#include "base/target.h"
 #include "roofline/device_cells.h"
 #include "roofline/device_file.h"
 
@@ -39,6 +40,13 @@ double Device::at(const std::string& cell) const {
   const auto it = cells.find(cell);
   assert(it != cells.end());
   return it->second.value;
+}
+
+void limit_to(Device& device, const std::string& arch) {
+  const auto target = parse_target(arch);
+  if (!target) return;
+  device.arch_specific = target->features == Target::Features::kOwn;
+  device.family_specific = !target->is_portable();
 }
 
 std::vector<std::string> device_names(const DataFiles& files) {
@@ -118,6 +126,7 @@ expr::Map limits(const Device& device) {
         "max_threads_per_block", "max_threads_per_sm", "max_warps_per_sm", "max_ctas_per_sm"})
     if (device.has(cell)) out[cell] = expr::Value(device.integer(cell));
   out["arch_specific"] = expr::Value(device.arch_specific);
+  out["family_specific"] = expr::Value(device.family_specific);
   out["dependent_launch"] = expr::Value(device.has("dependent_launch_saves_us"));
   return out;
 }

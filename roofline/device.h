@@ -27,6 +27,7 @@ struct Device {
   std::string arch;   ///< "sm_90"
   /// Kernels may use the instructions of this architecture alone ("sm_90a"), not only the portable ones of "sm_90".
   bool arch_specific = true;
+  bool family_specific = true;            ///< or those of its family ("sm_100f"), which are fewer
   std::vector<std::string> driver_names;  ///< the names that CUDA drivers report for this product, exactly
   std::map<std::string, Cell> cells;
 
@@ -36,6 +37,9 @@ struct Device {
   double at(const std::string& cell) const;
   int64_t integer(const std::string& cell) const { return static_cast<int64_t>(at(cell)); }
 };
+
+/// Kernels use only the instructions of code for `arch`, "sm_90a", "sm_100f" or "sm_90"; empty: all of the device.
+void limit_to(Device& device, const std::string& arch);
 
 /// Loads devices/<name>.json and the files that it extends. Checks every cell: name, unit, source, and dense peaks
 /// against SMs, rates and clocks. Unknown name: Exit::kUsage with the nearest name. Invalid file: Exit::kFailed with

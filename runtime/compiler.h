@@ -73,8 +73,11 @@ struct NvrtcInfo {
   std::string include_dir;            ///< directory of the CUDA headers; may be empty
   std::vector<std::string> archs;     ///< from nvrtcGetSupportedArchs: "sm_80", ...
   std::vector<std::string> searched;  ///< every attempted path with dlerror's reason
+  std::string place_of_newer;         ///< directory for an NVRTC that serves only the targets that others lack
+  bool targets(const std::string& target) const;  ///< "sm_90a": NVRTC lists "sm_90" alone
 };
-const NvrtcInfo& nvrtc_info();
+/// The library for a target, searched once for each: the first that has it, else the first of all.
+const NvrtcInfo& nvrtc_info(const std::string& target = "");
 
 /// The production compiler: NVRTC in `options.jobs` worker processes, with a content-addressed cache in `cache_dir`
 /// (empty: no cache). `warn` receives one line per non-fatal problem (an unwritable cache).

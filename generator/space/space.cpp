@@ -13,16 +13,10 @@
 #include <set>
 
 #include "base/suggest.h"
+#include "base/target.h"
 #include "generator/space/problem_json.h"
 
 namespace roofgen {
-
-std::optional<int> feature_set_of(const std::string& target) {
-  int arch = 0, end = 0;
-  if (std::sscanf(target.c_str(), "sm_%d%n", &arch, &end) != 1 || target.substr(static_cast<size_t>(end)) != "a")
-    return std::nullopt;
-  return arch;
-}
 
 namespace {
 
@@ -188,7 +182,7 @@ class SpaceReader : private JsonReader {
     ROOFGEN_TRY(s.template_name, string(j, "template"));
     ROOFGEN_TRY(s.entry, string(j, "entry"));
     ROOFGEN_TRY(s.target, string_or(j, "target", ""));
-    if (!s.target.empty() && !feature_set_of(s.target))
+    if (!s.target.empty() && !is_specific(s.target))
       return bad_at(j, fmt::format("unknown target \"{}\"; a name like \"sm_90a\" was expected", s.target), "target");
     ROOFGEN_TRY(s.output, string(j, "output"));
     ROOFGEN_TRY(s.formula, string_or(j, "formula", ""));

@@ -108,9 +108,6 @@ struct Variant : VariantInfo {
 /// All variants of an op, sorted by name. Errors carry the position in the JSON file.
 Result<std::vector<Variant>> load_variants(const DataFiles& files, const std::string& op);
 
-/// "sm_90a" -> 90: the devices that have the instructions of this target alone. Nothing: no such target.
-std::optional<int> feature_set_of(const std::string& target);
-
 /// A shared stage from its own file, "stages/rows.json".
 Result<Stage> load_stage(const DataFiles& files, const std::string& name);
 

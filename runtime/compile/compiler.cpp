@@ -48,12 +48,6 @@ std::vector<std::string> nvrtc_flags(const CompileOptions& options, const std::s
   return flags;
 }
 
-/// "sm_90a" -> "sm_90": NVRTC lists only the plain names but accepts their a and f variants.
-std::string plain_arch(std::string arch) {
-  while (!arch.empty() && (arch.back() == 'a' || arch.back() == 'f')) arch.pop_back();
-  return arch;
-}
-
 std::string range_of(const std::vector<std::string>& archs) {
   return archs.empty() ? "nothing" : archs.front() + " to " + archs.back();
 }
@@ -242,12 +236,14 @@ class NvrtcCompiler : public Compiler {
 
 Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(const CompileOptions& options, std::string cache_dir,
                                                       std::function<void(const std::string&)> warn) {
-  const Result<Nvrtc>& library = nvrtc();
+  const Result<Nvrtc>& library = nvrtc(options.arch);
   if (!library) return library.error();
-  const NvrtcInfo& info = nvrtc_info();
-  if (std::find(info.archs.begin(), info.archs.end(), plain_arch(options.arch)) == info.archs.end())
-    return Error{Exit::kUnavailable, fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); analysis only",
-                                                 info.major, info.minor, options.arch, range_of(info.archs))};
+  const NvrtcInfo& info = nvrtc_info(options.arch);
+  if (!info.targets(options.arch))
+    return Error{Exit::kUnavailable,
+                 fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); `python3 -m pip install --target {} "
+                             "nvidia-cuda-nvrtc` gets the newest one",
+                             info.major, info.minor, options.arch, range_of(info.archs), info.place_of_newer)};
   return std::unique_ptr<Compiler>(
       std::make_unique<NvrtcCompiler>(options, info, *library, cache_dir, std::move(warn)));
 }

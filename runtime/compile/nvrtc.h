@@ -69,10 +69,11 @@ class Nvrtc {
   int major_ = 0, minor_ = 0;
 };
 
-/// The first usable NVRTC. `info->searched` receives every attempted name with the reason of its failure.
-Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info);
+/// The first usable NVRTC that compiles for `target`, else the first usable one. `info->searched` receives every
+/// attempted name with the reason of its failure.
+Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info, const std::string& target = "");
 
-/// The library of `nvrtc_info()`, searched once per process.
-const Result<Nvrtc>& nvrtc();
+/// The library of `nvrtc_info(target)`.
+const Result<Nvrtc>& nvrtc(const std::string& target = "");
 
 }  // namespace roofgen

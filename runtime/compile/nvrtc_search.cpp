@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "base/paths.h"
+#include "base/target.h"
 #include "runtime/compile/nvrtc.h"
 
 namespace roofgen {
@@ -74,6 +78,9 @@ class Candidates {
   std::vector<std::string>* searched_;
 };
 
+/// Comes last: it serves only targets that no other library has.
+fs::path place_of_newer(const NvrtcSearch& search) { return fs::path(search.executable_dir) / "nvrtc-newer"; }
+
 std::vector<std::string> candidates(const NvrtcSearch& search, std::vector<std::string>* searched) {
   Candidates found(searched);
   if (!search.chosen.empty()) {
@@ -107,6 +114,9 @@ std::vector<std::string> candidates(const NvrtcSearch& search, std::vector<std::
       if (has_directory(fs::path(root) / lib)) found.directory(fs::path(root) / lib);
   }
   if (search.loader_path) found.files.insert(found.files.end(), std::begin(kNames), std::end(kNames));
+  const fs::path newer = place_of_newer(search);
+  for (const char* lib : kPrefixLibs)
+    if (has_directory(newer / lib)) found.directory(newer / lib);
   return found.files;
 }
 
@@ -125,13 +135,16 @@ struct Found {
   Result<Nvrtc> library;
 };
 
-const Found& found() {
-  static const Found kFound = [] {
-    NvrtcInfo info;
-    Result<Nvrtc> library = find_nvrtc(nvrtc_search_from_environment(), &info);
-    return Found{std::move(info), std::move(library)};
-  }();
-  return kFound;
+const Found& found(const std::string& target) {
+  static std::mutex mutex;
+  static std::map<std::string, Found> kFound;
+  const auto parsed = parse_target(target);
+  const std::string plain = parsed ? parsed->plain() : "";
+  const std::lock_guard lock(mutex);
+  if (const auto at = kFound.find(plain); at != kFound.end()) return at->second;
+  NvrtcInfo info;
+  Result<Nvrtc> library = find_nvrtc(nvrtc_search_from_environment(), &info, plain);
+  return kFound.emplace(plain, Found{std::move(info), std::move(library)}).first->second;
 }
 
 /// The location of NVIDIA's CUDA 13 wheels in a Python environment. They have the layout of a toolkit, including
@@ -169,8 +182,16 @@ NvrtcSearch nvrtc_search_from_environment() {
   return search;
 }
 
-Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
+bool NvrtcInfo::targets(const std::string& target) const {
+  const auto parsed = parse_target(target);
+  return parsed && std::ranges::find(archs, parsed->plain()) != archs.end();
+}
+
+Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info, const std::string& target) {
   *info = {};
+  info->place_of_newer = place_of_newer(search);
+  std::optional<Nvrtc> first;
+  NvrtcInfo of_first;
   for (const std::string& file : candidates(search, &info->searched)) {
     Result<Nvrtc> library = Nvrtc::open(file);
     if (!library) {
@@ -185,7 +206,14 @@ Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
     info->minor = library->minor();
     info->archs = library->archs();
     info->include_dir = find_headers(library->path(), search);
-    return library;
+    if (target.empty() || info->targets(target)) return library;
+    info->searched.push_back(fmt::format("{}: does not compile for {}", file, target));
+    if (!first) first = *library, of_first = *info;
+  }
+  if (first) {
+    of_first.searched = info->searched;
+    *info = of_first;
+    return *first;
   }
   Error error{Exit::kUnavailable,
               fmt::format("NVRTC (libnvrtc.so, CUDA {}.{} or newer) was not found; install a CUDA toolkit, or run "
@@ -195,7 +223,7 @@ Result<Nvrtc> find_nvrtc(const NvrtcSearch& search, NvrtcInfo* info) {
   return error;
 }
 
-const Result<Nvrtc>& nvrtc() { return found().library; }
-const NvrtcInfo& nvrtc_info() { return found().info; }
+const Result<Nvrtc>& nvrtc(const std::string& target) { return found(target).library; }
+const NvrtcInfo& nvrtc_info(const std::string& target) { return found(target).info; }
 
 }  // namespace roofgen

@@ -34,8 +34,8 @@ class Interpreter::State::MemoryAccess {
         const Operand* m = memory_operand(0);
         if (!m) return false;
         shared_addresses(*m);
-        // The other CTAs send alike: values of the same places come from there.
-        s.forget_shared(at, mask & known, i.bytes);
+        // The other CTAs send alike: values of the same places come from there. Of a pair the first one alone sends.
+        if (!s.pairs) s.forget_shared(at, mask & known, i.bytes);
         break;
       }
       default: break;
@@ -54,7 +54,7 @@ class Interpreter::State::MemoryAccess {
     shared_access(a, mask, i.bytes);
     if (action == Action::kAtoms) {
       a.same = most_at_one_address(at, mask);
-      s.forget_shared(at, mask & known, i.bytes);
+      if (!s.is_newest() || at[std::countr_zero(mask)] >= kSystemBytes) s.forget_shared(at, mask & known, i.bytes);
       return true;  // the value that an atomic operation returns is unknown
     }
     return load_or_store(action == Action::kLds);

@@ -10,19 +10,6 @@ namespace roofgen::sass {
 
 using Kind = Operand::Kind;
 
-bool is_float_arithmetic(Action action) {
-  return action == Action::kFadd || action == Action::kFmul || action == Action::kFfma || action == Action::kMufu ||
-         action == Action::kFmnmx || action == Action::kFsel;
-}
-
-unsigned result_words(const Instruction& i) {
-  return i.matrix_n                          ? i.matrix_n / 2u
-         : i.opcode->pipe == Pipe::kTensor   ? 4
-         : i.opcode->pipe == Pipe::kFp64     ? 2
-         : i.opcode->action == Action::kLdsm ? i.matrices
-                                             : std::max(1u, i.bytes / 4u);
-}
-
 namespace {
 
 bool is_flag(Kind kind) { return kind == Kind::kPredicate || kind == Kind::kUniformPredicate; }
@@ -55,7 +42,9 @@ class Interpreter::State::Execution {
       for (size_t k = 0; k < i.sources(); ++k)
         if (const Operand& o = i.source(k); o.kind == Kind::kRegister && o.index != kZeroRegister)
           if (!(w.registers[o.index].known & mask)) return forget_results();
-    if (!(bits() || integers() || floats() || conditions() || conversions() || other_lanes() || places()))
+    if (takes_pairs(i)
+            ? !pairs()
+            : !(bits() || integers() || floats() || conditions() || conversions() || other_lanes() || places()))
       forget_results();
   }
 
@@ -274,6 +263,23 @@ class Interpreter::State::Execution {
       put(upper);
     else
       put(d, upper);
+    return true;
+  }
+
+  bool pairs() {
+    const Flag first = flag(0);
+    if (i.has(kX)) return false;
+    std::array<uint64_t, 32> sums{}, value;
+    d.known = action == Action::kSel ? first.known : kEveryLane;
+    for (size_t k = 0; k < i.sources() && !is_flag(i.source(k).kind); ++k) {
+      const uint32_t used = action != Action::kSel ? kEveryLane : k == 0 ? first.value : ~first.value;
+      d.known &= s.read_wide(w, i.source(k), value) | ~used;
+      each([&](unsigned l) { sums[l] += used >> l & 1 ? value[l] : 0; });
+    }
+    Lanes upper = d;
+    each([&](unsigned l) { d.v[l] = static_cast<uint32_t>(sums[l]); });
+    each([&](unsigned l) { upper.v[l] = static_cast<uint32_t>(sums[l] >> 32); });
+    put(d, upper), put_flag(0, 0, 0);
     return true;
   }
 
@@ -696,6 +702,10 @@ class Interpreter::State::Execution {
         return true;
       case Action::kLdc: return load_constant();
       case Action::kSetMaxReg: put_flag(0, ~0u, ~0u); return true;
+      case Action::kTensorMemoryAlloc:  // the first columns are free
+        d.fill(0);
+        put(d), put_flag(0, ~0u, ~0u);
+        return true;
       case Action::kSyncs:
         if (i.spelling.find(".PHASECHK") == std::string::npos) return false;
         put_flag(0, ~0u, ~0u);
@@ -726,7 +736,8 @@ class Interpreter::State::Execution {
         case Special::kGtMask: d.v[l] = ~((2u << l) - 1); break;
         case Special::kGeMask: d.v[l] = ~((1u << l) - 1); break;
         case Special::kSharedWindowHigh: d.v[l] = static_cast<uint32_t>(kSharedWindow >> 32); break;
-        case Special::kZero: d.v[l] = 0; break;
+        case Special::kZero:
+        case Special::kClusterSize: d.v[l] = 0; break;
         case Special::kClusterCta: {
           const Dim3& of = s.launch.cluster;
           d.v[l] = s.cta_x % of.x + of.x * (s.cta_y % of.y + of.y * (s.cta_z % of.z));

@@ -2,6 +2,7 @@
 // the event model's; here a wait never fails, so that a warp runs on to its end.
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 
 #include "runtime/sass/interpreter_state.h"
@@ -16,6 +17,30 @@ namespace {
 /// Of mbarrier.init: the count of arrivals lies in the lower word of the barrier's initial state.
 constexpr uint32_t kMostArrivals = 1u << 20;
 uint32_t arrivals_of(uint32_t lower_word) { return kMostArrivals - (lower_word >> 1); }
+
+/// UTCHMMA a, b, d, -, descriptor: the descriptor has N / 8 from bit 17 and M / 16 from bit 24 on.
+Sync product(const Instruction& i, uint32_t descriptor) {
+  Sync sync;
+  sync.kind = Sync::Kind::kMatrix;
+  sync.rows = static_cast<uint16_t>((descriptor >> 24 & 31) * 16);
+  sync.columns = static_cast<uint16_t>((descriptor >> 17 & 63) * 8);
+  sync.a_in_tensor_memory = i.operands[0].in_tensor_memory;
+  sync.ctas = i.spelling.find(".2CTA") != std::string::npos ? 2 : 1;
+  return sync;
+}
+constexpr uint32_t kLargestProduct = 8u << 24 | 32u << 17;  ///< 128 times 256
+
+/// Bytes of "4x32dp128bit", "128dp256bit": rows of bits.
+uint32_t copied_bytes(std::string_view spelling) {
+  const size_t dp = spelling.find("dp"), dot = spelling.rfind('.', dp);
+  if (dp == spelling.npos || dot == spelling.npos) return 0;
+  std::string_view rows = spelling.substr(dot + 1, dp - dot - 1);
+  if (const size_t x = rows.find('x'); x != rows.npos) rows = rows.substr(x + 1);
+  uint32_t lanes = 0, bits = 0;
+  std::from_chars(rows.data(), rows.data() + rows.size(), lanes);
+  std::from_chars(spelling.data() + dp + 2, spelling.data() + spelling.size(), bits);
+  return lanes * bits / 8;
+}
 
 }  // namespace
 
@@ -32,8 +57,10 @@ void Interpreter::State::add_row(WarpState& w, Access& a, uint64_t address, uint
   a.lines = static_cast<uint16_t>(std::min<size_t>(lines_of.size() - a.first_line, UINT16_MAX));
 }
 
-/// The lines of a tile of a tensor, without what lies outside of the tensor; its bytes in shared memory.
-uint32_t Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5]) {
+/// The lines of a tile of a tensor, without what lies outside of the tensor; its bytes in shared memory, and its rows
+/// of 128 bytes at most.
+uint32_t Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5],
+                                          uint16_t& rows) {
   sim::TensorView view;
   std::byte bytes[sim::kTensorMapBytes];
   const uint64_t offset = map_address - kParameterWindow;
@@ -61,7 +88,20 @@ uint32_t Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_
       if (!more) index[d] = 0;
     }
   }
+  const uint64_t row_bytes = std::max<uint64_t>(1, uint64_t{view.box[0]} * view.element_bytes);
+  rows =
+      static_cast<uint16_t>(std::min<uint64_t>(view.box_bytes() / row_bytes * ((row_bytes + 127) / 128), UINT16_MAX));
   return static_cast<uint32_t>(view.box_bytes());
+}
+
+/// Whether an address of the cluster's shared memory is this CTA's: its rank is in the bits from 24 on.
+bool Interpreter::State::is_own_rank(const WarpState& w, const Operand& o, size_t lane) {
+  uint64_t at[32];
+  uint32_t known_lanes = 0;
+  addresses(w, o, at, known_lanes);
+  const Dim3& of = launch.cluster;
+  const uint32_t rank = cta_x % of.x + of.x * (cta_y % of.y + of.y * (cta_z % of.z));
+  return (known_lanes >> lane & 1) && (at[lane] >> 24 & 15) == rank;
 }
 
 bool Interpreter::State::read_initial_bytes(uint64_t address, std::span<std::byte> out) {
@@ -129,6 +169,35 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
         sync.bytes = value_of(last) * threads;
       }
       sync.is_remote = has(".RED") && !has(".A0TR");
+      if (sync.barrier < kSystemBytes) return;
+      // The CTAs of a pair that send to the first one do so alike.
+      if (sync.is_remote && pairs && is_own_rank(w, *barrier, lane)) sync.count *= 2, sync.bytes *= 2;
+      break;
+    }
+    case Action::kMatrix: {
+      if (i.count < 5) return;
+      const uint32_t descriptor = uniform(i.operands[4].uniform);
+      sync = product(i, known ? descriptor : kLargestProduct);
+      break;
+    }
+    case Action::kMatrixCopy:
+      sync.kind = Sync::Kind::kMatrix;
+      sync.bytes = copied_bytes(i.spelling);
+      break;
+    case Action::kMatrixCommit:
+      sync.kind = Sync::Kind::kCommit;
+      sync.barrier = memory_at(i.operands[0]);
+      sync.count = 1;
+      break;
+    case Action::kNextWork: {
+      // The answer, 16 bytes of which bit 64 says that there is work: none. Each CTA does its own work alone.
+      if (i.count < 2) return;
+      const uint32_t to = memory_at(i.operands[0]);
+      sync.kind = Sync::Kind::kSend;
+      sync.barrier = memory_at(i.operands[1]);
+      sync.bytes = 16;
+      if (known && to + 16 <= shared.size())
+        std::memset(shared.data() + to, 0, 16), std::memset(shared_known.data() + to, 1, 16);
       break;
     }
     case Action::kArrives:
@@ -147,6 +216,7 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
       sync.kind = Sync::Kind::kSend;
       sync.barrier = barrier.v[lane] & kSharedOffset;
       sync.bytes = i.bytes * threads;
+      if (sync.barrier < kSystemBytes) return;
       break;
     }
     case Action::kTensorLoad:
@@ -158,8 +228,9 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
       if (loads) sync.barrier = uniform(first + 1) & kSharedOffset;
       int32_t at[5] = {};
       for (unsigned d = 0; d < i.matrix_rank; ++d) at[d] = static_cast<int32_t>(uniform(first + (loads ? 2 : 1) + d));
-      sync.bytes = request_tile(w, access, uniform_pair(i.operands[1]), at);
+      sync.bytes = request_tile(w, access, uniform_pair(i.operands[1]), at, sync.rows);
       known = known && sync.bytes > 0;
+      if (loads && has(".2CTA")) sync.senders = 2;
       if (has(".MULTICAST") && i.count > 2)
         sync.ctas = static_cast<uint8_t>(std::max(1, std::popcount(value_of(i.operands[2]))));
       break;

@@ -17,8 +17,9 @@ constexpr Opcode kOpcodes[] = {
 /// An instruction that is not in the table: it takes a slot of the integer unit, and its results are unknown.
 constexpr Opcode kUnknownOpcode = {"?", Pipe::kAlu, Action::kOpaque, 1};
 
-constexpr const char* kPipeNames[] = {"FMA",     "FMA heavy", "half", "ALU",    "FP64",    "tensor",     "XU",
-                                      "uniform", "LSU",       "TEX",  "branch", "barrier", "dependency", "none"};
+constexpr const char* kPipeNames[] = {"FMA",    "FMA heavy",     "half",    "ALU",        "FP64",
+                                      "tensor", "tensor memory", "XU",      "uniform",    "LSU",
+                                      "TEX",    "branch",        "barrier", "dependency", "none"};
 
 const std::unordered_map<std::string_view, uint64_t>& modifier_bits() {
   static const std::unordered_map<std::string_view, uint64_t> bits = {{"X", kX},
@@ -114,15 +115,23 @@ bool read_product_shape(std::string_view word, std::array<uint32_t, 3>& shape) {
 }
 
 Special special_of(std::string_view name) {
-  static const std::unordered_map<std::string_view, Special> names = {
-      {"SR_TID.X", Special::kTidX},      {"SR_TID.Y", Special::kTidY},
-      {"SR_TID.Z", Special::kTidZ},      {"SR_CTAID.X", Special::kCtaidX},
-      {"SR_CTAID.Y", Special::kCtaidY},  {"SR_CTAID.Z", Special::kCtaidZ},
-      {"SR_LANEID", Special::kLaneId},   {"SRZ", Special::kZero},
-      {"SR_EQMASK", Special::kLaneMask}, {"SR_LTMASK", Special::kLtMask},
-      {"SR_LEMASK", Special::kLeMask},   {"SR_GTMASK", Special::kGtMask},
-      {"SR_GEMASK", Special::kGeMask},   {"SR_CgaCtaId", Special::kClusterCta},
-      {"SR_CLOCKLO", Special::kClock},   {"SR_SWINHI", Special::kSharedWindowHigh}};
+  static const std::unordered_map<std::string_view, Special> names = {{"SR_TID.X", Special::kTidX},
+                                                                      {"SR_TID.Y", Special::kTidY},
+                                                                      {"SR_TID.Z", Special::kTidZ},
+                                                                      {"SR_CTAID.X", Special::kCtaidX},
+                                                                      {"SR_CTAID.Y", Special::kCtaidY},
+                                                                      {"SR_CTAID.Z", Special::kCtaidZ},
+                                                                      {"SR_LANEID", Special::kLaneId},
+                                                                      {"SRZ", Special::kZero},
+                                                                      {"SR_EQMASK", Special::kLaneMask},
+                                                                      {"SR_LTMASK", Special::kLtMask},
+                                                                      {"SR_LEMASK", Special::kLeMask},
+                                                                      {"SR_GTMASK", Special::kGtMask},
+                                                                      {"SR_GEMASK", Special::kGeMask},
+                                                                      {"SR_CgaCtaId", Special::kClusterCta},
+                                                                      {"SR_CLOCKLO", Special::kClock},
+                                                                      {"SR_CgaSize", Special::kClusterSize},
+                                                                      {"SR_SWINHI", Special::kSharedWindowHigh}};
   const auto it = names.find(name);
   return it == names.end() ? Special::kOther : it->second;
 }
@@ -154,14 +163,20 @@ bool read_register(std::string_view text, Operand& out) {
 }
 
 /// "0x10", "-0x10"
-bool read_hex(std::string_view text, int32_t& out) {
+bool read_hex(std::string_view text, uint64_t& out) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
   if (!text.starts_with("0x")) return false;
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), value, 16);
   if (error != std::errc() || end != text.data() + text.size()) return false;
-  out = static_cast<int32_t>(static_cast<uint32_t>(negative ? 0 - value : value));
+  out = negative ? 0 - value : value;
+  return true;
+}
+bool read_hex(std::string_view text, int32_t& out) {
+  uint64_t value = 0;
+  if (!read_hex(text, value)) return false;
+  out = static_cast<int32_t>(static_cast<uint32_t>(value));
   return true;
 }
 
@@ -213,9 +228,10 @@ Operand read_operand(std::string_view text, uint32_t immediate) {
   Operand out;
   while (text.ends_with(' ')) text.remove_suffix(1);
   if (text.starts_with('!') || text.starts_with('~')) out.inverted = true, text.remove_prefix(1);
-  if (int32_t value = 0; read_hex(text, value)) {
+  if (uint64_t value = 0; read_hex(text, value)) {
     out.kind = Operand::Kind::kImmediate;
-    out.value = value;
+    out.value = static_cast<int32_t>(static_cast<uint32_t>(value));
+    out.upper = static_cast<uint32_t>(value >> 32);
     return out;
   }
   const std::string_view whole = text;
@@ -227,7 +243,8 @@ Operand read_operand(std::string_view text, uint32_t immediate) {
   }
   if (text.starts_with("c[")) {
     if (read_constant(text, out)) return out;
-  } else if (text.starts_with('[') || text.starts_with("desc[")) {
+  } else if (text.starts_with('[') || text.find("desc[") < 2 || text.starts_with("tmem[")) {
+    out.in_tensor_memory = text[0] == 't';
     const size_t open = text.rfind('['), close = text.rfind(']');
     if (close != std::string_view::npos && open < close && read_address(text.substr(open + 1, close - open - 1), out)) {
       out.kind = Operand::Kind::kMemory;
@@ -307,6 +324,20 @@ uint8_t results_of(const Instruction& i) {
   return n;
 }
 
+/// "x32", "16dp256bit": the registers of a tensor memory access are the repetitions times those of one shape.
+void read_tensor_memory_word(std::string_view word, Instruction& out) {
+  unsigned number = 0;
+  const auto read_number = [&](std::string_view digits) {
+    return std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc();
+  };
+  if (word.starts_with('x') && read_number(word.substr(1))) out.bytes = static_cast<uint16_t>(out.bytes * number);
+  const size_t lanes = word.find("dp"), bits = word.find("bit");
+  if (lanes == word.npos || bits == word.npos || !read_number(word.substr(lanes + 2))) return;
+  unsigned rows = 32;
+  std::from_chars(word.data(), word.data() + lanes, rows);
+  out.bytes = static_cast<uint16_t>(out.bytes * std::max(1u, rows * number / (32 * 32)));
+}
+
 /// The data width in the modifiers of a memory access, and the shape of a matrix instruction.
 void read_modifiers(std::string_view spelling, Instruction& out) {
   const auto& bits = modifier_bits();
@@ -322,8 +353,8 @@ void read_modifiers(std::string_view spelling, Instruction& out) {
     if (word == "U16" || word == "S16") out.bytes = 2;
     if (word == "64" || word == "F64" || word == "TRANS64") out.bytes = 8;
     if (word == "128") out.bytes = 16;
-    // The first type of a conversion is that of its result: F2F.F32.F64.
-    const bool is_type = word.size() == 3 && (word[0] == 'F' || word[0] == 'S' || word[0] == 'U');
+    // The first type of floats of a conversion is that of its result: F2F.F32.F64; I2F.U64 has a word as its result.
+    const bool is_type = word.size() == 3 && word[0] == 'F';
     if (is_type && !std::exchange(result_known, true)) result_bytes = word.substr(1) == "64" ? 8 : 4;
     if (word == "2" && out.opcode->action == Action::kLdsm) out.matrices = 2;
     if (word == "4" && (out.opcode->action == Action::kLdsm || out.opcode->action == Action::kStsm)) out.matrices = 4;
@@ -333,6 +364,7 @@ void read_modifiers(std::string_view spelling, Instruction& out) {
       out.matrix_flops = 2 * shape[0] * shape[1] * shape[2] / 4;
       out.matrix_n = static_cast<uint16_t>(shape[1]);
     }
+    if (out.opcode->pipe == Pipe::kTensorMemory) read_tensor_memory_word(word, out);
     if (word.size() == 2 && word[1] == 'D' && word[0] >= '1' && word[0] <= '5')
       out.matrix_rank = static_cast<uint8_t>(word[0] - '0');
   }

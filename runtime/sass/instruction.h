@@ -21,6 +21,7 @@ enum class Pipe : uint8_t {
   kAlu,
   kFp64,
   kTensor,
+  kTensorMemory,
   kXu,
   kUniform,
   kLsu,
@@ -107,7 +108,14 @@ enum class Action : uint8_t {
   kBar,
   kB2r,
   kDepbar,
-  kProduct,  ///< of a warpgroup, asynchronous
+  kProduct,       ///< of a warpgroup, asynchronous
+  kMatrix,        ///< of a CTA or a pair, by tcgen05.mma: asynchronous, in tensor memory
+  kMatrixCopy,    ///< tcgen05.cp: from shared to tensor memory, in the order of the products
+  kMatrixCommit,  ///< tcgen05.commit: an arrival after all products so far
+  kTensorMemoryLoad,
+  kTensorMemoryStore,
+  kTensorMemoryAlloc,
+  kNextWork,  ///< clusterlaunchcontrol.try_cancel
   kWarpgroup,
   kElect,
   kSetMaxReg,
@@ -146,7 +154,7 @@ struct Control {
 };
 Control control_of(uint64_t upper_word);
 
-inline constexpr uint8_t kZeroRegister = 255, kUniformZero = 63, kTruePredicate = 7;
+inline constexpr uint8_t kZeroRegister = 255, kUniformZero = 127, kTruePredicate = 7;
 
 struct Operand {
   enum class Kind : uint8_t {
@@ -172,7 +180,9 @@ struct Operand {
   uint8_t scale = 1;               ///< of an address: factor of the register
   uint8_t half = 0;                ///< of a register: 0 whole, 1 .H0_H0, 2 .H1_H1
   uint8_t bank = 0;                ///< of a constant
+  bool in_tensor_memory = false;   ///< of an address
   int32_t value = 0;               ///< immediate bits; displacement; SpecialRegister
+  uint32_t upper = 0;              ///< of an immediate: the bits of 64 from the 32nd on
   bool is_float = false;           ///< an immediate written as a decimal number
 };
 
@@ -193,6 +203,7 @@ enum class Special : uint8_t {
   kGeMask,
   kClusterCta,
   kClock,
+  kClusterSize,
   kSharedWindowHigh
 };
 

@@ -30,6 +30,7 @@ Result<CtaStream> Interpreter::run(uint64_t cta, uint64_t most_of_warp) {
   state_->most_of_warp = most_of_warp;
   return state_->run(cta);
 }
+uint64_t Interpreter::leader(uint64_t cta) const { return cta - (state_->pairs ? cta % state_->launch.grid.x % 2 : 0); }
 bool Interpreter::depends_on_axis(int axis) const { return state_->deciding_axes >> axis & 1; }
 std::vector<Doubt> Interpreter::doubts() const {
   std::vector<Doubt> out;
@@ -507,6 +508,7 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
   const size_t shared_bytes = size_t{256} << 10;
   shared.assign(shared_bytes, std::byte{0});
   shared_known.assign(shared_bytes, 0);
+  if (is_newest()) std::memset(shared_known.data(), 1, kSystemBytes);
   warps.assign(warp_count, {});
   barriers = {};
   steps_left = launch.max_steps;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <bitset>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,10 @@
 #include "runtime/sass/stream.h"
 
 namespace roofgen::sass {
+
+/// Shared memory below belongs to the system. From sm_100 on it holds what guards the allocation of tensor memory,
+/// which never waits here: zeros.
+inline constexpr uint64_t kSystemBytes = 1024;
 
 /// The window of shared memory in generic addresses; that of device memory lies far above.
 inline constexpr uint64_t kSharedWindow = uint64_t{0x7f} << 32, kLocalWindow = uint64_t{0x7e} << 32;
@@ -56,7 +62,7 @@ struct WarpState {
   std::vector<Meeting> meetings, collectives;  ///< collectives: that have met
   std::vector<Lanes> registers;
   std::bitset<256> known_registers;  ///< in some lane
-  std::array<Lanes, 64> uniform;
+  std::array<Lanes, 128> uniform;
   std::array<uint32_t, 8> predicates{}, predicate_known{};
   std::array<uint32_t, 8> uniform_predicates{}, uniform_predicate_known{};
   std::array<uint8_t, 8> predicate_axes{}, uniform_predicate_axes{};
@@ -95,28 +101,13 @@ struct CtaBarrier {
 
 struct Interpreter::State {
   State(const Code& c, StreamLaunch l) : code(c), launch(std::move(l)), patterns(c.instructions.size()) {
+    for (const Instruction& i : code.instructions)
+      pairs |= i.opcode->action == Action::kMatrix && i.spelling.find(".2CTA") != std::string::npos;
     find_fp32();
     find_steering();
     place_parameters();
     bank0.resize(std::max<size_t>(size_t{c.first_param} + launch.params.size(), 0x160) + 16);
-    const auto put = [&](size_t at, uint32_t value) { std::memcpy(bank0.data() + at, &value, sizeof value); };
-    // Constant bank 0 of a launch: block and grid at 0, the stack pointer at 0x28 (as the code of every kernel reads
-    // it).
-    put(0x0, launch.block.x), put(0x4, launch.block.y), put(0x8, launch.block.z);
-    put(0xc, launch.grid.x), put(0x10, launch.grid.y), put(0x14, launch.grid.z);
-    // The windows of shared and of local memory in generic addresses.
-    put(0x18, static_cast<uint32_t>(kSharedWindow)), put(0x1c, static_cast<uint32_t>(kSharedWindow >> 32));
-    put(0x20, static_cast<uint32_t>(kLocalWindow)), put(0x24, static_cast<uint32_t>(kLocalWindow >> 32));
-    put(0x28, 0x00fffdc0);
-    // Of sm_90, as the code of its kernels reads them: whether there are clusters, the reciprocal of their width, their
-    // number on x, and the address of the parameters.
-    if (code.first_param == kHopperParameters) {
-      put(0x140, launch.cluster.count() > 1);
-      const float reciprocal = 1.0f / static_cast<float>(launch.cluster.x);
-      std::memcpy(bank0.data() + 0x150, &reciprocal, sizeof reciprocal);
-      put(0x15c, launch.grid.x / launch.cluster.x);
-      put(0x198, static_cast<uint32_t>(kParameterWindow)), put(0x19c, static_cast<uint32_t>(kParameterWindow >> 32));
-    }
+    fill_bank0();
     std::memcpy(bank0.data() + code.first_param, launch.params.data(), launch.params.size());
     for (const auto& [bank, bytes] : code.cubin.banks) banks[bank] = bytes;
     for (const CubinKernel& k : code.cubin.kernels)
@@ -140,14 +131,44 @@ struct Interpreter::State {
     }
   }
 
-  static constexpr uint32_t kHopperParameters = 0x210;
-  /// Whether the constructor has set the word of constant bank 0 in front of the parameters.
-  bool is_set(uint32_t offset) const {
-    if (offset < 0x30 || offset >= code.first_param) return true;
-    return code.first_param == kHopperParameters &&
-           (offset == 0x140 || offset == 0x150 || offset == 0x15c || offset == 0x198 || offset == 0x19c);
+  /// The words of constant bank 0 in front of the parameters, as the code of kernels reads them.
+  void fill_bank0() {
+    constexpr uint32_t kHopper = 0x210;  // where the parameters begin on sm_90
+    const auto put = [&](uint32_t at, uint32_t value) {
+      std::memcpy(bank0.data() + at, &value, sizeof value);
+      words_set.insert(at);
+    };
+    const auto put_address = [&](uint32_t at, uint64_t value) {
+      put(at, static_cast<uint32_t>(value)), put(at + 4, static_cast<uint32_t>(value >> 32));
+    };
+    const bool newest = is_newest();
+    const uint32_t block = newest ? 0x360 : 0, grid = newest ? 0x370 : 0xc;
+    put(block, launch.block.x), put(block + 4, launch.block.y), put(block + 8, launch.block.z);
+    put(grid, launch.grid.x), put(grid + 4, launch.grid.y), put(grid + 8, launch.grid.z);
+    // The windows of shared and of local memory in generic addresses, and the stack pointer.
+    if (!newest) put_address(0x18, kSharedWindow);
+    put_address(newest ? 0x2f8 : 0x20, kLocalWindow);
+    put(newest ? 0x37c : 0x28, 0x00fffdc0);
+    const float reciprocal = 1.0f / static_cast<float>(launch.cluster.x);
+    if (code.first_param == kHopper) {
+      put(0x140, launch.cluster.count() > 1);
+      put(0x150, std::bit_cast<uint32_t>(reciprocal)), put(0x15c, launch.grid.x / launch.cluster.x);
+      put_address(0x198, kParameterWindow);
+    }
+    // Clusters are at an offset that goes with SR_CgaSize; the interpreter reads this register as 0.
+    if (newest) {
+      put(0x2a0, launch.cluster.x), put(0x2a4, launch.cluster.y), put(0x2a8, launch.cluster.z);
+      put(0x2b0, std::bit_cast<uint32_t>(reciprocal)), put(0x2c0, launch.grid.x / launch.cluster.x);
+      put(0x2cc, static_cast<uint32_t>(launch.cluster.count()));
+      put_address(0x348, kParameterWindow);
+    }
   }
+  bool is_newest() const { return code.first_param == 0x380; }  // sm_100 and later
+  /// Whether fill_bank0() has set the word.
+  bool is_set(uint32_t offset) const { return offset >= code.first_param || words_set.contains(offset & ~3u); }
 
+  bool pairs = false;            ///< CTAs multiply in pairs
+  std::set<uint32_t> words_set;  ///< of constant bank 0, in front of the parameters
   const Code& code;
   StreamLaunch launch;
   std::vector<bool> steers;
@@ -242,6 +263,8 @@ struct Interpreter::State {
 
   void read(const WarpState& w, const Operand& o, Lanes& out, bool is_float = false) const;
   void read_pair(const WarpState& w, const Operand& o, Lanes& low, Lanes& high) const;
+  /// The values of an operand of 64 bits; the lanes in which they are known.
+  uint32_t read_wide(const WarpState& w, Operand o, std::array<uint64_t, 32>& out) const;
   void predicate(const WarpState& w, const Operand& o, uint32_t& value, uint32_t& known) const;
   void write(WarpState& w, const Operand& o, const Lanes& value, uint32_t mask, unsigned plus = 0);
   void write_predicate(WarpState& w, const Operand& o, uint32_t value, uint32_t known, uint32_t mask);
@@ -263,7 +286,8 @@ struct Interpreter::State {
   void request(WarpState& w, Access& a, const uint64_t at[32], uint32_t mask, uint32_t bytes);
   void synchronize(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void add_row(WarpState& w, Access& a, uint64_t address, uint64_t bytes);
-  uint32_t request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5]);
+  uint32_t request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5], uint16_t& rows);
+  bool is_own_rank(const WarpState& w, const Operand& o, size_t lane);
   bool read_initial_bytes(uint64_t address, std::span<std::byte> out);
   void doubt(uint32_t index, bool is_branch) {
     Doubt& d = doubts[index];
@@ -281,6 +305,8 @@ struct Interpreter::State {
 /// Arithmetic whose values mostly come from memory or tensor instructions: a source that is unknown in all lanes makes
 /// the results so, at once.
 bool is_float_arithmetic(Action action);
+/// IADD.64, MOV.64 and SEL.64 of sm_120, UIADD3.64.
+bool takes_pairs(const Instruction& i);
 /// Registers of each result that an instruction makes unknown.
 unsigned result_words(const Instruction& i);
 

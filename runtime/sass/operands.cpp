@@ -113,6 +113,18 @@ void Interpreter::State::read_pair(const WarpState& w, const Operand& o, Lanes& 
   read(w, upper, high);
 }
 
+uint32_t Interpreter::State::read_wide(const WarpState& w, Operand o, std::array<uint64_t, 32>& out) const {
+  const bool negative = std::exchange(o.negative, false);
+  Lanes low, high;
+  read_pair(w, o, low, high);
+  if (o.kind == Kind::kImmediate) high.fill(o.upper);
+  for (unsigned l = 0; l < 32; ++l) {
+    out[l] = low.v[l] | uint64_t{high.v[l]} << 32;
+    if (negative) out[l] = 0 - out[l];
+  }
+  return low.known & high.known;
+}
+
 void Interpreter::State::predicate(const WarpState& w, const Operand& o, uint32_t& value, uint32_t& known) const {
   value = 0, known = kEveryLane;
   if (o.kind == Kind::kPredicate || o.kind == Kind::kUniformPredicate) {

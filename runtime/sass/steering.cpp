@@ -2,13 +2,14 @@
 // address.
 #include <bitset>
 
-#include "runtime/sass/stream.h"
+#include "runtime/sass/interpreter_state.h"
 
 namespace roofgen::sass {
 namespace {
 
 // Registers, uniform registers, predicates, uniform predicates, convergence barriers.
-constexpr size_t kUniformAt = 256, kPredicateAt = 320, kUniformPredicateAt = 328, kBits = 336;
+constexpr size_t kUniformAt = 256, kPredicateAt = kUniformAt + kUniformZero + 1, kUniformPredicateAt = kPredicateAt + 8,
+                 kBits = kUniformPredicateAt + 8;
 using Registers = std::bitset<kBits>;
 /// Of a tensor copy: addresses in shared memory, and at most five coordinates.
 constexpr int kTensorRegisters = 7;
@@ -86,7 +87,8 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
   }
   if (i.opcode->pipe == Pipe::kBranch || i.opcode->pipe == Pipe::kBarrier) e.roots |= e.sources;
   // Counts, bytes and parities; of a tensor copy also the registers after its first one: barrier and coordinates.
-  if (a == Action::kSyncs || a == Action::kBulkCopy || a == Action::kTensorLoad) e.roots |= e.sources;
+  if (a == Action::kSyncs || a == Action::kBulkCopy || a == Action::kTensorLoad || a == Action::kMatrixCommit)
+    e.roots |= e.sources;
   if ((a == Action::kTensorLoad || a == Action::kTensorStore) && i.count > 0)
     add(e.roots, kUniformAt, i.operands[0].uniform, kTensorRegisters, kUniformZero);
   // LD and ST have generic addresses.
@@ -113,6 +115,24 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
 
 }  // namespace
 
+bool is_float_arithmetic(Action action) {
+  return action == Action::kFadd || action == Action::kFmul || action == Action::kFfma || action == Action::kMufu ||
+         action == Action::kFmnmx || action == Action::kFsel;
+}
+
+bool takes_pairs(const Instruction& i) {
+  const Action a = i.opcode->action;
+  return i.bytes == 8 && (a == Action::kIadd3 || a == Action::kMov || a == Action::kSel);
+}
+
+unsigned result_words(const Instruction& i) {
+  return i.matrix_n                          ? i.matrix_n / 2u
+         : i.opcode->pipe == Pipe::kTensor   ? 4
+         : i.opcode->pipe == Pipe::kFp64     ? 2
+         : i.opcode->action == Action::kLdsm ? i.matrices
+                                             : std::max(1u, i.bytes / 4u);
+}
+
 bool is_memory(Action a) {
   switch (a) {
     case Action::kLdg:
@@ -132,6 +152,10 @@ bool is_memory(Action a) {
     case Action::kArrives:
     case Action::kTensorLoad:
     case Action::kTensorStore:
+    case Action::kMatrix:
+    case Action::kMatrixCopy:
+    case Action::kMatrixCommit:
+    case Action::kNextWork:
     case Action::kBulkCopy: return true;
     default: return false;
   }

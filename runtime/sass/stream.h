@@ -38,8 +38,9 @@ struct Access {
   uint8_t tags = 0;  ///< look-ups of lines: a half or a quarter of the warp makes its own for 8 or 16 bytes a lane
 };
 
-/// One operation on an mbarrier, or a copy that the tensor copy engine makes. Barriers are named by their offset in
-/// shared memory: an arrival at the barrier of another CTA of the cluster stands for that CTA's arrival at this one's.
+/// One operation on an mbarrier, a copy that the tensor copy engine makes, or work for the tensor unit of sm_100.
+/// Barriers are named by their offset in shared memory: an arrival at the barrier of another CTA of the cluster stands
+/// for that CTA's arrival at this one's.
 struct Sync {
   enum class Kind : uint8_t {
     kInit,    ///< `count` arrivals complete a phase
@@ -47,16 +48,21 @@ struct Sync {
     kWait,    ///< until the phase of `parity` is complete
     kLoad,    ///< of `bytes` to shared memory; its end counts at the barrier
     kStore,   ///< of `bytes` from shared memory
-    kSend     ///< of `bytes` from registers to other CTAs, whose barriers count them
+    kSend,    ///< of `bytes` from registers to other CTAs, whose barriers count them
+    kMatrix,  ///< a product: `rows` x `columns` by tcgen05.mma, or a copy of `bytes` to tensor memory (no rows)
+    kCommit   ///< an arrival at the barrier after all products so far
   };
   Kind kind = Kind::kArrive;
   static constexpr uint8_t kOfArrival = 2;
-  uint8_t parity = 0;         ///< of a wait; kOfArrival: of the phase of the warp's last arrival at the barrier
-  uint8_t ctas = 1;           ///< that receive a load
-  bool is_remote = false;     ///< an arrival that may be at another CTA's barrier
-  bool after_copies = false;  ///< an arrival once the warp's asynchronous copies have ended
+  uint8_t parity = 0;               ///< of a wait; kOfArrival: of the phase of the warp's last arrival at the barrier
+  uint8_t ctas = 1;                 ///< that receive a load; that multiply together
+  uint8_t senders = 1;              ///< CTAs of a pair whose loads count at this barrier
+  bool a_in_tensor_memory = false;  ///< of a product
+  bool is_remote = false;           ///< an arrival that may be at another CTA's barrier
+  bool after_copies = false;        ///< an arrival once the warp's asynchronous copies have ended
   uint32_t barrier = 0, count = 0, bytes = 0;
-  uint32_t access = ~0u;  ///< of a copy: its lines of device memory, in WarpStream::accesses
+  uint16_t rows = 0, columns = 0;  ///< of a product; rows of a load, of 128 bytes at most
+  uint32_t access = ~0u;           ///< of a copy: its lines of device memory, in WarpStream::accesses
 };
 
 /// One executed warp instruction, or several plain ones that follow each other in the code: most instructions access
@@ -161,6 +167,8 @@ class Interpreter {
   /// Runs one CTA from its beginning; a warp stops after `most_of_warp` instructions. Errors: Exit::kFailed with the
   /// reason (endless, deadlock).
   Result<CtaStream> run(uint64_t cta, uint64_t most_of_warp = ~uint64_t{0});
+  /// The CTA that issues the products of this one: the first of a pair, where CTAs multiply in pairs.
+  uint64_t leader(uint64_t cta) const;
   /// The same CTA if it is the one that goes on where an unknown condition ends most CTAs: the last to arrive at a
   /// counter, for example, which adds up the parts of all. nullopt: run() met no such exit.
   Result<std::optional<CtaStream>> run_on(uint64_t cta);

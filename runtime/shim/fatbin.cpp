@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <cstring>
 #include <vector>
+
+#include "base/target.h"
 
 namespace roofgen::shim {
 namespace {
@@ -120,10 +121,9 @@ std::string_view target_in(std::string_view ptx) {
 }
 
 bool runs_on(std::string_view target, int arch) {
-  int needs = 0;
-  if (!target.starts_with("sm_")) return true;
-  const auto end = std::from_chars(target.data() + 3, target.data() + target.size(), needs).ptr;
-  return end == target.data() + target.size() ? needs <= arch : needs == arch;  // sm_90a: this architecture alone
+  // PTX of a portable target runs on all later architectures.
+  const std::optional<Target> needs = parse_target(target);
+  return !needs || (needs->is_portable() ? needs->arch <= arch : needs->runs_on(arch));
 }
 
 Result<std::string> ptx_in_fatbin(const void* image, int arch) {

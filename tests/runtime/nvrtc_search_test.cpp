@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/paths.h"
+#include "base/target.h"
 #include "runtime/compile/headers.h"
 #include "runtime/compile/nvrtc.h"
 #include "tests/runtime/process.h"
@@ -86,6 +87,37 @@ TEST(NvrtcSearch, WheelsOfThePythonEnvironmentComeAfterToolkits) {
   const auto found = std::find(search.toolkits.begin(), search.toolkits.end(), wheels.string());
   ASSERT_NE(found, search.toolkits.end());
   EXPECT_LT(std::find(search.toolkits.begin(), search.toolkits.end(), "/usr/local/cuda"), found);
+}
+
+TEST(NvrtcSearch, ATargetChoosesTheFirstLibraryThatHasIt) {
+  if (!nvrtc_info().found) GTEST_SKIP() << "NVRTC not found";
+  TempDir dir;
+  fs::create_directories(dir / "bin/nvrtc-newer/lib");
+  fs::copy_file(ROOFGEN_NEWER_NVRTC, dir / "bin/nvrtc-newer/lib/libnvrtc.so.13");
+  NvrtcSearch search = nvrtc_search_from_environment();
+  search.chosen.clear();
+  search.executable_dir = dir / "bin";
+  NvrtcInfo ordinary, newer, unknown;
+  ASSERT_TRUE(find_nvrtc(search, &ordinary, "sm_90"));
+  EXPECT_NE(ordinary.major, 14);
+  ASSERT_TRUE(find_nvrtc(search, &newer, "sm_990"));
+  EXPECT_EQ(newer.major, 14);
+  EXPECT_TRUE(newer.targets("sm_990a"));
+  EXPECT_TRUE(mentions(newer.searched, "does not compile for sm_990"));
+  // No library has it: the first one stands, and its targets are named.
+  ASSERT_TRUE(find_nvrtc(search, &unknown, "sm_991"));
+  EXPECT_EQ(unknown.library, ordinary.library);
+  EXPECT_FALSE(unknown.targets("sm_991"));
+}
+
+TEST(Targets, RunWhereTheirNameSays) {
+  const auto runs = [](const char* name, int arch) { return parse_target(name)->runs_on(arch); };
+  EXPECT_TRUE(runs("sm_80", 86) && !runs("sm_86", 80) && !runs("sm_80", 90));
+  EXPECT_TRUE(runs("sm_100a", 100) && !runs("sm_100a", 103));
+  EXPECT_TRUE(runs("sm_100f", 103) && !runs("sm_103f", 100) && !runs("sm_100f", 110) && runs("sm_120f", 121));
+  for (const char* name : {"sm_", "sm_90f", "sm_9a", "sm_90aa", "sm_90b", "90a", "sm_1000"})
+    EXPECT_FALSE(parse_target(name)) << name;
+  EXPECT_TRUE(is_specific("sm_90a") && is_specific("sm_100f") && !is_specific("sm_100"));
 }
 
 TEST(NvrtcSearch, InfoIsComplete) {

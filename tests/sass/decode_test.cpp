@@ -22,6 +22,29 @@ std::vector<Kind> kinds(const Instruction& i) {
   return out;
 }
 
+TEST(TensorMemory, DescriptorsAndAddressesAreOperands) {
+  const Instruction from_shared = read("UTCHMMA", "gdesc[UR20],gdesc[UR22],tmem[UR8],tmem[UR6],idesc[UR7],UP0");
+  EXPECT_EQ(from_shared.opcode->action, Action::kMatrix);
+  ASSERT_EQ(from_shared.count, 6);
+  EXPECT_FALSE(from_shared.operands[0].in_tensor_memory);
+  EXPECT_EQ(from_shared.operands[0].uniform, 20);
+  EXPECT_EQ(from_shared.operands[4].uniform, 7);
+  const Instruction pair = read("UTCQMMA.2CTA", "tmem[UR13],gdesc[UR22],tmem[UR8],tmem[UR6],idesc[UR7],tmem[UR16],UP0");
+  EXPECT_TRUE(pair.operands[0].in_tensor_memory);
+  EXPECT_TRUE(pair.operands[2].in_tensor_memory);
+  for (const char* name : {"UTCOMMA.4X", "UTCIMMA", "UTCCP.T.S.4x32dp128bit", "UTCBAR.2CTA.MULTICAST", "OMMA.SF.16864",
+                           "UTCATOMSWS.2CTA.FIND_AND_SET.ALIGN", "UGETNEXTWORKID.SELFCAST", "FMNMX3", "UVIMNMX.U32"})
+    EXPECT_TRUE(read(name, "").known) << name;
+}
+
+TEST(TensorMemory, ALoadHasTheRegistersOfItsShape) {
+  EXPECT_EQ(read("LDTM.x32", "R4,tmem[UR6]").bytes, 4 * 32);
+  EXPECT_EQ(read("LDTM", "R4,tmem[UR6]").bytes, 4);
+  EXPECT_EQ(read("LDTM.16dp256bit", "R36,tmem[UR8+0x40]").bytes, 4 * 4);
+  EXPECT_EQ(read("LDTM.16dp128bit.x8", "R36,tmem[UR8]").bytes, 4 * 2 * 8);
+  EXPECT_EQ(read("STTM.x4", "tmem[UR8],R4").bytes, 4 * 4);
+}
+
 TEST(Control, FieldsLieInTheUpperWord) {
   const uint64_t upper = uint64_t{5} << 41 | uint64_t{1} << 45 | uint64_t{2} << 46 | uint64_t{7} << 49 |
                          uint64_t{0b101001} << 52 | uint64_t{0b0110} << 58;

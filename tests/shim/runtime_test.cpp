@@ -19,7 +19,7 @@ class RuntimeProgram : public testing::Test {
 };
 
 TEST_F(RuntimeProgram, RunsAsOnAGpu) {
-  for (const char* device : {"h200-sxm", "a100-sxm-80"}) {
+  for (const char* device : {"h200-sxm", "a100-sxm-80", "b200", "rtx-5090"}) {
     const Outcome o = run("all", std::string("--device ") + device);
     EXPECT_EQ(o.exit, 0) << o.out << o.err;
     EXPECT_EQ(o.out.find("FAILED"), std::string::npos) << o.out;

@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "base/suggest.h"
+#include "base/target.h"
 
 namespace roofgen {
 namespace {
@@ -226,7 +227,7 @@ Result<std::unique_ptr<BundlePipeline>> bundle_pipeline(const DataFiles& files, 
   for (size_t k = 0; k < v.stages.size(); ++k) {
     auto checked = check_schedule(v, v.stages[k], out->kernels[k].program.schedule, out->tuned_for.scope);
     scopes.push_back(std::move(std::get<Legal>(checked).scope));
-    if (out->kernels[k].binary.arch.ends_with('a')) arch = out->kernels[k].binary.arch;
+    if (is_specific(out->kernels[k].binary.arch)) arch = out->kernels[k].binary.arch;
   }
   ROOFGEN_CHECK(describe(*out, v, std::move(scopes), std::move(arch)));
   return out;

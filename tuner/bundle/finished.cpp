@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/build_id.h"
+#include "base/target.h"
 #include "generator/space/problem_json.h"
 #include "runtime/sass/disassembler.h"
 #include "tuner/bundle/saved_report.h"
@@ -30,8 +31,8 @@ std::optional<StoreKey> key_of(const TuneContext& context, const std::vector<Pro
   // The digest of an empty program is that of compiler, architecture and options.
   out.simulator += fmt::format(" {} {} nvdisasm={}", context.executor.info().name, context.compiler.digest({}),
                                context.timer ? sass::nvdisasm_path() : "");
-  out.device =
-      fmt::format("{} {} arch_specific={}", context.device.name, context.device.arch, context.device.arch_specific);
+  out.device = fmt::format("{} {} arch_specific={} family_specific={}", context.device.name, context.device.arch,
+                           context.device.arch_specific, context.device.family_specific);
   for (const auto& [name, cell] : context.device.cells)
     out.device += fmt::format(" {}={} {}", name, cell.value, to_string(cell.origin));
   return out;
@@ -47,7 +48,7 @@ Json pipeline_json(const Device& device, const std::string& variant, const std::
            {"kernels", Json::array()}};
   for (size_t i = 0; i < kernels.size(); ++i) {
     out["kernels"].push_back(recorded_kernel_json(stages[i].*name, kernels[i].program, kernels[i].binary));
-    if (kernels[i].binary.arch.ends_with('a')) out["arch"] = kernels[i].binary.arch;
+    if (is_specific(kernels[i].binary.arch)) out["arch"] = kernels[i].binary.arch;
   }
   return out;
 }
@@ -110,7 +111,8 @@ void note_finished(const TuneContext& context, const std::vector<Problem>& probl
     const DispatchKernel& kernel = result.table.kernels[k];
     pipelines.push_back(
         pipeline_json(context.device, kernel.variant, kernel.stages, &DispatchKernel::Stage::name, result.kernels[k]));
-    if (pipelines.back()["arch"].get<std::string>().ends_with('a')) arch = pipelines.back()["arch"].get<std::string>();
+    const auto own = pipelines.back()["arch"].get<std::string>();
+    if (is_specific(own)) arch = own;
   }
   // The bundle is for devices that run all kernels of the table.
   for (Json& pipeline : pipelines) pipeline["arch"] = arch;

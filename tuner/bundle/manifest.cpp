@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/suggest.h"
+#include "base/target.h"
 #include "generator/space/problem_json.h"
 
 namespace roofgen {
@@ -55,8 +56,7 @@ class ManifestReader : ProblemReader {
 
   Result<std::string> arch(const Json& object) const {
     ROOFGEN_TRY(const std::string out, string(object, "arch"));
-    const size_t digits = out.ends_with('a') ? out.size() - 1 : out.size();
-    if (!out.starts_with("sm_") || digits < 5 || digits > 6 || out.find_first_not_of("0123456789", 3) < digits)
+    if (!parse_target(out))
       return bad_at(object, fmt::format("arch \"{}\"; a name like \"sm_90a\" was expected", out), "arch");
     return out;
   }

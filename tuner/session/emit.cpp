@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "base/paths.h"
+#include "base/target.h"
 #include "base/units.h"
 #include "generator/interface.h"
 #include "tuner/bundle/finished.h"
@@ -37,12 +38,10 @@ struct TunedBundle {
 /// The flags of a run for "90a" or "90" of --archs: on the chosen device if that is one of the architecture, else on
 /// the first of the catalogue.
 Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const std::string& asked) {
-  const std::string digits = asked.starts_with("sm_") ? asked.substr(3) : asked;
-  const bool specific = digits.ends_with('a');
-  const std::string number = specific ? digits.substr(0, digits.size() - 1) : digits;
-  if (number.size() < 2 || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos)
-    return Error{Exit::kUsage, fmt::format("--archs: unknown arch \"{}\"; 80, 90, 90a, ... was expected", asked)};
-  const std::string arch = "sm_" + number;
+  const std::optional<Target> target = parse_target(asked.starts_with("sm_") ? asked : "sm_" + asked);
+  if (!target)
+    return Error{Exit::kUsage, fmt::format("--archs: unknown arch \"{}\"; 80, 90, 90a, 100f, ... was expected", asked)};
+  const std::string arch = target->plain();
   std::vector<std::string> names = json_names(files, "devices/");
   names.insert(names.begin(), flags.device.empty() || flags.device == "gpu" ? kDefaultDevice : flags.device);
   std::vector<std::string> known;
@@ -51,7 +50,7 @@ Result<ProblemFlags> on_arch(const DataFiles& files, ProblemFlags flags, const s
     if (!device || !tunable(*device)) continue;
     if (device->arch == arch) {
       if (flags.device != "gpu" || name != kDefaultDevice) flags.device = name;
-      flags.arch = specific ? "" : arch;
+      flags.arch = target->features == Target::Features::kOwn ? "" : asked.starts_with("sm_") ? asked : "sm_" + asked;
       return flags;
     }
     known.push_back(device->arch.substr(3));
@@ -158,7 +157,7 @@ Result<std::unique_ptr<Tuned>> tuned_family(const Session& session, const Bundle
     ROOFGEN_TRY(bundle.pipelines.emplace_back(),
                 bundle_pipeline(files, out->bench.device, out->table.shapes[kernel.tuned_for].problem, kernel.variant,
                                 std::move(family.result.kernels[k]), compilers_of(session)));
-    if (bundle.pipelines.back()->emitted.arch.ends_with('a')) arch = bundle.pipelines.back()->emitted.arch;
+    if (is_specific(bundle.pipelines.back()->emitted.arch)) arch = bundle.pipelines.back()->emitted.arch;
   }
   for (const auto& p : bundle.pipelines) p->emitted.arch = arch;
   for (const DispatchShape& s : out->table.shapes) bundle.shapes.push_back({s.problem.dims, s.kernel});

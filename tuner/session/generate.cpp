@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "base/target.h"
 #include "runtime/compiler.h"
 
 namespace roofgen {
@@ -55,7 +56,7 @@ Result<Generated> generate(const Session& session, const GenerateRequest& reques
   ROOFGEN_TRY(const Problem problem, op->complete(std::move(partial)));
   const std::string &asked = request.problem.device, &arch = request.problem.arch;
   ROOFGEN_TRY(Device device, load_device(files, asked.empty() ? kDefaultDevice : asked));
-  device.arch_specific = arch.empty() || arch.ends_with('a');
+  limit_to(device, arch);
   ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, problem));
   ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(device)));
   const auto conditions = conditions_of(variants);

@@ -18,8 +18,9 @@ constexpr const char* kSchema = "roofgen.winner.1";
 /// The file of all searches that might give the same winner; empty: nothing is kept.
 std::string path_of(const Session& session, const Workbench& bench, const TuneOptions& options) {
   if (session.cache.empty() || !session.data_dirs.empty()) return "";
-  std::string key = fmt::format("{}\n{}\n{} {} {}\n{}\n", version(), to_string(bench.problem), bench.device.name,
-                                bench.device.arch_specific, cells_text(bench.device), bench.compiler->description());
+  std::string key = fmt::format("{}\n{}\n{} {} {} {}\n{}\n", version(), to_string(bench.problem), bench.device.name,
+                                bench.device.arch_specific, bench.device.family_specific, cells_text(bench.device),
+                                bench.compiler->description());
   for (const auto& [name, value] : options.pins) key += fmt::format("{}={}\n", name, to_string(value));
   for (const std::string& variant : options.variants) key += variant + "\n";
   return session.cache + "/winners/" + sha256(key) + ".json";

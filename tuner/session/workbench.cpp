@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/suggest.h"
+#include "base/target.h"
 #include "roofline/device.h"
 #include "tuner/bundle/finished.h"
 #include "tuner/search/tune.h"
@@ -31,16 +32,14 @@ Result<Device> choose_device(const DataFiles& files, const std::string& asked, c
   return find_device(files, kDefaultDevice, profile, say);
 }
 
-/// Whether the kernels exist for `arch` and its code runs on `device`: the same major version, and no newer.
+/// Whether the kernels exist for `arch` and its code runs on `device`.
 Result<void> check_arch(const std::string& arch, const Device& device) {
-  int number = 0, own = 0, end = 0;
-  if (std::sscanf(arch.c_str(), "sm_%d%n", &number, &end) != 1 || number < 10 ||
-      arch.size() > static_cast<size_t>(end) + 1)
-    return Error{Exit::kUsage, fmt::format("unknown arch \"{}\"; sm_80, sm_90, ... was expected", arch)};
+  const std::optional<Target> target = parse_target(arch);
+  if (!target) return Error{Exit::kUsage, fmt::format("unknown arch \"{}\"; sm_80, sm_90, ... was expected", arch)};
   // cp.async and mma.sync m16n8k16 on bf16 begin with sm_80.
-  if (number < 80)
+  if (target->arch < 80)
     return Error{Exit::kUnavailable, fmt::format("the kernels need sm_80 or newer, not {}; analysis only", arch)};
-  if (std::sscanf(device.arch.c_str(), "sm_%d", &own) == 1 && (number / 10 != own / 10 || number > own))
+  if (!target->runs_on(static_cast<int>(device.integer("arch"))))
     return Error{Exit::kUsage,
                  fmt::format("code for {} does not run on {}, which is {}", arch, device.name, device.arch)};
   return {};
@@ -129,10 +128,10 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
   options.arch = flags.arch.empty() ? bench.device.arch : flags.arch;
   options.jobs = run.jobs;
   ROOFGEN_CHECK(check_arch(options.arch, bench.device));
-  bench.device.arch_specific = flags.arch.empty() || flags.arch.ends_with('a');
+  limit_to(bench.device, flags.arch);
   ROOFGEN_TRY(bench.compiler, make_nvrtc_compiler(options, session.cache, session.warn));
   ROOFGEN_TRY(bench.executor, make_sim_executor());
-  if (bench.gpu && bench.gpu->info().arch != options.arch && bench.gpu->info().arch + "a" != options.arch) {
+  if (bench.gpu && bench.gpu->info().arch != parse_target(options.arch)->plain()) {
     const std::string why = fmt::format("{} is {}, kernels are compiled for {}", bench.gpu->info().device_name,
                                         bench.gpu->info().arch, options.arch);
     if (run.executor == "cuda" || !run.record.empty())

@@ -20,10 +20,28 @@ double tensor_cycles(const Machine& m, const Instruction& i) {
   if (i.spelling.find("TF32") != std::string::npos) rate = m.tensor_tf32;
   if (i.spelling.starts_with("IMMA")) rate = m.tensor_int8;
   if (i.spelling.starts_with("DMMA")) rate = m.tensor_fp64;
+  if (i.spelling.starts_with("QMMA"))
+    rate = i.spelling.find(".SF") != std::string::npos ? m.tensor_mxfp8 : m.tensor_fp8;
+  if (i.spelling.starts_with("OMMA")) rate = m.tensor_fp4;
   return rate > 0 && i.matrix_flops ? i.matrix_flops / rate : 8;
 }
 
 namespace {
+
+/// K of a tcgen05 product, which has always 32 bytes.
+int depth_of(const Instruction& i) {
+  return i.spelling.starts_with("UTCO") ? 64 : i.spelling.starts_with("UTCH") ? 16 : 32;
+}
+
+/// Cycles for a column of 128 rows.
+double column_cycles(const Machine& m, const Instruction& i) {
+  const int k = depth_of(i);
+  const double rate = k == 64                          ? m.matrix_fp4
+                      : k == 16                        ? m.matrix_f16
+                      : i.spelling.starts_with("UTCI") ? m.matrix_int8
+                                                       : m.matrix_fp8;
+  return rate > 0 ? 128 * 2 * k / rate : 0.5;
+}
 
 /// Whether a product is the last one of its group: "gsb0" after its operands.
 bool has_group(const Instruction& i) {
@@ -40,6 +58,25 @@ double operand_bytes(const Instruction& i) {
 }
 
 }  // namespace
+
+MatrixCycles matrix_cycles(const Machine& m, const Facts& f, const sass::Sync& work) {
+  constexpr double kBytesOfRow = 32;  // of A and of B: the K of one product, in every format
+  MatrixCycles out;
+  if (work.rows == 0) {
+    out.interval = out.read = work.bytes / m.shared_bytes_per_cycle;
+    out.latency = m.matrix_latency + out.read;
+    return out;
+  }
+  const bool pair = work.ctas == 2;
+  // 64 rows of one CTA take as long as 128. Each CTA of a pair has half of the rows and reads half of B.
+  out.math = work.columns * f.column_cycles * (pair ? work.rows / 256.0 : 1);
+  const double read_a = work.a_in_tensor_memory ? 0 : kBytesOfRow * work.rows / work.ctas / m.shared_bytes_per_cycle;
+  out.read = read_a + kBytesOfRow * work.columns / work.ctas / m.shared_bytes_per_cycle;
+  out.flops = 2.0 * work.rows / work.ctas * work.columns * f.depth;
+  out.interval = std::max({out.math, out.read, pair ? m.pair_least_cycles : 0});
+  out.latency = (pair ? m.pair_latency : m.matrix_latency) + read_a + out.math;
+  return out;
+}
 
 std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
   std::vector<Facts> out;
@@ -58,6 +95,16 @@ std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
       f.is_product = true;
       f.ends_group = has_group(i);
       f.operand_cycles = static_cast<float>(operand_bytes(i) / m.shared_bytes_per_cycle);
+    }
+    if (f.action == Action::kMatrix || f.action == Action::kMatrixCopy) {
+      f.interval = 0;  // the unit works on its own
+      if (f.action == Action::kMatrix)
+        f.column_cycles = static_cast<float>(column_cycles(m, i)), f.depth = static_cast<float>(depth_of(i));
+    }
+    if (i.opcode->pipe == Pipe::kTensorMemory) {
+      f.interval = static_cast<float>(32 * i.bytes * m.schedulers / m.tensor_memory_bytes_per_cycle);
+      f.latency = static_cast<float>(m.tensor_memory_latency + f.interval);
+      f.cause = Stall::kTensorMemory;
     }
     if (f.action == Action::kWarpgroup && i.spelling.find("DEPBAR") != std::string::npos) {
       f.groups_left = 0;

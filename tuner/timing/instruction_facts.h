@@ -20,10 +20,19 @@ struct Facts {
        bypasses_l1 = false, arrives_only = false, atomic = false;
   bool is_product = false, ends_group = false;  ///< of a warpgroup; with it, its group is complete
   float operand_cycles = 0;                     ///< of shared memory, for one warp's part of a product
+  float column_cycles = 0;                      ///< of a tcgen05 product of 128 rows, for each column of the result
+  float depth = 0;                              ///< K of a tcgen05 product
   int8_t groups_left = -1;                      ///< of a WARPGROUP.DEPBAR
   int8_t depbar = -1;                           ///< scoreboard of a DEPBAR.LE
   uint8_t depbar_left = 0;
 };
+
+/// Cycles of a tcgen05 product, or of a copy to tensor memory, on one SM: of the tensor unit, of shared memory for its
+/// operands, from one to the next, and from its begin to its end.
+struct MatrixCycles {
+  double math = 0, read = 0, interval = 0, latency = 0, flops = 0;
+};
+MatrixCycles matrix_cycles(const Machine& machine, const Facts& facts, const sass::Sync& work);
 
 /// By index in the code.
 std::vector<Facts> facts_of(const Machine& machine, const sass::Code& code);

@@ -79,7 +79,15 @@ RoundWork work_of_round(const Machine& m, const sass::Code& code, const SmLoad& 
     if (s.is_sync()) {
       const sass::Sync& sync = w.syncs[s.sync()];
       if (sync.kind == sass::Sync::Kind::kStore) out.shared += sync.bytes / m.shared_bytes_per_cycle;
-      if (sync.kind == sass::Sync::Kind::kLoad) out.received += sync.bytes * sync.ctas / m.copy_bytes_per_cycle;
+      if (sync.kind == sass::Sync::Kind::kLoad)
+        out.received += std::max(
+            {m.copy_least_cycles, sync.rows * m.copy_row_cycles, sync.bytes * sync.ctas / m.copy_bytes_per_cycle});
+      if (sync.kind == sass::Sync::Kind::kMatrix) {
+        const MatrixCycles c = matrix_cycles(m, f, sync);
+        out.pipes[static_cast<size_t>(Pipe::kTensor)] += m.schedulers * c.interval;
+        out.tensor += m.schedulers * c.math;
+        out.shared += c.read;
+      }
       if (const sass::Access* a = w.access_of(s)) (loads_tile(w, s) ? out.tiles : out.written) += sectors_of(w, *a);
     }
     if (!s.has_access()) return;

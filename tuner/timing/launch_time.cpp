@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tuner/timing/launch_roofs.h"
 #include "tuner/timing/placement.h"
 
 namespace roofgen::timing {
@@ -193,13 +194,14 @@ class LaunchModel::Estimate {
     // The clock decides the bytes that L2 and DRAM give in a cycle, and the cycles decide the clock.
     for (int run = 0, same = false; run < kMostClocks && !same; ++run) {
       simulate(load, dram_share);
-      const double clock = clock_of(highest, busy_tensor_cycles() / std::max(1.0, out_.cycles));
+      const double clock =
+          clock_of(highest, tensor_unit_cycles(m_, *r_.code, out_, scale_) / std::max(1.0, out_.cycles));
       same = std::abs(clock - m_.clock_hz) <= kSameClock * clock;
       m_ = at_clock(m_, clock);
     }
     out_.clock_hz = m_.clock_hz;
     out_.event_s = out_.cycles / m_.clock_hz + m_.launch_s;
-    roofline();
+    find_roof(m_, *r_.code, copy_rate(m_, load_), scale_ * out_.ctas / std::max(1, out_.simulated_ctas), out_);
     return std::move(out_);
   }
 
@@ -244,7 +246,7 @@ class LaunchModel::Estimate {
   Result<const CtaStream*> stream(uint64_t cta) {
     const auto [at, fresh] = streams_.try_emplace(cta);
     if (fresh) {
-      ROOFGEN_TRY(at->second, interpreter_.run(cta));
+      ROOFGEN_TRY(at->second, interpreter_.run(interpreter_.leader(cta)));
     }
     return &at->second;
   }
@@ -718,46 +720,6 @@ class LaunchModel::Estimate {
       per_cta = std::min(per_cta, r_.buffer_bytes / 32 / out_.ctas);
     dram_sectors_per_cta_ = per_cta;
     return {};
-  }
-
-  /// Cycles of each tensor unit in the whole launch, at its highest rate.
-  double busy_tensor_cycles() const {
-    double sum = 0;
-    for (size_t i = 0; i < out_.sm.instructions.size(); ++i) {
-      const sass::Opcode& opcode = *r_.code->instructions[i].opcode;
-      if (opcode.pipe == Pipe::kTensor)
-        sum += out_.sm.instructions[i].pipe * (opcode.action == Action::kProduct ? 1 : m_.tensor_share);
-    }
-    return sum * scale_ * out_.ctas / out_.simulated_ctas / m_.sms / m_.schedulers;
-  }
-
-  void roofline() {
-    const StreamCounts& c = out_.counts;
-    const double chip = m_.sms * m_.clock_hz;
-    double tensor = 0, xu = 0, flops = 0;
-    for (size_t i = 0; i < out_.sm.instructions.size(); ++i) {
-      const sass::Instruction& inst = r_.code->instructions[i];
-      const double times = static_cast<double>(out_.sm.instructions[i].issues);
-      if (inst.opcode->pipe == Pipe::kTensor)
-        tensor += times * tensor_cycles(m_, inst), flops += times * inst.matrix_flops;
-      if (inst.opcode->pipe == Pipe::kXu) xu += times * m_.interval[static_cast<size_t>(Pipe::kXu)];
-    }
-    const double per_cta = scale_ * out_.ctas / std::max(1, out_.simulated_ctas);
-    out_.tensor_flops = flops * per_cta;
-    if (tensor > 0) out_.tensor_peak_flops = flops / tensor * m_.schedulers * chip;
-    const std::pair<const char*, double> roofs[] = {
-        {"FP32", c.fp32_thread_instructions / 32 * m_.interval[static_cast<size_t>(Pipe::kFma)] / m_.schedulers / chip},
-        {"tensor", tensor * per_cta / m_.schedulers / chip},
-        {"SFU", xu * per_cta / m_.schedulers / chip},
-        {"shared memory", (c.shared_load_wavefronts + c.shared_store_wavefronts) * m_.cycles_per_wavefront / chip},
-        {"issue", c.warp_instructions / m_.schedulers / chip},
-        {"L2", (32 * (c.l2_read_sectors - c.tile_sectors + c.l2_write_sectors) / m_.l2_total_bytes_per_cycle +
-                32 * c.tile_sectors / copy_rate(m_, load_)) /
-                   m_.clock_hz},
-        {"DRAM", (c.dram_read_bytes + c.dram_write_bytes) / (m_.dram_bytes_per_cycle * m_.clock_hz)}};
-    for (const auto& [name, seconds] : roofs)
-      if (seconds > out_.roofline_s) out_.roofline_s = seconds, out_.roof = name;
-    out_.roofline_s += m_.launch_s;
   }
 
   const Device& device_;

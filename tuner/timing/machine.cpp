@@ -54,17 +54,21 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   at(Pipe::kFp64) = cycles(cell("fp64_lanes", 2));
   at(Pipe::kXu) = cycles(d.at("mufu_lanes"));
   at(Pipe::kUniform) = 2;
+  at(Pipe::kTensorMemory) = 1;  // by its registers
   at(Pipe::kLsu) = 2;
   at(Pipe::kTex) = 4;
   at(Pipe::kBranch) = 2;
   at(Pipe::kBarrier) = 2;
   at(Pipe::kDependency) = at(Pipe::kNone) = 1;
-  if (d.has("wgmma_flops_per_clk_fp16"))
-    m.tensor_share = cell("mma_sync_flops_per_clk_fp16", 0) / d.at("wgmma_flops_per_clk_fp16");
+  for (const char* newer : {"wgmma_flops_per_clk_fp16", "tcgen05_flops_per_clk_fp16"})
+    if (d.has(newer)) m.tensor_share = cell("mma_sync_flops_per_clk_fp16", 0) / d.at(newer);
   m.tensor_f16 = cell("mma_sync_flops_per_clk_fp16", 0) / m.schedulers;
   m.tensor_tf32 = cell("mma_sync_flops_per_clk_tf32", 0) / m.schedulers;
   m.tensor_int8 = cell("mma_sync_flops_per_clk_int8", 0) / m.schedulers;
   m.tensor_fp64 = cell("mma_sync_flops_per_clk_fp64", 0) / m.schedulers;
+  m.tensor_fp8 = cell("mma_sync_flops_per_clk_fp8", 0) / m.schedulers;
+  m.tensor_mxfp8 = cell("mma_sync_flops_per_clk_mxfp8", 0) / m.schedulers;
+  m.tensor_fp4 = cell("mma_sync_flops_per_clk_fp4", 0) / m.schedulers;
   m.product_f16 = cell("wgmma_flops_per_clk_fp16", 0) / m.schedulers;
   m.product_tf32 = cell("wgmma_flops_per_clk_tf32", 0) / m.schedulers;
   m.product_fp8 = cell("wgmma_flops_per_clk_fp8", 0) / m.schedulers;
@@ -79,6 +83,19 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.phase_cycles = cell("phase_latency", 0);
   m.cluster_cycles = cell("cluster_latency", 0);
   m.register_cycles = cell("setmaxnreg_latency", 0);
+  m.copy_burst_cycles = cell("copy_burst_cycles", 0);
+  m.copy_least_cycles = cell("copy_least_cycles", 0);
+  m.copy_row_cycles = cell("copy_row_cycles", 0);
+  m.matrix_f16 = cell("tcgen05_flops_per_clk_fp16", 0);
+  m.matrix_fp8 = cell("tcgen05_flops_per_clk_fp8", 0);
+  m.matrix_int8 = cell("tcgen05_flops_per_clk_int8", 0);
+  m.matrix_fp4 = cell("tcgen05_flops_per_clk_fp4", 0);
+  m.matrix_latency = cell("tcgen05_latency", 0);
+  m.pair_latency = cell("tcgen05_pair_latency", m.matrix_latency);
+  m.pair_least_cycles = cell("tcgen05_pair_least_cycles", 0);
+  m.commit_cycles = cell("tcgen05_commit_latency", 0);
+  m.tensor_memory_bytes_per_cycle = cell("tmem_bytes_per_clk", 512);
+  m.tensor_memory_latency = cell("tmem_latency", 0);
   m.cycles_per_wavefront = d.at("smem_wavefront_cycles");
   m.shared_least = d.at("smem_instruction_cycles");
   m.memory_queue = static_cast<int>(d.at("memory_queue"));

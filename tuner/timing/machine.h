@@ -22,7 +22,8 @@ struct Machine {
   /// Cycles that a warp instruction occupies its pipe of one scheduler.
   std::array<double, static_cast<size_t>(sass::Pipe::kCount)> interval{};
   /// FLOP of one scheduler's tensor unit in a cycle, by operand format.
-  double tensor_f16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp64 = 0;
+  double tensor_f16 = 0, tensor_tf32 = 0, tensor_int8 = 0, tensor_fp64 = 0, tensor_fp8 = 0, tensor_mxfp8 = 0,
+         tensor_fp4 = 0;
 
   double cycles_per_wavefront = 0;  ///< of shared memory
   double shared_least = 0;          ///< cycles of the shared-memory unit for one instruction, at least
@@ -47,6 +48,17 @@ struct Machine {
   double try_wait_cycles = 0;                 ///< of a wait at an mbarrier whose phase is complete
   double cluster_cycles = 0;                  ///< the same between two CTAs, and of the barrier of a cluster
   double register_cycles = 0;                 ///< of setmaxnreg
+  double copy_burst_cycles = 0;               ///< of its share of L2 that an SM can save up and use later
+  double copy_least_cycles = 0;               ///< of the copy engine for one tensor copy
+  double copy_row_cycles = 0;                 ///< of the copy engine for a row of a tile, of 128 bytes at most
+
+  /// The tensor unit of sm_100, which all warps of an SM share, and tensor memory.
+  double matrix_f16 = 0, matrix_fp8 = 0, matrix_int8 = 0, matrix_fp4 = 0;  ///< FLOP of one SM in a cycle
+  double matrix_latency = 0, pair_latency = 0;  ///< of a product of one CTA and of a pair, without reads and columns
+  double pair_least_cycles = 0;                 ///< between products of a pair
+  double commit_cycles = 0;                     ///< from the end of the products to the arrival
+  double tensor_memory_bytes_per_cycle = 512;   ///< of one SM, to and from registers
+  double tensor_memory_latency = 0;
 
   double instruction_bytes = 0;  ///< of the instruction cache
   double fetch_latency = 0;      ///< of a line of code that it lacks

@@ -79,6 +79,14 @@ struct Cta {
   size_t at_cluster = 0;        ///< warps that have arrived at the cluster's barrier in its present phase
   size_t cluster_phases = 0;    ///< that have ended
   double cluster_released = 0;  ///< the end of the last one
+  double products_end = 0;      ///< of those in tensor memory
+};
+
+/// For the tensor unit of sm_100, in order: a product, a copy to tensor memory, or an arrival.
+struct MatrixWork {
+  int cta = 0;
+  uint32_t index = 0;
+  const sass::Sync* sync = nullptr;
 };
 
 /// A copy to shared memory in the tensor copy engine.
@@ -86,12 +94,14 @@ struct Copy {
   int cta = 0;
   uint32_t barrier = 0, bytes = 0, sectors = 0, ctas = 1, index = 0;
   uint32_t requested = 0, stored = 0;  ///< bytes
+  uint32_t senders = 1;
+  double cycles = 0;  ///< of the copy engine
 };
 
 /// What happens at a time that is known: the next product of a scheduler begins, one ends, the copy engine makes its
 /// next request, a piece of a copy arrives, an arrival at an mbarrier gets there.
 struct Event {
-  enum class Kind : uint8_t { kProduct, kProductEnd, kRequest, kPiece, kArrival };
+  enum class Kind : uint8_t { kProduct, kProductEnd, kMatrix, kRequest, kPiece, kArrival };
   double time = 0;
   Kind kind = Kind::kProduct;
   int which = 0;  ///< scheduler, warp, copy or CTA
@@ -173,6 +183,7 @@ class Sm {
   void happen(const Event& e) {
     switch (e.kind) {
       case Event::Kind::kProduct: return begin_product(e.which, e.time);
+      case Event::Kind::kMatrix: return begin_matrix(e.time);
       case Event::Kind::kProductEnd: return end_product(e.which, e.time);
       case Event::Kind::kRequest: return request_piece(e.time);
       case Event::Kind::kPiece: return store_piece(e.which, e.bytes, e.time);
@@ -224,9 +235,38 @@ class Sm {
     if (w.waits_at == kAtProducts && w.products.size() <= w.waits_for) wake(w, time, Stall::kProducts);
   }
 
+  void issue_matrix(const Warp& w, const sass::Sync& sync, uint32_t index, double now) {
+    matrix_queue_.push_back({w.cta, index, &sync});
+    if (matrix_queue_.size() == 1) at(std::max(now, matrix_free_), Event::Kind::kMatrix, 0);
+  }
+
+  void begin_matrix(double time) {
+    const auto [cta, index, sync] = matrix_queue_.front();
+    matrix_queue_.pop_front();
+    Cta& of = ctas_[static_cast<size_t>(cta)];
+    if (sync->kind == sass::Sync::Kind::kCommit) {
+      at(std::max(time, of.products_end) + m_.commit_cycles, Event::Kind::kArrival, cta, sync->barrier, sync->count);
+    } else {
+      const MatrixCycles c = matrix_cycles(m_, facts_[index], *sync);
+      const double read = use(lsu_free_, time, c.read, out_.shared_cycles) + c.read;
+      matrix_free_ = std::max(time + c.interval, read);
+      out_.pipe_cycles[static_cast<size_t>(Pipe::kTensor)] += m_.schedulers * c.math;
+      out_.instructions[index].pipe += m_.schedulers * c.math;
+      out_.instructions[index].shared += c.read;
+      out_.instructions[index].flops += c.flops;
+      // The measured latency holds the arrival and the wait for it.
+      const double end = time + c.latency - m_.commit_cycles - m_.phase_cycles;
+      of.products_end = std::max({of.products_end, matrix_free_, end});
+    }
+    if (!matrix_queue_.empty()) at(std::max(time, matrix_free_), Event::Kind::kMatrix, 0);
+  }
+
   void start_copy(const Warp& w, const sass::Sync& sync, uint32_t sectors, uint32_t index, double now) {
     ctas_[static_cast<size_t>(w.cta)].phases[sync.barrier].copies++;
-    copies_.push_back({w.cta, sync.barrier, std::max(sync.bytes, 1u), sectors, sync.ctas, index, 0, 0});
+    const double cycles = std::max(
+        {m_.copy_least_cycles, sync.rows * m_.copy_row_cycles, sync.bytes * sync.ctas / m_.copy_bytes_per_cycle});
+    copies_.push_back(
+        {w.cta, sync.barrier, std::max(sync.bytes, 1u), sectors, sync.ctas, index, 0, 0, sync.senders, cycles});
     waiting_copies_.push_back(static_cast<int>(copies_.size()) - 1);
     if (waiting_copies_.size() == 1) at(std::max(now + m_.copy_start, copies_free_), Event::Kind::kRequest, 0);
   }
@@ -243,7 +283,7 @@ class Sm {
     out_.instructions[c.index].dram += out_.dram_cycles - dram_before;
     at(arrives, Event::Kind::kPiece, id, 0, 0, bytes);
     c.requested += bytes;
-    copies_free_ = time + bytes * c.ctas / m_.copy_bytes_per_cycle;
+    copies_free_ = time + c.cycles * bytes / c.bytes;
     if (c.requested == c.bytes) waiting_copies_.pop_front();
     if (!waiting_copies_.empty()) at(copies_free_, Event::Kind::kRequest, 0);
   }
@@ -257,7 +297,7 @@ class Sm {
     if (c.stored < c.bytes) return;
     Phases& p = ctas_[static_cast<size_t>(c.cta)].phases[c.barrier];
     --p.copies;
-    p.bytes -= int64_t{c.bytes} * c.ctas;
+    p.bytes -= int64_t{c.bytes} * c.ctas * c.senders;
     complete_phase(c.cta, c.barrier, end);
   }
 
@@ -316,6 +356,8 @@ class Sm {
         w.phase = p.complete;
         return;
       }
+      case sass::Sync::Kind::kMatrix:
+      case sass::Sync::Kind::kCommit: return issue_matrix(w, sync, step.index, now);
       case sass::Sync::Kind::kLoad: return start_copy(w, sync, sectors, step.index, now);
       case sass::Sync::Kind::kStore: {
         const double cycles = sync.bytes / m_.shared_bytes_per_cycle;
@@ -656,8 +698,12 @@ class Sm {
     out_.l2_read_sectors += static_cast<uint64_t>(std::lround(sectors));
     const double bytes = 32.0 * sectors;
     const double share = copy_rate(m_, load_) / std::max(1, load_.active_sms);
-    const double begin =
-        use(l2_free_, at, std::max(bytes / share, bytes * ctas / m_.copy_bytes_per_cycle), out_.l2_cycles);
+    // An SM that has not used its share of L2 for a while, which others had meanwhile, makes up for it.
+    l2_free_ = std::max(l2_free_, at - m_.copy_burst_cycles);
+    const double cycles = std::max(bytes / share, bytes * ctas / m_.copy_bytes_per_cycle);
+    const double begin = std::max(at, l2_free_);
+    l2_free_ += cycles;
+    out_.l2_cycles += cycles;
     double done = begin + m_.l2_latency;
     tile_debt_ += load_.l2_miss * sectors;
     const double whole = std::floor(tile_debt_);
@@ -716,6 +762,8 @@ class Sm {
   std::vector<Cta> ctas_;
   std::priority_queue<Event> events_;
   std::vector<Copy> copies_;
+  std::deque<MatrixWork> matrix_queue_;
+  double matrix_free_ = 0;
   std::deque<int> waiting_copies_;  ///< that the copy engine has not requested to their ends
   double copies_free_ = 0, tile_debt_ = 0, now_ = 0;
   uint64_t event_order_ = 0;
@@ -727,10 +775,10 @@ class Sm {
          l2_rate_ = 64, dram_rate_ = 16;
 };
 
-constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",         "memory queue full", "shared memory",
-                                       "device memory", "local memory",      "special function",  "atomics",
-                                       "copies",        "products",          "mbarrier",          "barrier",
-                                       "branch",        "instruction fetch", "not selected"};
+constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",    "memory queue full", "shared memory",
+                                       "device memory", "local memory", "special function",  "atomics",
+                                       "copies",        "products",     "tensor memory",     "mbarrier",
+                                       "barrier",       "branch",       "instruction fetch", "not selected"};
 
 }  // namespace
 

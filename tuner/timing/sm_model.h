@@ -17,21 +17,22 @@ const char* model_version();
 
 /// The reason why a warp does not issue.
 enum class Stall : uint8_t {
-  kFixed,        ///< the stall count of its last instruction
-  kPipe,         ///< the pipe of its next instruction is busy
-  kQueue,        ///< the queue to the load-store unit is full
-  kShared,       ///< waits for shared memory
-  kGlobal,       ///< waits for device memory (L1, L2 or DRAM)
-  kLocal,        ///< waits for local memory
-  kSpecial,      ///< waits for a result of the special-function unit or a special register
-  kAtomic,       ///< atomic operations on one address of device memory, one after another
-  kCopies,       ///< waits for asynchronous copies
-  kProducts,     ///< waits for products of its warpgroup
-  kPhase,        ///< waits at an mbarrier
-  kBarrier,      ///< waits at a barrier of the CTA, or of the cluster
-  kBranch,       ///< waits for its next instruction after a branch
-  kFetch,        ///< waits for its next instruction, which the instruction cache lacks
-  kNotSelected,  ///< another warp issues
+  kFixed,         ///< the stall count of its last instruction
+  kPipe,          ///< the pipe of its next instruction is busy
+  kQueue,         ///< the queue to the load-store unit is full
+  kShared,        ///< waits for shared memory
+  kGlobal,        ///< waits for device memory (L1, L2 or DRAM)
+  kLocal,         ///< waits for local memory
+  kSpecial,       ///< waits for a result of the special-function unit or a special register
+  kAtomic,        ///< atomic operations on one address of device memory, one after another
+  kCopies,        ///< waits for asynchronous copies
+  kProducts,      ///< waits for products of its warpgroup
+  kTensorMemory,  ///< waits for tensor memory
+  kPhase,         ///< waits at an mbarrier
+  kBarrier,       ///< waits at a barrier of the CTA, or of the cluster
+  kBranch,        ///< waits for its next instruction after a branch
+  kFetch,         ///< waits for its next instruction, which the instruction cache lacks
+  kNotSelected,   ///< another warp issues
   kCount
 };
 const char* to_string(Stall stall);
@@ -44,6 +45,7 @@ struct InstructionTime {
   StallCycles stalls{};                                   ///< warp-cycles before its issue
   double blamed = 0;                                      ///< warp-cycles that other instructions waited for its result
   double pipe = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;  ///< cycles in which it occupies the units
+  double flops = 0;                                       ///< of tcgen05, on this SM
 };
 
 /// One CTA slot's history, for a timeline.
