@@ -247,7 +247,7 @@ class Describer {
       Json& targets = out["targets"];
       if (targets.empty() || targets.back()["arch"] != pipeline["arch"]) {
         Json target{{"first_kernel", kernel}, {"first_shape", shape}};
-        for (const char* member : {"arch", "major", "minor", "specific", "ptx"}) target[member] = pipeline[member];
+        for (const char* member : {"arch", "major", "minor", "features", "ptx"}) target[member] = pipeline[member];
         while (shape < request_.shapes.size() && arch_of(request_.shapes[shape]) == pipeline["arch"]) ++shape;
         target["end_shape"] = shape;
         targets.push_back(std::move(target));
@@ -367,7 +367,7 @@ class Describer {
     Json out{{"arch", p.arch},
              {"major", target.arch / 10},
              {"minor", target.arch % 10},
-             {"features", kFeatures[static_cast<size_t>(target.features)]},
+             {"features", std::string(kFeatures[static_cast<size_t>(target.features)])},
              {"ptx", has_ptx(request_, id)},
              {"id", id},
              {"variant", p.variant->name},

@@ -13,6 +13,7 @@
 #include "base/costs.h"
 #include "base/paths.h"
 #include "base/sha256.h"
+#include "base/target.h"
 #include "runtime/compile/cache.h"
 #include "runtime/compile/headers.h"
 #include "runtime/compile/log.h"
@@ -239,11 +240,18 @@ Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(const CompileOptions& opti
   const Result<Nvrtc>& library = nvrtc(options.arch);
   if (!library) return library.error();
   const NvrtcInfo& info = nvrtc_info(options.arch);
-  if (!info.targets(options.arch))
+  if (!info.targets(options.arch)) {
+    const std::optional<Target> asked = parse_target(options.arch),
+                                first = parse_target(info.archs.empty() ? "" : info.archs.front());
+    const bool is_older = asked && first && asked->arch < first->arch;
     return Error{Exit::kUnavailable,
-                 fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); `python3 -m pip install --target {} "
-                             "nvidia-cuda-nvrtc` gets the newest one",
-                             info.major, info.minor, options.arch, range_of(info.archs), info.place_of_newer)};
+                 fmt::format("NVRTC {}.{} cannot compile for {} (it targets {}); {}", info.major, info.minor,
+                             options.arch, range_of(info.archs),
+                             is_older ? "analysis only"
+                                      : fmt::format("`python3 -m pip install --target {} nvidia-cuda-nvrtc` gets the "
+                                                    "newest one",
+                                                    info.place_of_newer))};
+  }
   return std::unique_ptr<Compiler>(
       std::make_unique<NvrtcCompiler>(options, info, *library, cache_dir, std::move(warn)));
 }
