@@ -35,9 +35,8 @@ const decadeText = (value) => {
 
 /// Options of a logarithmic axis: a label and a strong line at decades, faint lines at 2 to 9 between.
 /// With few decades 2 and 5 have labels as well.
-const logAxis = (title, range) => ({
+const logAxis = (title) => ({
   type: "logarithmic",
-  ...(range ? { min: range[0], max: range[1] } : {}),
   title: { display: true, text: title, color: theme("soft"), font: { family: kFont, size: 12.5 } },
   border: { display: false },
   grid: {

@@ -29,10 +29,6 @@ class RooflineFigure {
     if (this.isolated !== null) return kernel === this.isolated;
     return this.order.indexOf(kernel) < this.top && this.data.kernels[kernel].name.toLowerCase().includes(this.filter);
   }
-  drawn(index) {
-    const point = this.data.points[index];
-    return !point.missing && this.isShown(point.kernel);
-  }
   isolate(kernel) {
     this.isolated = this.isolated === kernel ? null : kernel;
     this.draw();
@@ -64,6 +60,6 @@ class RooflineFigure {
   }
 
   saveSvg() {
-    save(fileName(this.data.title, ".svg"), URL.createObjectURL(new Blob([this.svg.outerHTML], { type: "image/svg+xml" })));
+    save(fileName(this.data.title, ".svg"), URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(this.svg)], { type: "image/svg+xml" })));
   }
 }

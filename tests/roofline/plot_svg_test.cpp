@@ -86,10 +86,12 @@ TEST(Svg, SlopesAreTheirBandwidth) {
 
 TEST(Svg, HasEveryRoofWithItsValueAndEveryFullName) {
   const Roofline r = sample_roofline();
-  const std::string text = file_of(r);
+  const std::string text = file_of(r), page = svg(r, Place::kPage);
   for (const char* label : {">FP64  9.7 TFLOP/s<", ">FP32  19.5 TFLOP/s<", ">DRAM  2039 GB/s, measured 1800 GB/s<",
-                            ">L2  7219 GB/s<", ">shared memory  19.5 TB/s<"})
+                            ">L2  7219 GB/s<", ">shared memory  19.5 TB/s<"}) {
     EXPECT_THAT(text, HasSubstr(label));
+    EXPECT_THAT(page, HasSubstr(label));
+  }
   for (const Point& point : r.points) EXPECT_THAT(text, HasSubstr(">" + point.name + "<"));
 }
 
