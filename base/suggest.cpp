@@ -46,7 +46,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   const std::vector<std::string> names = suggestions(word, known);
   if (names.size() == 1) return fmt::format("; did you mean \"{}\"?", names.front());
   if (!names.empty()) return fmt::format("; did you mean {}?", fmt::join(names, ", "));
-  if (known.empty() || known.size() > 24) return "";
+  if (known.empty() || known.size() > 40) return "";
   return fmt::format("; known: {}", fmt::join(known, ", "));
 }
 
