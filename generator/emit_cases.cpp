@@ -547,7 +547,7 @@ class Cases {
     return number;
   }
 
-  /// Operations of the reference: those of products, else one for each element or term.
+  /// Operations of the reference: its matrix FLOPs, else one for each element or term.
   double work_of(const Problem& problem) const {
     const auto required = op_.required(problem);
     if (required && required->mma_flops > 0) return required->mma_flops;

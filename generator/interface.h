@@ -1,5 +1,5 @@
-// The parameters of a bundle's launch function: the union of those of its kernels. The op's file says which sizes may
-// differ between calls, and how its tensors lie in memory (docs/internals/ops.md).
+// The parameters of a bundle's launch function: the union of its kernels' parameters. The op's file says which sizes
+// may differ between calls, and how its tensors lie in memory (docs/internals/ops.md).
 #pragma once
 
 #include <cstdint>

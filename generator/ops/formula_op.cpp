@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/json_text.h"
+#include "base/sha256.h"
 #include "base/suggest.h"
 #include "generator/expr/c_code.h"
 #include "generator/ops/expected.h"
@@ -38,7 +39,7 @@ struct FormulaTensor {
   expr::Expr dtype;
   std::vector<std::string> axes;
   std::vector<Definition> definitions = {};
-  std::string summed = {};  ///< the axis that the formula reads beyond those of the output; empty: none
+  std::string summed = {};  ///< the axis that the formula reads and the output lacks; empty: none
   bool is_output() const { return !definitions.empty(); }
 };
 
@@ -141,7 +142,7 @@ class FormulaReader : private JsonReader {
     return {};
   }
 
-  /// Those of "let" that the formula needs, then its own.
+  /// The parts of "let" that the formula needs, then the formula.
   Result<std::vector<Definition>> definitions(const std::string& name, const Json& j) const {
     ROOFGEN_TRY(std::string text, string(j, "is"));
     std::vector<Definition> out{{name, std::move(text), "is"}};
@@ -183,8 +184,9 @@ class FormulaReader : private JsonReader {
 
 class FormulaOp final : public Op {
  public:
-  explicit FormulaOp(FormulaSpec spec) : spec_(std::move(spec)) {}
+  FormulaOp(FormulaSpec spec, std::string definition) : spec_(std::move(spec)), definition_(std::move(definition)) {}
   std::string name() const override { return spec_.name; }
+  std::string definition() const override { return definition_; }
 
   Result<Problem> complete(Problem p) const override {
     for (const std::string& dim : spec_.dims) {
@@ -257,7 +259,7 @@ class FormulaOp final : public Op {
     for (const auto& [axis, size] : spec_.axes)
       if (const auto dim = out.dims.find(size.text()); dim != out.dims.end() && dim->second > 2 * kLargestTile)
         dim->second = kLargestTile + dim->second % kLargestTile;
-    return out;
+    return complete(out) ? out : problem;
   }
 
   Extent extent(const Problem& problem) const override { return extent_of(problem, first_output().name); }
@@ -280,7 +282,7 @@ class FormulaOp final : public Op {
         spec_.tensors, [&](const FormulaTensor& t) { return t.is_output() && has_columns(problem, t); });
     return {kLargestTile, columns ? kLargestTile : 0, kLargestTile, true};
   }
-  /// The file does not say which rows a kernel reads of those before.
+  /// The file does not say which rows of earlier kernels a kernel reads.
   std::vector<RowRange> rows_fed(const Problem&, const std::string&, RowRange) const override {
     return {{0, std::numeric_limits<int64_t>::max()}};
   }
@@ -303,8 +305,11 @@ class FormulaOp final : public Op {
       const auto of_output = [&](const FormulaTensor& t) {
         return t.is_output() && std::ranges::count(t.axes, axis) > 0;
       };
-      if (problem.dims.count(size.text()) && std::ranges::none_of(spec_.tensors, of_output))
-        return shortened(problem, size.text().c_str(), 64);
+      if (problem.dims.count(size.text()) && std::ranges::none_of(spec_.tensors, of_output)) {
+        std::vector<Thin> out = shortened(problem, size.text().c_str(), 64);
+        std::erase_if(out, [&](const Thin& thin) { return !complete(thin.problem); });
+        return out;
+      }
     }
     return {};
   }
@@ -451,6 +456,7 @@ class FormulaOp final : public Op {
   }
 
   const FormulaSpec spec_;
+  const std::string definition_;
 };
 
 }  // namespace
@@ -458,7 +464,7 @@ class FormulaOp final : public Op {
 Result<std::unique_ptr<const Op>> formula_op(const OpFile& file) {
   auto spec = FormulaReader(file).read();
   if (!spec) return with_excerpt(*file.json, std::move(spec).error());
-  return std::unique_ptr<const Op>(std::make_unique<FormulaOp>(std::move(*spec)));
+  return std::unique_ptr<const Op>(std::make_unique<FormulaOp>(std::move(*spec), sha256(json_line(file.json->root()))));
 }
 
 }  // namespace roofgen

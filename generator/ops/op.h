@@ -139,6 +139,8 @@ class Op {
  public:
   virtual ~Op() = default;
   virtual std::string name() const = 0;
+  /// What the reference is made of, where the program does not hold it: a stored verification depends on it.
+  virtual std::string definition() const { return {}; }
   /// Adds the defaults of the usual benchmarks and rejects invalid problems (Exit::kUsage).
   virtual Result<Problem> complete(Problem problem) const = 0;
   /// What a user may not expect of an accepted problem; empty: nothing.

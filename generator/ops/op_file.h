@@ -1,6 +1,6 @@
 // search_spaces/ops/<op>.json: what is said of an op once (docs/internals/ops.md). The command line, reports, bundles
 // and the library read it. The reference and the inputs of an op are its class (op.h), or formulas of this file
-// (declared_op.h).
+// (formula_op.h).
 #pragma once
 
 #include <array>
@@ -48,14 +48,14 @@ struct OpFile {
   OpWords words;
   /// A size, and the FLOPs for each exponential at that size: the special-function units limit the FLOPs then.
   std::optional<std::pair<std::string, expr::Expr>> flops_per_exp;
-  std::shared_ptr<const JsonFile> json;  ///< the whole file, for those who read the rest of it
+  std::shared_ptr<const JsonFile> json;  ///< the whole file, for other readers
 
   const std::vector<OpFlag>& of(OpFlagKind kind) const { return flags[static_cast<size_t>(kind)]; }
 
   static std::string path(const std::string& op) { return "search_spaces/ops/" + op + ".json"; }
   static Result<OpFile> load(const DataFiles& files, const std::string& op);
   static Result<OpFile> parse(std::string text, std::string file);
-  /// Of all ops, those of the program first.
+  /// All ops, the program's first.
   static Result<std::vector<OpFile>> load_all(const DataFiles& files);
 };
 

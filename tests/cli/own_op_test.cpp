@@ -94,6 +94,21 @@ TEST_F(OwnOp, PlantedFaultsAreRejected) {
   }
 }
 
+/// The kernels are the same: what was verified by another formula must not stand.
+TEST_F(OwnOp, AnotherFormulaIsVerifiedAnew) {
+  fs::copy(kFolder, home.dir() / "mine", fs::copy_options::recursive);
+  const std::string run = "tune" + kSizes + "--evals 2 --data-dir mine --variant unfused";
+  const Outcome right = home.run(run);
+  ASSERT_EQ(right.exit, 0) << right.err;
+  const std::string name = "mine/search_spaces/ops/dots.json", sum = "\"is\": \"sum(";
+  std::string text = home.read(name);
+  ASSERT_NE(text.rfind(sum), std::string::npos);
+  home.write(name, text.replace(text.rfind(sum), sum.size(), "\"is\": \"max("));
+  const Outcome wrong = home.run(run);
+  EXPECT_EQ(wrong.exit, 1) << wrong.out;
+  EXPECT_THAT(wrong.err + wrong.out, HasSubstr("nothing was verified"));
+}
+
 /// A temporary is compared by what is made of it, and what the first kernel writes beside it by itself.
 TEST_F(OwnOp, ATemporaryBetweenKernels) {
   fs::copy(ROOFGEN_SOURCE_DIR "/tests/support/dots_staged", home.dir() / "mine", fs::copy_options::recursive);

@@ -244,6 +244,39 @@ TEST(FormulaOp, ProblemsAreChecked) {
               HasSubstr("at most 2^38 were expected"));
 }
 
+TEST(FormulaOp, SmallerProblemsMeetTheConditionsOfTheFile) {
+  const auto made = [](const char* conditions, std::map<std::string, int64_t> dims) {
+    const auto op = op_of(R"j("x": {"dtype": "'fp32'", "axes": ["i", "h"]},
+  "y": {"dtype": "'fp32'", "axes": ["i"], "is": "sum(x[i,h])"})j",
+                          fmt::format(R"j("requires": [{}],)j", conditions));
+    EXPECT_TRUE(op) << to_string(op.error());
+    return std::pair(*op, *(*op)->complete({.op = "t", .dims = std::move(dims), .flags = {}, .reals = {}}));
+  };
+  const std::map<std::string, int64_t> large{{"a", 4096 + 64}, {"b", 4096}, {"c", 1}, {"d", 1}};
+  const auto [any, free] = made("", large);
+  EXPECT_EQ(any->reduced(free).dims.at("b"), 256);
+  EXPECT_EQ(any->reduced(free).dims.at("a"), 256 + 64);
+  EXPECT_EQ(any->thinner(free).size(), 64u);
+  const auto [held, bound] = made(R"j("b >= 1024", "a % 128 == 64")j", large);
+  EXPECT_EQ(held->reduced(bound).dims, bound.dims);
+  const auto thin = held->thinner(bound);
+  EXPECT_EQ(thin.size(), 32u);
+  for (const Op::Thin& t : thin) EXPECT_TRUE(held->complete(t.problem)) << t.label;
+}
+
+/// A stored verification depends on the definition.
+TEST(FormulaOp, IsDefinedByItsFile) {
+  const auto with = [](const char* formula) {
+    return (*op_of(fmt::format(R"j("x": {{"dtype": "'fp32'", "axes": ["i", "j"]}},
+  "y": {{"dtype": "'fp32'", "axes": ["i"], "is": "{}"}})j",
+                               formula)))
+        ->definition();
+  };
+  EXPECT_EQ(with("sum(x[i,j])"), with("sum(x[i,j])"));
+  EXPECT_NE(with("sum(x[i,j])"), with("max(x[i,j])"));
+  for (const Op* op : ops()) EXPECT_EQ(op->definition(), "");
+}
+
 TEST(OpFile, OfTheProgramAreWhole) {
   const auto all = OpFile::load_all(DataFiles());
   ASSERT_TRUE(all) << to_string(all.error());

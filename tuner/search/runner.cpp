@@ -118,6 +118,7 @@ StoreKey Runner::key_of(const Task& task, Place where) const {
   std::string slice = fmt::format("{} {} {} {}", to_string(run_.problem), c.variant->name, c.stage().name,
                                   verifier(*c.variant, executor, nullptr)->plan().key());
   slice += launch_text(task.launch) + " output=" + c.stage().output;
+  if (const std::string definition = run_.context.op.definition(); !definition.empty()) slice += " op=" + definition;
   for (const auto& [name, dtype, bytes, role, zeroed] : plan_.temporaries.at(c.variant))
     slice += fmt::format(" {}={}{}{}", name, bytes, to_string(dtype), zeroed ? "z" : "");
   return {c.binary.digest, slice, executor_text(run_, where),

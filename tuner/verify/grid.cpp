@@ -200,7 +200,8 @@ Result<Verifier::Grid> Verifier::verify_regions(Site& site, const std::vector<Ca
     if (last || !v.failure.empty()) break;
   }
   v.passed = v.failure.empty();
-  for (size_t i = 0; !v.passed && i < out.wrong; ++i) {
+  // Outputs with rows of their own were compared above, kernel by kernel.
+  for (size_t i = 0; !v.passed && i < out.wrong && slices[out.wrong].compare.front().output.empty(); ++i) {
     Verification before;
     ROOFGEN_CHECK(compare_all(site, chain[i], slices.back().compare, all.feed, before));
     if (before.failure.empty()) continue;

@@ -117,6 +117,8 @@ Verifier::Verifier(const Op& op, Problem problem, double reduced_flops, const De
     plan_.not_full = "reduced problem not run: " + (bytes > kFullLimitBytes
                                                         ? "its buffers take " + bytes_text(static_cast<double>(bytes))
                                                         : "it takes " + count_text(plan_.reduced_flops) + "FLOPs");
+  const bool own_zeros = has_own_rows(op_, problem_) && std::ranges::any_of(all_buffers(reduced), &Buffer::zeroed);
+  if (own_zeros && !plan_.not_full.empty()) plan_.not_full += "; zeros that a launch must leave not checked in slices";
   plan_.tile_slices = (slice.tile || !plan_.full) && variant_.stages.size() == 1;
 
   const auto add = [&](std::string name, const Problem& p, InputPattern pattern,
@@ -451,7 +453,7 @@ Result<void> Verifier::compare(const Site& site, const Candidate& candidate, con
 /// What a launch left in a buffer that it must leave zero, for the next one.
 Result<void> Verifier::check_zeroed(const Site& site, const Feed& buffers, Verification& into) const {
   // In a slice, CTAs may meet others that do not run, for an output of other rows.
-  if (!site.whole && has_own_rows(op_, problem_)) return {};
+  if (!site.whole && executor_.runs_parts() && has_own_rows(op_, problem_)) return {};
   for (const Buffer& buffer : all_buffers(site.problem)) {
     const auto at = buffers.find(buffer.name);
     if (!buffer.zeroed || at == buffers.end() || !into.failure.empty()) continue;
