@@ -14,6 +14,7 @@ import ast
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -94,6 +95,9 @@ def one(module, changes):
     def compile_to_ptx(code):
         if os.environ.get("TIRX_DUMP"):
             Path(os.environ["TIRX_DUMP"], module + ".cu").write_text(code)
+        # nvcc makes PTX with both .reqntid and .maxntid of these two, and ptxas refuses that.
+        if "__block_size__" in code:
+            code = re.sub(r"__launch_bounds__\(\d+, 1\) ", "", code)
         return nvcc.compile_cuda(code, target_format="ptx", arch=ARCH, compiler="nvcc")
 
     device_is_host(torch)

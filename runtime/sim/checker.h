@@ -198,7 +198,7 @@ class Checker {
   // checker_tensor.cpp: tensor memory
   uint32_t issuer_of(const Site& site, int rank) const { return rank < 0 ? site.warp : kMaxWarps + site.warp; }
   Checker& issuing(int rank) { return rank < 0 ? *this : *cluster_[static_cast<uint32_t>(rank)]; }
-  void start_core(const Site& site, int rank);
+  void start_core(const Site& site, uint32_t lane, int rank);
   void report_tensor(const TensorAccess& e, const TensorShadow::Outcome& o);
 
   LaunchState& state_;

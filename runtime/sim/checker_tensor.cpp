@@ -7,12 +7,12 @@
 
 namespace roofgen::sim {
 
-/// The tensor core goes on after what the issuing warp knows. Its work for another warp has another stamp.
-void Checker::start_core(const Site& site, int rank) {
+/// The tensor core goes on after what the issuing warp knows. Its work for another thread has another stamp.
+void Checker::start_core(const Site& site, uint32_t lane, int rank) {
   const uint32_t issuer = issuer_of(site, rank);
-  if (tensor_.changes(issuer)) shadow_.advance();
+  if (tensor_.changes(issuer, lane)) shadow_.advance();
   shadow_.start_core(tensor_.core(), issuing(rank).shadow_, site.warp);
-  tensor_.issued(issuer, shadow_.now());
+  tensor_.issued(issuer, lane, shadow_.now());
   last_core_pc_ = site.pc;
 }
 
@@ -26,7 +26,7 @@ void Checker::on(const TensorAlloc& e) {
 
 void Checker::on(const TensorAccess& e) {
   uint32_t seen[kMaxWarps];
-  if (e.core) start_core(e.site, e.issuer);
+  if (e.core) start_core(e.site, e.lane, e.issuer);
   // tcgen05.dealloc is no asynchronous operation: what is over and known needs no fence.
   const bool frees = e.site.inst.sub == static_cast<uint8_t>(TensorOp::kDealloc);
   const uint32_t agent = e.core ? tensor_.core() : e.site.warp, issuer = issuer_of(e.site, e.issuer);
@@ -103,7 +103,7 @@ void Checker::on(const TensorFence& e) {
 }
 
 void Checker::on(const TensorRead& e) {
-  start_core(e.site, e.issuer);
+  start_core(e.site, e.lane, e.issuer);
   const uint32_t core = tensor_.core();
   Access access{e.site};
   access.bytes = 16;
@@ -131,10 +131,10 @@ void Checker::on(const TensorRead& e) {
 /// The arrival is not of the warp's time, but of the end of the work.
 void Checker::on(const TensorCommit& e) {
   Checker& owner = issuing(e.rank);
-  std::vector<SharedShadow::CoreWork> work{{&shadow_, tensor_.core(), tensor_.last_issued(e.site.warp)}};
+  std::vector<SharedShadow::CoreWork> work{{&shadow_, tensor_.core(), tensor_.last_issued(e.site.warp, e.lane)}};
   if (e.peer >= 0) {
     const Checker& peer = issuing(e.peer);
-    work.push_back({&peer.shadow_, peer.tensor_.core(), peer.tensor_.last_issued(kMaxWarps + e.site.warp)});
+    work.push_back({&peer.shadow_, peer.tensor_.core(), peer.tensor_.last_issued(kMaxWarps + e.site.warp, e.lane)});
   }
   e.rank < 0 ? order_.signal(e.barrier, e.site.warp) : owner.order_.signal_from(e.barrier, order_, e.site.warp);
   owner.shadow_.signal_core(e.barrier, shadow_, e.site.warp, work);

@@ -272,8 +272,10 @@ void Decoder::tensor_mma(const PtxStmt& stmt, Modifiers& m) {
   }
   if (o.size() <= at) operands_are(stmt, at + 1, at + 1);
   use(&Inst::c, o[at++], Slot::kPred);
-  if (at < o.size()) {
-    if (stationary) not_modelled(fmt::format("'{}': masks of columns are not supported", stmt.name));
+  if (at < o.size() && stationary) {
+    use_list(o[at++], Slot::kB64);
+    how |= kTensorMasks;
+  } else if (at < o.size()) {
     if ((kind != TensorKind::kF16 && kind != TensorKind::kTf32) || o[at].kind != PtxOperand::Kind::kInteger ||
         o[at].bits > 15)
       fail(fmt::format("scale-input-d of '{}' must be a constant from 0 to 15, of kind::f16 or kind::tf32", stmt.name));

@@ -469,6 +469,7 @@ class Machine {
   bool has_unwritten(uint32_t first, uint32_t columns, uint32_t quarter, uint32_t lanes) const;
   void use_loaded(Warp& w, const Inst& in);
   void tensor_copy(Warp& w, const Inst& in, uint32_t lane);
+  TensorMatrix matrix_of(uint64_t bits, bool turned, uint32_t along, const char* what, uint32_t lane);
   uint32_t matrix_piece(uint32_t address, const char* what, uint32_t lane) const;
   void tensor_commit(Warp& w, const Inst& in, uint32_t lane);
 

@@ -255,10 +255,8 @@ void Machine::tensor_copy(Warp& w, const Inst& in, uint32_t lane) {
   const uint64_t bits = wide_row(w, in.b)[lane];
   const uint32_t pieces = shape == TensorCopy::k128x256b ? 2 : 1, columns = 4 * pieces;
   const uint32_t rows = shape == TensorCopy::k32x128b ? 32 : shape < TensorCopy::k64x128b_02_13 ? 128 : 64;
-  if (const std::string why = TensorMatrix::fault(bits, false, 16 * pieces); !why.empty())
-    throw Fault{"bad-descriptor", fmt::format("the descriptor {:#x} of tcgen05.cp: {}", bits, why), lane};
+  const TensorMatrix from = matrix_of(bits, false, 16 * pieces, "tcgen05.cp", lane);
   if (address >> 16) throw Fault{kBad, fmt::format("tcgen05.cp to address {:#x}: expected lane 0", address), lane};
-  const TensorMatrix from = TensorMatrix::of(bits);
   // The lanes of row r of the source: .warpx2 and .warpx4 repeat the rows for other warps.
   const auto targets = [&](uint32_t r) -> std::vector<uint32_t> {
     switch (shape) {
@@ -291,6 +289,16 @@ void Machine::tensor_copy(Warp& w, const Inst& in, uint32_t lane) {
   }
 }
 
+/// The matrix of `what` that a descriptor describes (TensorMatrix::fault).
+TensorMatrix Machine::matrix_of(uint64_t bits, bool turned, uint32_t along, const char* what, uint32_t lane) {
+  if (const std::string why = TensorMatrix::fault(bits, turned, along); !why.empty())
+    throw Fault{"bad-descriptor", fmt::format("the descriptor {:#x} of {}: {}", bits, what, why), lane};
+  const TensorMatrix matrix = TensorMatrix::of(bits);
+  if (matrix.absolute)
+    throw Fault{"not-modelled", "an absolute address of the leading dimension of a matrix is not modelled", lane};
+  return matrix;
+}
+
 /// The offset of 16 bytes of a matrix in this CTA's shared memory.
 uint32_t Machine::matrix_piece(uint32_t address, const char* what, uint32_t lane) const {
   const auto base = static_cast<uint32_t>(kSharedBase);
@@ -302,8 +310,8 @@ uint32_t Machine::matrix_piece(uint32_t address, const char* what, uint32_t lane
   return address - base;
 }
 
-/// What the tensor core has to do for the thread so far arrives, when done, at an mbarrier, or at that of each CTA of a
-/// multicast.
+/// What the tensor core has to do for the thread so far arrives, when done, at an mbarrier, or at the mbarrier of each
+/// CTA of a multicast.
 void Machine::tensor_commit(Warp& w, const Inst& in, uint32_t lane) {
   uint64_t address[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, address);

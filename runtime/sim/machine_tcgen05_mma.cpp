@@ -24,6 +24,18 @@ float element(const std::byte* from, TensorElement e, uint32_t index) {
   return values_of(e)[word >> at % 8 & ((1u << bits) - 1)];
 }
 
+/// Multiplies elements by their scales, which must not leave the range of floats: hardware has wider ones.
+void scale_elements(const TensorProduct& p, const float* scales, uint32_t rows, bool by_k, uint32_t lane, float* out) {
+  for (uint32_t row = 0; row < rows; ++row)
+    for (uint32_t k = 0; k < p.k; ++k) {
+      float& x = by_k ? out[k * rows + row] : out[row * p.k + k];
+      const float scaled = x * scales[row * p.scales + k * p.scales / p.k];
+      if (std::isinf(scaled) && !std::isinf(x))
+        throw Fault{"not-modelled", "a scale takes an element beyond the range of fp32", lane};
+      x = scaled;
+    }
+}
+
 }  // namespace
 
 /// One product, as all CTAs of its group see it.
@@ -51,9 +63,7 @@ void Machine::read_tensor_matrix(TensorWork& work, bool is_a, uint32_t rows, flo
   const bool turned = is_a ? p.turned_a : p.turned_b;
   const TensorElement type = is_a ? p.a : p.b;
   const char* const name = is_a ? "A" : "B";
-  if (const std::string why = TensorMatrix::fault(bits, turned, 2 * kPiece); !why.empty())
-    throw Fault{"bad-descriptor", fmt::format("the descriptor {:#x} of {}: {}", bits, name, why), work.lane};
-  const TensorMatrix at = TensorMatrix::of(bits);
+  const TensorMatrix at = matrix_of(bits, turned, 2 * kPiece, name, work.lane);
   const std::string what = fmt::format("{} of tcgen05.mma", name);
   const uint32_t per_piece = 8 * kPiece / p.container();
   const float sign = (is_a ? p.negates_a : p.negates_b) ? -1.0f : 1.0f;
@@ -118,18 +128,6 @@ void Machine::read_scales(const TensorWork& work, bool is_a, uint32_t rows, floa
   }
 }
 
-/// Multiplies elements by their scales, which must not leave the range of floats: hardware has wider ones.
-void scale_elements(const TensorProduct& p, const float* scales, uint32_t rows, bool by_k, uint32_t lane, float* out) {
-  for (uint32_t row = 0; row < rows; ++row)
-    for (uint32_t k = 0; k < p.k; ++k) {
-      float& x = by_k ? out[k * rows + row] : out[row * p.k + k];
-      const float scaled = x * scales[row * p.scales + k * p.scales / p.k];
-      if (std::isinf(scaled) && !std::isinf(x))
-        throw Fault{"not-modelled", "a scale takes an element beyond the range of fp32", lane};
-      x = scaled;
-    }
-}
-
 void Machine::multiply_part(const TensorWork& work, const TensorPart& part, const float* a, const float* b) {
   const uint32_t first = work.d & 0xffff, mine = 4 * work.part_of_pair;
   uint32_t* groups[kTensorHalves];
@@ -154,6 +152,7 @@ void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
   if (const std::string why = TensorProduct::decode(bits, in, work.p); !why.empty())
     throw Fault{"bad-descriptor", fmt::format("the instruction descriptor {:#x}: {}", bits, why), lane};
   const TensorProduct& p = work.p;
+  if (!p.not_modelled.empty()) throw Fault{"not-modelled", p.not_modelled + " is not modelled", lane};
   const bool a_in_tensor = in.imm & kTensorAInTensor;
   work.d = address(in.d, list[0]);
   if (a_in_tensor)
@@ -168,6 +167,8 @@ void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
     for (uint32_t i = 0; i < 2; ++i, next += 2) work.scales[i] = address(list[next], list[next + 1]) & 0x3fffffff;
   if (in.imm & kTensorDisables)
     for (uint32_t i = 0; i < 4 * p.group; ++i) work.disabled[i] = row(w, list[next + i])[lane];
+  if (in.imm & kTensorMasks && wide_row(w, list[next])[lane])
+    throw Fault{"not-modelled", "a mask of columns of B that are zero is not modelled", lane};
   const uint32_t d_lane = work.d >> 16;
   if (d_lane && !(d_lane == 16 && p.rows() == 64 && p.group == 1 && !p.stationary))
     throw Fault{"bad-tensor-memory", fmt::format("D of {} rows at lane {}", p.rows(), d_lane), lane};
@@ -177,7 +178,8 @@ void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
   const std::vector<TensorPart> parts = parts_of(p, d_lane);
   const std::vector<Machine*> ctas = group_of(in, lane);
   // B: each CTA of a pair has half of the columns, the first one of the pair the first half.
-  alignas(64) static thread_local float a[2][kMostMmaRows * 64], b[kMostMmaColumns * 64], scales[kMostMmaColumns * 4];
+  alignas(64) static thread_local float a[2][kMostMmaRows * kMostMmaDepth], b[kMostMmaColumns * kMostMmaDepth],
+      scales[kMostMmaColumns * 4];
   const uint32_t b_rows = p.n / p.group;
   for (Machine* cta : ctas) {
     work.issuer = cta == this ? -1 : static_cast<int>(rank_);

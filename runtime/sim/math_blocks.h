@@ -19,7 +19,8 @@ FN float scale_value(bool power, u32 bits) {
   return bits == 255 ? f32_of(0x7fffffffu) : bits ? f32_of(bits << 23) : f32_of(0x00400000u);
 }
 
-/// The list: 4 D, 4 A, 2 B, 4 C, and with scales those of A, their byte and thread, and the same of B. Inst::size:
+/// The list: 4 D, 4 A, 2 B, 4 C, and with scales the words of A's scales, their byte and
+/// thread, and the same of B. Inst::size:
 /// scales of a row; Inst::sub: K; kFlagSigned: scales are powers of two.
 struct mma_small {
   static void run(const WarpRegs& regs, const Inst& in, const u32* lists, u32) {

@@ -1,6 +1,6 @@
 // Products of tcgen05.mma, on columns of tensor memory (inst.h, TensorTable): 16 lanes of a column are rows of the
-// sums, so a vector is rows of one column, and a step multiplies rows of A with one element of B. The order of the
-// additions is that of mma.h. Included by lanes.inc.
+// sums, so a vector is rows of one column, and a step multiplies rows of A with one element of B, in the order of
+// mma.h. Included by lanes.inc.
 
 constexpr int kHalfVectors = 16 / int(sizeof(f32xn) / 4);  ///< of 16 lanes
 

@@ -146,12 +146,16 @@ std::string TensorProduct::decode(uint32_t bits, const Inst& in, TensorProduct& 
       return fmt::format("{} is no type of D of kind::{}", sum, name_of(p.kind));
     if (sum == 0 && p.a == TensorElement::kBf16) return "sums of f16 need A and B of f16";
     p.sum = sum == 0 ? WgmmaSum::kF16 : sum == 1 ? WgmmaSum::kF32 : WgmmaSum::kS32;
-    if (field(3, 1)) return integer ? "saturated sums are not modelled" : "only sums of kind::i8 saturate";
-    if (field(30, 2)) return p.stationary ? "a shift of B is not modelled" : "only .ws shifts B";
+    if (field(3, 1) && !integer) return "only sums of kind::i8 saturate";
+    if (field(30, 2) && !p.stationary) return "only .ws shifts B";
+    if (field(3, 1)) p.not_modelled = "a saturated sum of kind::i8";
+    if (field(30, 2)) p.not_modelled = "a shift of B";
     return "";
   }
   if (std::string why = reserved(3, 1); !why.empty()) return why;
-  if (field(31, 1)) return "K = 96 of mxf4 needs sm_103a";
+  if (p.kind == TensorKind::kMxf8f6f4)
+    if (std::string why = reserved(31, 1); !why.empty()) return why;
+  if (field(31, 1)) p.not_modelled = fmt::format("K = 96 of {}", name_of(p.kind));
   p.sum = WgmmaSum::kF32;
   const auto named = static_cast<uint32_t>(in.imm >> kTensorScalesShift & 7);
   p.scales = named ? named : p.kind == TensorKind::kMxf8f6f4 ? 1 : 2;
@@ -181,7 +185,13 @@ TensorMatrix TensorMatrix::of(uint64_t bits) {
   constexpr uint32_t kSpans[] = {16, 128, 128, 0, 64, 0, 32, 0};
   const auto field = [&](uint32_t from) { return static_cast<uint32_t>(bits >> from & 0x3fff) << 4; };
   const uint64_t layout = bits >> 61;
-  return {field(0), field(16), field(32), static_cast<uint32_t>(bits >> 49 & 7), kSpans[layout], layout == 1};
+  return {field(0),
+          field(16),
+          field(32),
+          static_cast<uint32_t>(bits >> 49 & 7),
+          kSpans[layout],
+          layout == 1,
+          (bits >> 52 & 1) != 0};
 }
 
 /// `along`: bytes of the matrix along its rows of `span` bytes.
@@ -190,7 +200,6 @@ std::string TensorMatrix::fault(uint64_t bits, bool turned, uint32_t along) {
   if (bits & kReserved) return fmt::format("its reserved bits {:#x} are set", bits & kReserved);
   if (const uint64_t version = bits >> 46 & 7; version != 1)
     return fmt::format("bits 46 to 48 are {}, and descriptors of tcgen05 have 1 there", version);
-  if (bits >> 52 & 1) return "an absolute address of the leading dimension needs sm_103a";
   const uint64_t layout = bits >> 61;
   if (layout == 3 || layout == 5 || layout == 7) return fmt::format("{} is no swizzling mode", layout);
   if (layout == 1 && !turned)

@@ -16,7 +16,7 @@ inline constexpr uint32_t kTensorLanes = 128, kTensorColumns = 512;  ///< of a C
 inline constexpr uint32_t kTensorUnit = 32;                          ///< columns: the least allocation
 inline constexpr uint32_t kTensorHalf = 16;                          ///< lanes that every instruction uses together
 inline constexpr uint32_t kTensorHalves = kTensorLanes / kTensorHalf;
-inline constexpr uint32_t kMostMmaRows = 128, kMostMmaColumns = 256, kMostMmaDepth = 128;
+inline constexpr uint32_t kMostMmaRows = 128, kMostMmaColumns = 256, kMostMmaDepth = 64;
 
 /// Inst::sub of Kind::kTensor. `count` has the CTAs of the group.
 enum class TensorOp : uint8_t {
@@ -32,7 +32,7 @@ enum class TensorOp : uint8_t {
   kCommit,  ///< a: the mbarrier; b: CTAs of a multicast
   kCopy,    ///< a: the address; b: the descriptor; `type` a TensorCopy
   kMma,  ///< d: D; a: A's address or descriptor; b: B's descriptor; e: the instruction descriptor; c: enable-input-d;
-         ///< the list: scales of A and B, then the disabled lanes
+         ///< the list: scales of A and B, then the disabled lanes or the mask of columns
 };
 
 /// Data movement shapes of ld and st: lanes of tensor memory and bits of columns.
@@ -64,8 +64,10 @@ constexpr bool is_scaled(TensorKind k) { return k >= TensorKind::kMxf8f6f4; }
 const char* name_of(TensorKind kind);
 
 /// Bits of an mma's `imm`: its TensorKind in the lowest three, then whether it is weight-stationary, has A in tensor
-/// memory, has a mask of disabled lanes; 1 + the scales of a row that the opcode names; 1 + scale-input-d.
-inline constexpr int64_t kTensorKindMask = 7, kTensorStationary = 8, kTensorAInTensor = 16, kTensorDisables = 32;
+/// memory, has a mask of disabled lanes, or of columns that are zero; 1 + the scales of a row that the opcode names; 1
+/// + scale-input-d.
+inline constexpr int64_t kTensorKindMask = 7, kTensorStationary = 8, kTensorAInTensor = 16, kTensorDisables = 32,
+                         kTensorMasks = 64;
 inline constexpr uint32_t kTensorScalesShift = 8, kTensorScaleDShift = 16;
 /// Of the other operations: the displacement of an address in the lower 32 bits, the offset of k16x32bx2 above.
 
@@ -96,9 +98,11 @@ struct TensorProduct {
   uint32_t scales = 0;                ///< of a row; 0: none
   uint32_t scale_a = 0, scale_b = 0;  ///< byte of the first in its word
   bool negates_a = false, negates_b = false, turned_a = false, turned_b = false, stationary = false;
+  std::string not_modelled;  ///< what instructions may have, but this simulator does not; empty: nothing
 
   uint32_t rows() const { return m / group; }  ///< in each CTA
-  /// Bits of an element of A and B in shared memory: elements of 4 and 6 bits have a byte each but for mxf4.
+  /// Bits that an element of A and B takes of shared memory on average: 16 elements of 4 or 6 bits are packed at the
+  /// beginning of 16 bytes, but for mxf4 without padding.
   uint32_t container() const {
     return kind == TensorKind::kTf32 ? 32 : kind == TensorKind::kF16 ? 16 : kind >= TensorKind::kMxf4 ? 4 : 8;
   }
@@ -121,6 +125,7 @@ struct TensorMatrix {
   uint32_t base = 0;                              ///< of the pattern of the swizzle, in rows of 128 bytes
   uint32_t span = 16;                             ///< bytes of a row: 16 (no swizzle), 32, 64 or 128
   bool wide_atoms = false;                        ///< swizzled by 32 bytes
+  bool absolute = false;                          ///< `leading` is an address: not modelled
 
   static TensorMatrix of(uint64_t bits);
   static std::string fault(uint64_t bits, bool turned, uint32_t along);

@@ -13,7 +13,7 @@ void TensorShadow::begin(uint32_t warps) {
   stored_ = {};
   for (auto& row : fenced_) row.fill(0);
   issued_ = {};
-  last_issuer_ = ~0u;
+  last_thread_ = ~0u;
 }
 
 void TensorShadow::forget(uint32_t first, uint32_t columns) {
@@ -37,7 +37,7 @@ void TensorShadow::fence_after(uint32_t issuer, const uint32_t* known) {
   }
 }
 
-/// The core's accesses become those of the cell.
+/// The cell takes over the core's accesses.
 void TensorShadow::spread(Column& c, uint32_t column, uint32_t half) {
   c.of_core &= static_cast<uint8_t>(~(1u << half));
   Cell& to = cell(column, half);

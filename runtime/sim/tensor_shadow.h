@@ -58,10 +58,14 @@ class TensorShadow {
   void fence_before(uint32_t warp, uint32_t now) { befores_[warp].push_back(now); }
   /// The stamps of the other agents' accesses that the issuer knows now.
   void fence_after(uint32_t issuer, const uint32_t* known);
-  /// The stamp of the core's last work for an issuer; whether the last work was for another one.
-  void issued(uint32_t issuer, uint32_t now) { issued_[issuer] = now, last_issuer_ = issuer; }
-  uint32_t last_issued(uint32_t issuer) const { return issued_[issuer]; }
-  bool changes(uint32_t issuer) const { return last_issuer_ != issuer; }
+  /// The stamp of the core's last work for a thread, which a commit of the thread covers; whether the last work was for
+  /// another one.
+  void issued(uint32_t issuer, uint32_t lane, uint32_t now) {
+    last_thread_ = issuer * kWarpSize + lane;
+    issued_[last_thread_] = now;
+  }
+  uint32_t last_issued(uint32_t issuer, uint32_t lane) const { return issued_[issuer * kWarpSize + lane]; }
+  bool changes(uint32_t issuer, uint32_t lane) const { return last_thread_ != issuer * kWarpSize + lane; }
 
  private:
   static constexpr uint32_t kAgents = kMaxWarps / 4 + 1;  ///< of a cell: the warps of its quarter of lanes, the core
@@ -93,8 +97,8 @@ class TensorShadow {
   std::array<std::vector<uint32_t>, kMaxWarps> befores_;
   /// By issuer, of each agent: the stamp before which accesses are fenced.
   std::array<std::array<uint32_t, kMaxWarps>, 2 * kMaxWarps> fenced_{};
-  std::array<uint32_t, 2 * kMaxWarps> issued_{};
-  uint32_t last_issuer_ = ~0u;
+  std::array<uint32_t, 2 * kMaxWarps * kWarpSize> issued_{};
+  uint32_t last_thread_ = ~0u;
 };
 
 }  // namespace roofgen::sim

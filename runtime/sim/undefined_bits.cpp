@@ -123,7 +123,10 @@ void combine(const Inst& in, const SourceBits (&sources)[4], UndefinedResult& re
 uint64_t undefined_in_lane(const Inst& in, PartlyDefined a, PartlyDefined b, PartlyDefined c, PartlyDefined e) {
   const uint64_t any = a.undefined | b.undefined | c.undefined | e.undefined;
   switch (static_cast<MadeOf>(in.type)) {
-    case MadeOf::kHalves: return (any & 0xffff ? 0xffff : 0) | (any >> 16 ? 0xffff0000 : 0);
+    case MadeOf::kHalves: {
+      const uint64_t lower = in.flags & kFlagWide ? 0xffffffff : 0xffff;
+      return (any & lower ? lower : 0) | (any & ~lower ? ~lower : 0);
+    }
     case MadeOf::kLogic:
       return in.imm != kTableInE ? undefined_logic(static_cast<uint64_t>(in.imm), a, b, c)
              : e.undefined       ? kAllBits
@@ -169,8 +172,7 @@ void set_rule(Inst& in, std::string_view opcode, const Signature& signature) {
       set_size(type);
       return set(r);
     }
-  if (opcode.ends_with("x2") && !opcode.ends_with("f32x2") && std::ranges::count(kPaired, base))
-    return set({{}, MadeOf::kHalves});
+  if (opcode.ends_with("x2") && std::ranges::count(kPaired, base)) return set({{}, MadeOf::kHalves});
   if (base == "cvt" && integer_bytes(type)) {
     set_size(type);
     const std::string_view to = opcode.substr(4, opcode.size() - 5 - type.size());

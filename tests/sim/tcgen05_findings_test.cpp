@@ -53,6 +53,15 @@ TEST(Tcgen05Findings, OrderOfTensorMemory) {
   expect_found(p, {{"//waitst\ntcgen05.wait::st.sync.aligned;", ""}}, "async-pending", "no tcgen05.wait::st");
   expect_found(p, {{"tcgen05.fence::before_thread_sync;\nbar.sync 0;", "tcgen05.fence::before_thread_sync;\n"}},
                "async-pending", "no tcgen05.wait::st");  // another warp has not come there
+  // A commit is for the work of its thread.
+  const std::string commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];\n";
+  const std::string sync = "ISSUED:\nbar.warp.sync -1;\n";
+  const auto by = [&](int lane) {
+    return Changes{{"//issued\n" + commit, ""},
+                   {sync, fmt::format("{}setp.eq.u32 %p2, %r1, {};\n@%p2 {}", sync, lane, commit)}};
+  };
+  EXPECT_EQ(found(p, by(0)), "");
+  expect_found(p, by(1), "async-pending", "no wait at the mbarrier of a tcgen05.commit");
   // The columns go back while other warps still read them.
   expect_found(p, {{"//end\nbar.sync 0;", ""}}, "race", "gives back");
 }
@@ -156,6 +165,36 @@ TEST(Tcgen05Findings, Descriptors) {
   scaled.a.container = scaled.b.container = 8;
   EXPECT_EQ(found(scaled, {}), "");
   instruction(scaled, 0, 1 << 23, "scales of ue8m0");
+}
+
+TEST(Tcgen05Findings, NotModelled) {
+  const auto bit = [](const Mma& p, uint32_t bit, const char* part) {
+    EXPECT_EQ(found(p, {}), "");
+    expect_found(p,
+                 {{fmt::format("mov.u32 %r31, {};", p.descriptor()),
+                   fmt::format("mov.u32 %r31, {};", p.descriptor() | 1u << bit)}},
+                 "not-modelled", part);
+  };
+  Mma integers;
+  integers.kind = "i8", integers.sum = 2;
+  integers.a.type = integers.b.type = kS8;
+  integers.a.container = integers.b.container = 8;
+  bit(integers, 3, "a saturated sum of kind::i8 is not modelled");
+  Mma stationary;
+  stationary.stationary = true;
+  bit(stationary, 30, "a shift of B is not modelled");
+  const auto mask = [](uint32_t value) {
+    return Changes{{"//issue\n", fmt::format("mov.b64 %rd24, {};\n", value)}, {", %p3;", ", %p3, %rd24;"}};
+  };
+  EXPECT_EQ(found(stationary, mask(0)), "");
+  expect_found(stationary, mask(1), "not-modelled", "a mask of columns");
+  Mma packed;
+  packed.kind = "mxf4", packed.scales = 2;
+  packed.a.type = packed.b.type = kE2m1x2;
+  packed.a.container = packed.b.container = 4;
+  bit(packed, 31, "K = 96 of mxf4 is not modelled");
+  expect_found(Mma(), {{"//issue\n", "or.b64 %rd21, %rd21, 0x10000000000000;\n"}}, "not-modelled",
+               "an absolute address of the leading dimension");
 }
 
 TEST(Tcgen05Findings, Pairs) {

@@ -145,7 +145,7 @@ TEST(Tcgen05, AddsNegatesAndScalesSums) {
 /// All instruction sets of the host give the same sums.
 TEST(Tcgen05, HostsAgree) {
   using namespace sim;
-  alignas(64) static uint32_t sums[2][64 * 128];
+  alignas(64) static uint32_t sums[64 * 128];
   alignas(64) static float a[16 * 128], b[64 * 16];
   uint32_t state = 7;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
@@ -158,14 +158,14 @@ TEST(Tcgen05, HostsAgree) {
       std::vector<uint32_t> first;
       for (const LaneTable* lanes : all_host_lanes()) {
         state = 11;
-        for (uint32_t& x : sums[0])
+        for (uint32_t& x : sums)
           x = type == WgmmaSum::kF32 ? std::bit_cast<uint32_t>(static_cast<float>(next())) : next() & 0x3bff;
         uint32_t* rows[8];
-        for (uint32_t g = 0; g < groups; ++g) rows[g] = sums[0] + 16 * g;
+        for (uint32_t g = 0; g < groups; ++g) rows[g] = sums + 16 * g;
         const float one = 1;
         lanes->tensor.multiply(type, rows, groups, a, b, 64, 16, &one);
-        if (first.empty()) first.assign(std::begin(sums[0]), std::end(sums[0]));
-        ASSERT_TRUE(std::equal(first.begin(), first.end(), std::begin(sums[0]))) << lanes->isa;
+        if (first.empty()) first.assign(std::begin(sums), std::end(sums));
+        ASSERT_TRUE(std::equal(first.begin(), first.end(), std::begin(sums))) << lanes->isa;
       }
     }
 }

@@ -142,6 +142,8 @@ TEST(UndefinedBits, OfNumbers) {
   EXPECT_EQ(made("cvt.rn.f32.u8", {{0, 0xff00}}), 0u);  // reads the lowest byte
   EXPECT_EQ(made("fma.rn.f16x2", {{0, 1}, {0}, {0}}), 0xffffu);
   EXPECT_EQ(made("add.u16x2", {{0, 0x10000}, {0}}), 0xffff0000u);
+  EXPECT_EQ(made("mul.rn.f32x2", {{0, 1}, {0}}), 0xffffffffu);
+  EXPECT_EQ(made("fma.rn.f32x2", {{0}, {0}, {0, uint64_t{1} << 32}}), 0xffffffff00000000u);
 }
 
 TEST(UndefinedBits, OfChoices) {
