@@ -175,6 +175,12 @@ template <u16 (*F)(float)>
 FN u32 cvt_f32_pair_relu(float a, float b) {
   return u32(F(a < 0.0f ? 0.0f : a)) << 16 | F(b < 0.0f ? 0.0f : b);
 }
+/// .satfinite: the greatest finite number for infinities.
+template <u16 (*F)(float), u16 kInfinity>
+FN u16 finite(float a) {
+  u16 h = F(a);
+  return u16(h - ((h & 0x7fffu) == kInfinity));
+}
 FN float cvt_sat_f32(float a) { return saturate(a); }
 FN float cvt_f32_f32_ftz(float a) { return flush(canon(a)); }
 /// tf32 keeps 10 mantissa bits: rna rounds half away from zero, rn to even.

@@ -407,6 +407,12 @@ TEST(LaneOps, HalfConversionsAndArithmetic) {
   check("cvt.rn.bf16x2.f32", "rrr", tuples(float_bits(), 2, ~0u), [&](auto& v) {
     return nearest_bf16(static_cast<double>(f(v[0]))) << 16 | nearest_bf16(static_cast<double>(f(v[1])));
   });
+  const auto finite = [&](u64 x) {
+    const u64 bits = nearest_bf16(static_cast<double>(f(x)));
+    return (bits & 0x7fff) == 0x7f80 ? (bits & 0x8000) | 0x7f7f : bits;
+  };
+  check("cvt.rn.satfinite.bf16x2.f32", "rrr", tuples(float_bits(), 2, ~0u),
+        [&](auto& v) { return finite(v[0]) << 16 | finite(v[1]); });
 }
 
 TEST(LaneOps, Conversions) {
