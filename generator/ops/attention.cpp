@@ -262,11 +262,6 @@ class Attention final : public Op {
     return reduced;
   }
 
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
-            std::span<std::byte> out) const override {
-    filler(problem, pattern, buffer)(offset, out);
-  }
-
   std::function<void(uint64_t, std::span<std::byte>)> filler(const Problem& problem, InputPattern pattern,
                                                              const std::string& buffer) const override {
     const Shape s(problem);

@@ -285,11 +285,6 @@ std::function<void(uint64_t, std::span<std::byte>)> ChainOp::filler(const Proble
   };
 }
 
-void ChainOp::fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
-                   std::span<std::byte> out) const {
-  filler(problem, pattern, buffer)(offset, out);
-}
-
 Result<Comparison> ChainOp::compare(const Problem& problem, InputPattern pattern, const std::string&,
                                     const std::string& stage, const Region& region, const ElementReader& read) const {
   for (const Part& part : plan_)

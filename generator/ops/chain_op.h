@@ -37,8 +37,6 @@ class ChainOp final : public Op {
   Problem with_pattern(Problem reduced, InputPattern pattern) const override;
   int64_t least_rows(const Problem& problem, InputPattern pattern) const override;
   std::optional<RequiredWork> required(const Problem& problem) const override;
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
-            std::span<std::byte> out) const override;
   std::function<void(uint64_t, std::span<std::byte>)> filler(const Problem& problem, InputPattern pattern,
                                                              const std::string& buffer) const override;
   Result<Comparison> compare(const Problem& problem, InputPattern pattern, const std::string& variant,

@@ -336,10 +336,6 @@ class FormulaOp final : public Op {
     return out;
   }
 
-  void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
-            std::span<std::byte> out) const override {
-    filler(problem, pattern, buffer)(offset, out);
-  }
   std::function<void(uint64_t, std::span<std::byte>)> filler(const Problem& problem, InputPattern pattern,
                                                              const std::string& buffer) const override {
     DType dtype = problem.dtype;

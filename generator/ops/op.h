@@ -200,9 +200,11 @@ class Op {
   virtual Result<std::vector<Variant>> variants(const DataFiles& files, const Problem& problem) const;
   /// nullopt: use the formulas of work/<op>.json.
   virtual std::optional<RequiredWork> required(const Problem&) const { return std::nullopt; }
-  /// Writes bytes of an input buffer. Deterministic; thread-safe.
+  /// Writes bytes of an input buffer. Deterministic; thread-safe. An op overrides this or filler().
   virtual void fill(const Problem& problem, InputPattern pattern, const std::string& buffer, uint64_t offset,
-                    std::span<std::byte> out) const = 0;
+                    std::span<std::byte> out) const {
+    filler(problem, pattern, buffer)(offset, out);
+  }
   /// fill() of one buffer that is filled in many small pieces. Holds copies of its arguments: they may end before it.
   virtual std::function<void(uint64_t offset, std::span<std::byte> out)> filler(const Problem& problem,
                                                                                 InputPattern pattern,
