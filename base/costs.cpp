@@ -7,10 +7,19 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 namespace roofgen {
 namespace {
+
+/// The arguments of this process, as text of JSON.
+std::string command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string out;
+  for (char c; out.size() < 300 && file.get(c);) out += c == '\0' || c == '"' || c == '\\' || c < ' ' ? ' ' : c;
+  return out;
+}
 
 /// Of the process: written when static objects end, by exit() alone, so a forked child that calls _exit writes nothing.
 struct Account {
@@ -19,9 +28,9 @@ struct Account {
   ~Account() {
     const char* path = std::getenv("ROOFGEN_COSTS");
     if (!path || !*path) return;
-    std::string line;
+    std::string line = "{\"command\": \"" + command() + '"';
     for (size_t i = 0; i < kCosts; ++i)
-      line += fmt::format("{}\"{}\": {}", line.empty() ? "{" : ", ", to_string(static_cast<Cost>(i)), counts[i].load());
+      line += fmt::format(", \"{}\": {}", to_string(static_cast<Cost>(i)), counts[i].load());
     line += "}\n";
     const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) return;

@@ -65,6 +65,10 @@ struct KernelReport : TimeFactors {
   std::vector<Finalist> finalists;
 };
 
+/// Sets the times and factors of a kernel by its work, its machine code and its measurement. `floor_seconds`:
+/// T_problem.
+void estimate_time(KernelReport& kernel, const Device& device, double floor_seconds);
+
 struct VariantReport : VariantInfo {
   bool available = true;  ///< false: rejected as a whole
   std::string rejected_because;

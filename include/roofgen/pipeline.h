@@ -1,10 +1,11 @@
 // READ THIS FIRST: the values that flow through roofgen, in order of flow. Each is made from the values before it; none
 // points upstream.
 //
-//   Problem -> Variant -> Schedule -> Program -> Binary -> Verification -> Measurement -> Score
+//   Problem -> Variant -> Schedule -> Legal -> Program -> Binary -> Evaluation -> KernelReport -> VariantReport
+//     -> FusionVerdict, Score -> TuneReport
 //
-// A candidate that fails at any step is a Rejected: data, which `--explain` shows. A search carries many candidates
-// through these steps and ends with a verdict: whether to fuse (tuner/tune.h).
+// A candidate that fails at any step is a Rejected: data, which `--explain` shows. Values with private parts are only
+// named here, with their headers.
 #pragma once
 
 #include <algorithm>
@@ -97,6 +98,10 @@ struct Buffer {
   bool has_contents() const { return role == Role::kInput || role == Role::kUpdated; }  ///< before the first kernel
   bool zeroed = false;  ///< of a temporary: zero before the first launch, and again after each
 };
+
+/// generator/generate.h: a Schedule that satisfies the rules of its space and the limits of the device, with the scope
+/// that its template and its launch are made of.
+struct Legal;
 
 // ---- Program -----------------------------------------------------------------------------------
 
@@ -263,6 +268,9 @@ struct Verification {
   void add_checks(const Verification& other);
 };
 
+/// tuner/verify/verify.h: all that one run of a Binary gave: its Verification, its Counts, and what they stand for.
+struct Evaluation;
+
 /// One timing sample on a GPU: the launches between two events.
 struct Sample {
   double time_ns = 0;
@@ -292,7 +300,15 @@ struct Measurement {
       0;  ///< samples during which the power limit throttled the clock: the usual state of a busy GPU
 };
 
-// ---- Score -------------------------------------------------------------------------------------
+// ---- Reports and score ------------------------------------------------------------------------
+
+/// tuner/report.h: a verified candidate with its work, its time by the model or a Measurement, and the factors of the
+/// time. VariantReport: the winners of all stages in a row. FusionVerdict: the best fused variant against the best
+/// unfused one, and why. TuneReport: all of a search; each view prints this one struct.
+struct KernelReport;
+struct VariantReport;
+struct FusionVerdict;
+struct TuneReport;
 
 /// T_problem: the least time of any implementation at full-chip rates, and the roof that sets it. Origin: model.
 struct ProblemFloor {

@@ -27,7 +27,7 @@ def total(path):
     """The sum over the lines of a file of costs: one line of JSON for each process."""
     out = collections.Counter()
     for line in pathlib.Path(path).read_text().splitlines():
-        out.update(json.loads(line))
+        out.update({name: count for name, count in json.loads(line).items() if name != "command"})
     return dict(out)
 
 

@@ -28,6 +28,7 @@
 #include <stdexcept>
 
 #include "check/check.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::check {
 
@@ -144,6 +145,7 @@ inline Result<Request> request_of(const Kernel& k) {
   r.file = k.file;
   r.text = k.text;
   r.include_dirs = {k.folder};
+  r.cache_dir = test::shared_compile_cache();
   r.kernel = says["kernel"];
   if (says.count("arch")) r.arch = says["arch"];
   if (says.count("macro")) r.compiler_flags.push_back("--define-macro=" + says["macro"]);

@@ -78,7 +78,9 @@ TEST_P(Kernels, FindsThePlantedFaults) {
   for (const Finding& f : report->findings) {
     const Where& at = r.file.ends_with(".ptx") ? f.ptx : f.source;
     const std::filesystem::path file = at.file;
-    if (at.file != r.file) EXPECT_EQ(file, std::filesystem::path(k.folder) / file.filename());
+    if (at.file != r.file) {
+      EXPECT_EQ(file, std::filesystem::path(k.folder) / file.filename());
+    }
     found.insert(fmt::format("{} at {}{}", f.kind, at.file == r.file ? "" : file.filename().string() + ":", at.line));
   }
   // Outputs may be wrong as a consequence of a finding.

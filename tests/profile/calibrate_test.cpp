@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels.h"
+#include "tests/support/compile_cache.h"
 
 namespace roofgen::profile::calibrate_test {
 namespace {
@@ -24,7 +25,7 @@ std::vector<TimedKernel> timed(const std::map<std::string, std::vector<std::stri
       Result<check::Request> kernel_request = check::request_of(kernel(name));
       EXPECT_TRUE(kernel_request) << to_string(kernel_request.error());
       Request r{std::move(*kernel_request), catalogue(), {}};
-      r.kernel.cache_dir = ROOFGEN_PROFILE_CACHE;
+      r.kernel.cache_dir = test::shared_compile_cache();
       r.options.by_line = false;
       for (const auto& [cell, value] : hidden) r.device.cells[cell].value = value;
       const Result<Report> report = run(r);
@@ -45,7 +46,7 @@ Result<Calibration> fit(std::vector<TimedKernel> kernels, const std::function<vo
   r.device = catalogue();
   r.kernels = std::move(kernels);
   r.times = {{"times.json", "by the model"}};
-  r.cache_dir = ROOFGEN_PROFILE_CACHE;
+  r.cache_dir = test::shared_compile_cache();
   if (change) change(r);
   return calibrate(std::move(r));
 }

@@ -48,7 +48,6 @@ inline std::set<int> marked_lines(const std::string& text) {
 inline Result<Request> profile_request_of(const check::Kernel& k) {
   Request r;
   ROOFGEN_TRY(r.kernel, check::request_of(k));
-  r.kernel.cache_dir = ROOFGEN_PROFILE_CACHE;
   ROOFGEN_TRY(r.device, load_device(data_files(), k.says.at("device")));
   return r;
 }

@@ -16,6 +16,7 @@
 #include "runtime/sass/stream.h"
 #include "runtime/sass/taken_shares.h"
 #include "tests/support/cases.h"
+#include "tests/support/compile_cache.h"
 #include "tests/support/words.h"
 
 namespace roofgen::sass::streams_test {
@@ -179,7 +180,6 @@ TEST_P(Streams, CountWhatTheSimulatorCounts) {
     Result<check::Request> request = check::request_of(k);
     ASSERT_TRUE(request) << to_string(request.error());
     request->arch = compilation.arch;
-    request->cache_dir = ROOFGEN_STREAMS_CACHE;
     request->jobs = 1;
     if (*compilation.flag) request->compiler_flags.push_back(compilation.flag);
     Result<check::Chosen> chosen = check::choose_kernel(*request);
@@ -253,7 +253,7 @@ TEST(TakenShares, OfASimulatedRunDecideABranch) {
   request.grid = {kCtas, 1, 1};
   request.block = {kThreads, 1, 1};
   request.arch = "sm_80";
-  request.cache_dir = ROOFGEN_STREAMS_CACHE;
+  request.cache_dir = test::shared_compile_cache();
   Result<check::Chosen> chosen = check::choose_kernel(request);
   ASSERT_TRUE(chosen) << to_string(chosen.error());
   Binary& binary = chosen->compiled.binary;

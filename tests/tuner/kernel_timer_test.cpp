@@ -7,6 +7,7 @@
 
 #include "runtime/compiler.h"
 #include "runtime/sass/disassembler.h"
+#include "tests/support/compile_cache.h"
 #include "tuner/search/tune.h"
 #include "tuner/views/views.h"
 
@@ -28,7 +29,7 @@ class KernelTimes : public ::testing::Test {
     CompileOptions compile;
     compile.arch = device.arch;
     compile.jobs = 2;
-    auto compiler = make_nvrtc_compiler(compile, ROOFGEN_TEST_CACHE, [](const std::string&) {});
+    auto compiler = make_nvrtc_compiler(compile, test::shared_compile_cache(), [](const std::string&) {});
     if (!compiler) return compiler.error();
     ROOFGEN_TRY(const Op* op, find_op(op_name));
     Problem asked;

@@ -9,6 +9,7 @@
 #include "generator/generate.h"
 #include "runtime/compiler.h"
 #include "tests/runtime/process.h"
+#include "tests/support/compile_cache.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/patterns.h"
@@ -41,8 +42,7 @@ class Measured : public ::testing::Test {
     CompileOptions compile;
     compile.arch = "sm_90";
     compile.jobs = 2;
-    // The tests share a few kernels, so each kernel is compiled once.
-    auto compiler = make_nvrtc_compiler(compile, ROOFGEN_TEST_CACHE, [](const std::string&) {});
+    auto compiler = make_nvrtc_compiler(compile, test::shared_compile_cache(), [](const std::string&) {});
     if (!compiler) return compiler.error();
     ROOFGEN_TRY(const Op* op, find_op("attention"));
     Problem asked;

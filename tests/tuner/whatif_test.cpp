@@ -409,7 +409,7 @@ TEST(WhatIfCompose, MeasuredKernelsHaveNoL2Statement) {
   const Device device = h200();
   const Problem problem{"chain", {{"rows", 100}, {"cols", 1000}}, DType::kBf16, {}, {}};
   std::vector<TunedPart> tuned{{{0, 1}, "", kernel("relu", 10, 1e6)}, {{1, 2}, "", kernel("norm", 10, 1e6)}};
-  for (TunedPart& t : tuned) t.kernel.measurement.emplace();
+  for (TunedPart& t : tuned) t.kernel.measurement.emplace().hot.emplace().median_ns = 1e9 * t.kernel.seconds;
   const PartitionReport p =
       compose(ChainSubject(*chain, problem), device, 1e-6, partitions(*chain, 1000, 1)[1], tuned, nullptr);
   EXPECT_TRUE(p.intermediates.empty());
@@ -468,7 +468,7 @@ TEST(WhatIfCompose, KernelsBehindTheFirstAreDependentLaunches) {
   EXPECT_NEAR(normal.seconds - dependent.seconds, 2 * saved, 1e-12);
   for (const KernelReport& k : normal.kernels) EXPECT_FALSE(k.work.dependent);
   device = h200();
-  for (TunedPart& t : tuned) t.kernel.measurement.emplace();
+  for (TunedPart& t : tuned) t.kernel.measurement.emplace().hot.emplace().median_ns = 1e9 * t.kernel.seconds;
   for (const KernelReport& k : composed().kernels) EXPECT_FALSE(k.work.dependent) << "measured alone";
 }
 

@@ -140,7 +140,7 @@ void CrossRun::time_by_model(const std::vector<Chain>& chains, std::vector<Outco
   std::vector<TimedTask*> wanted;
   for (const Chain& c : chains)
     for (const Task& t : c.tasks)
-      if (c.why_not.empty()) wanted.push_back(&timed.emplace_back(TimedTask{&t, *t.evaluation}));
+      if (c.why_not.empty()) wanted.push_back(&timed.emplace_back(run_, plan_, t));
   std::string failure;
   const bool by_code = time_model() == TimeModel::kEvent;
   if (by_code) {
@@ -153,8 +153,8 @@ void CrossRun::time_by_model(const std::vector<Chain>& chains, std::vector<Outco
     if (!out[c].why_not.empty()) continue;
     double sum = 0;
     for (size_t i = 0; i < chains[c].tasks.size(); ++i, ++next) {
-      if (by_code && !next->code) out[c].why_not = failure;
-      sum += kernel_report(run_, plan_, *next->task, next->evaluation, std::nullopt, next->code).seconds;
+      if (by_code && !next->report().code) out[c].why_not = failure;
+      sum += next->report().seconds;
     }
     if (out[c].why_not.empty()) out[c].seconds = sum;
   }
@@ -180,7 +180,7 @@ Result<std::string> CrossRun::verify(const Implementation& one) {
   VariantTimes winners{one.variant, {}, true, {}, std::nullopt};
   for (const Task& t : chain.tasks) {
     StageTimes& stage = winners.stages.emplace_back();
-    stage.tasks.push_back({&t, *t.evaluation});
+    stage.tasks.emplace_back(run_, plan_, t);
     stage.winner = 0;
   }
   Tally tally;

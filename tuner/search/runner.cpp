@@ -79,7 +79,12 @@ Runner::Runner(const SearchRun& run, const SearchPlan& plan)
           &run.context.executor, nullptr),
       gpu_([this](const Variant& v,
                   std::shared_ptr<SharedInputs> inputs) { return verifier(v, *run_.context.gpu, std::move(inputs)); },
-           run.context.gpu, run.context.gpu) {}
+           run.context.gpu, run.context.gpu) {
+  for (const Variant& v : plan.variants) {
+    plan_keys_[{&v, false}] = verifier(v, run.context.executor, nullptr)->plan().key();
+    if (run.context.gpu) plan_keys_[{&v, true}] = verifier(v, *run.context.gpu, nullptr)->plan().key();
+  }
+}
 
 std::unique_ptr<Verifier> Runner::verifier(const Variant& variant, Executor& executor,
                                            std::shared_ptr<SharedInputs> inputs) const {
@@ -113,10 +118,8 @@ std::string executor_text(const SearchRun& run, Place where) {
 StoreKey Runner::key_of(const Task& task, Place where) const {
   const Device& d = run_.context.device;
   const Candidate& c = task.candidate;
-  Executor& executor = where == Place::kGpu ? *run_.context.gpu : run_.context.executor;
-  // Feeders do not change what is checked: a verifier without them gives the same key.
   std::string slice = fmt::format("{} {} {} {}", to_string(run_.problem), c.variant->name, c.stage().name,
-                                  verifier(*c.variant, executor, nullptr)->plan().key());
+                                  plan_keys_.at({c.variant, where == Place::kGpu}));
   slice += launch_text(task.launch) + " output=" + c.stage().output;
   if (const std::string definition = run_.context.op.definition(); !definition.empty()) slice += " op=" + definition;
   for (const auto& [name, dtype, bytes, role, zeroed] : plan_.temporaries.at(c.variant))

@@ -97,6 +97,7 @@ class Runner {
   const SearchRun& run_;
   const SearchPlan& plan_;
   VerifierSet simulator_, gpu_;
+  std::map<std::pair<const Variant*, bool>, std::string> plan_keys_;  ///< of verification, by variant and "on the GPU"
   std::map<std::pair<const Variant*, size_t>, std::string> unfed_;
   std::mutex gpu_mutex_;  ///< one candidate at a time, so that a fault has one cause
   std::atomic<bool> gpu_lost_{false};

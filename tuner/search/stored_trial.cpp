@@ -47,9 +47,8 @@ void note_times(const SearchRun& run, const SearchPlan& plan, const Timings& tim
   for (const VariantTimes& variant : timings.variants)
     for (const StageTimes& stage : variant.stages)
       for (const TimedTask& t : stage.tasks)
-        if (t.verified() && (t.measurement || t.code))
-          run.context.store->note(
-              stored_trial(run, plan, *t.task, kernel_report(run, plan, *t.task, t.evaluation, t.measurement, t.code)));
+        if (t.verified() && (t.report().measurement || t.report().code))
+          run.context.store->note(stored_trial(run, plan, t.task(), t.report()));
 }
 
 }  // namespace roofgen

@@ -23,16 +23,16 @@ constexpr double kStillWarm_s = 0.5;
 /// Share of the time that --time leaves for a measurement: its warm-up takes no more.
 constexpr double kMostWarmUp = 0.15;
 
-StageTimes verified_of(const std::deque<Task>& tasks) {
+StageTimes verified_of(const SearchRun& run, const SearchPlan& plan, const std::deque<Task>& tasks) {
   StageTimes out;
   for (const Task& t : tasks)
-    if (t.verified()) out.tasks.push_back({&t, *t.evaluation, std::nullopt, t.code});
+    if (t.verified()) out.tasks.emplace_back(run, plan, t);
   return out;
 }
 
 std::vector<Verification> verifications_of(const VariantTimes& variant) {
   std::vector<Verification> out;
-  for (const StageTimes& s : variant.stages) out.push_back(s.best().evaluation.verification);
+  for (const StageTimes& s : variant.stages) out.push_back(s.best().report().verification);
   return out;
 }
 
@@ -48,9 +48,9 @@ std::optional<size_t> verify_winners(const SearchRun& run, VariantTimes& variant
     const std::vector<Verification> each = runner.verify_chain(variant.winners(), verifications_of(variant), stands);
     for (size_t i = 0; i < each.size(); ++i) {
       TimedTask& winner = variant.stages[i].best();
-      winner.evaluation.verification = each[i];
+      winner.set_verification(each[i]);
       if (each[i].passed) continue;
-      tally.rejections.push_back({winner.task->candidate.schedule, "verify", each[i].failure});
+      tally.rejections.push_back({winner.report().schedule, "verify", each[i].failure});
       wrong = i;
     }
   }
@@ -65,8 +65,7 @@ std::optional<size_t> verify_grid(const SearchRun& run, Runner& runner, VariantT
                                   : runner.verify_grid(times.winners());
   grid.add_to(times.verification);
   if (!grid.failed()) return std::nullopt;
-  tally.rejections.push_back(
-      {times.stages[grid.wrong].best().task->candidate.schedule, "verify", grid.verification.failure});
+  tally.rejections.push_back({times.stages[grid.wrong].best().report().schedule, "verify", grid.verification.failure});
   return grid.wrong;
 }
 
@@ -78,14 +77,14 @@ constexpr size_t kDecided = 5;
 
 /// The same launch as a candidate's, for the models.
 KernelLaunch launch_of(const SearchRun& run, const SearchPlan& plan, const TimedTask& t) {
-  const Candidate& c = t.task->candidate;
-  const KernelReport k = kernel_report(run, plan, *t.task, t.evaluation);
+  const Candidate& c = t.task().candidate;
+  const KernelReport& k = t.report();
   return {&c.binary,
-          &t.task->launch,
+          &t.task().launch,
           initial_contents(run.context.op, run.problem, plan.temporaries.at(c.variant)),
           fmt::format("{} {}", to_string(run.problem), c.variant->name),
           k.counted ? std::optional(k.work.dram_bytes) : std::nullopt,
-          &t.evaluation.lines};
+          &t.evaluation().lines};
 }
 
 /// Times the candidates of all variants by their machine code: the closed form prunes, the interval model ranks, the
@@ -102,16 +101,17 @@ class CodeTimes {
     for (VariantTimes& v : out_.variants)
       for (StageTimes& s : v.stages)
         for (TimedTask* t : promising(s))
-          if (!t->code) wanted.push_back(t);
+          if (!t->report().code) wanted.push_back(t);
     time(wanted, TimeModel::kInterval);
     wanted.clear();
     for (VariantTimes& v : out_.variants)
       for (StageTimes& s : v.stages) {
         std::vector<TimedTask*> timed;
         for (TimedTask& t : s.tasks)
-          if (t.code) timed.push_back(&t);
-        std::stable_sort(timed.begin(), timed.end(),
-                         [](const TimedTask* a, const TimedTask* b) { return a->code->seconds < b->code->seconds; });
+          if (t.report().code) timed.push_back(&t);
+        std::stable_sort(timed.begin(), timed.end(), [](const TimedTask* a, const TimedTask* b) {
+          return a->report().code->seconds < b->report().code->seconds;
+        });
         timed.resize(std::min(timed.size(), kDecided));
         wanted.insert(wanted.end(), timed.begin(), timed.end());
       }
@@ -128,7 +128,7 @@ class CodeTimes {
     std::vector<std::pair<double, TimedTask*>> all;
     double least = std::numeric_limits<double>::infinity();
     for (TimedTask& t : stage.tasks) {
-      all.emplace_back(kernel_report(run_, plan_, *t.task, t.evaluation).seconds, &t);
+      all.emplace_back(t.closed_form_seconds(), &t);
       least = std::min(least, all.back().first);
     }
     std::vector<TimedTask*> out;
@@ -148,15 +148,14 @@ class CodeTimes {
 };
 
 /// By the times that the strategies were told.
-void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vector<VariantTimes>& variants) {
+void leave_out_hopeless(const SearchRun& run, std::vector<VariantTimes>& variants) {
   const bool by_code = run.context.timer && run.context.timer->unavailable().empty();
   std::vector<double> seconds;
   for (const VariantTimes& v : variants) {
     double& sum = seconds.emplace_back(v.complete ? 0 : HUGE_VAL);
     for (const StageTimes& s : v.stages) {
       double least = HUGE_VAL;
-      for (const TimedTask& t : s.tasks)
-        least = std::min(least, kernel_report(run, plan, *t.task, t.evaluation, std::nullopt, t.code).seconds);
+      for (const TimedTask& t : s.tasks) least = std::min(least, t.report().seconds);
       sum += least;
     }
   }
@@ -170,32 +169,28 @@ void leave_out_hopeless(const SearchRun& run, const SearchPlan& plan, std::vecto
 
 /// The fastest by the best model; among ties fewer registers, then less shared memory, then the first tried, which is
 /// the default schedule where that is among them.
-std::optional<size_t> fastest_by_model(const SearchRun& run, const SearchPlan& plan, const StageTimes& stage) {
-  std::vector<KernelReport> all;
+std::optional<size_t> fastest_by_model(const StageTimes& stage) {
   TimeModel model = TimeModel::kClosedForm;
-  for (const TimedTask& t : stage.tasks) {
-    all.push_back(kernel_report(run, plan, *t.task, t.evaluation, std::nullopt, t.code));
-    model = std::max(model, all.back().time.model);
-  }
+  for (const TimedTask& t : stage.tasks) model = std::max(model, t.report().time.model);
   double least = std::numeric_limits<double>::infinity();
-  for (const KernelReport& k : all)
-    if (k.time.model == model) least = std::min(least, k.time.seconds);
-  const auto cheaper = [](const KernelReport& a, const KernelReport& b) {
-    if (a.registers != b.registers) return a.registers < b.registers;
-    return a.smem_bytes < b.smem_bytes;
+  for (const TimedTask& t : stage.tasks)
+    if (t.report().time.model == model) least = std::min(least, t.report().seconds);
+  const auto resources = [&](size_t i) {
+    const KernelReport& k = stage.tasks[i].report();
+    return std::pair(int64_t{k.registers}, k.smem_bytes);
   };
   std::optional<size_t> best;
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].time.model == model && all[i].time.seconds <= least * (1 + kTie) &&
-        (!best || cheaper(all[i], all[*best])))
+  for (size_t i = 0; i < stage.tasks.size(); ++i) {
+    const KernelReport& k = stage.tasks[i].report();
+    if (k.time.model == model && k.seconds <= least * (1 + kTie) && (!best || resources(i) < resources(*best)))
       best = i;
+  }
   return best;
 }
 
-double modelled_seconds(const SearchRun& run, const SearchPlan& plan, const VariantTimes& variant) {
+double modelled_seconds(const VariantTimes& variant) {
   double sum = 0;
-  for (const StageTimes& s : variant.stages)
-    sum += kernel_report(run, plan, *s.best().task, s.best().evaluation, std::nullopt, s.best().code).seconds;
+  for (const StageTimes& s : variant.stages) sum += s.best().report().seconds;
   return sum;
 }
 
@@ -206,7 +201,7 @@ void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials&
   const auto drop_winner = [&](VariantTimes& v, size_t wrong) {
     StageTimes& stage = v.stages[wrong];
     stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
-    stage.winner = fastest_by_model(run, plan, stage);
+    stage.winner = fastest_by_model(stage);
     v.complete = stage.winner.has_value();
   };
   const auto in_a_row = [&](VariantTimes& v) {
@@ -221,8 +216,7 @@ void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials&
     VariantTimes* fastest = nullptr;
     double least = HUGE_VAL;
     for (VariantTimes& v : out.variants)
-      if (v.complete && v.verification.passed && modelled_seconds(run, plan, v) < least)
-        fastest = &v, least = modelled_seconds(run, plan, v);
+      if (v.complete && v.verification.passed && modelled_seconds(v) < least) fastest = &v, least = modelled_seconds(v);
     if (!fastest) return;
     const auto wrong = verify_grid(run, runner, *fastest, out.tally);
     if (!wrong) {
@@ -272,7 +266,9 @@ class GpuTiming {
       const auto wrong = verify_grid(run_, runner_, times, out_.tally);
       if (!wrong) return {};
       StageTimes& stage = times.stages[*wrong];
-      stage.tasks[*stage.winner].evaluation.verification.passed = false;
+      Verification failed = stage.best().report().verification;
+      failed.passed = false;
+      stage.best().set_verification(std::move(failed));
       std::erase(stage.ranking, *stage.winner);
       ROOFGEN_TRY(stage.winner, confirm(stage, *wrong + 1 < times.stages.size()));
       stage.finalists.clear();  // they compare with the rejected winner
@@ -285,7 +281,7 @@ class GpuTiming {
     const std::vector<size_t> stages = plan_.stages_of(variant.variant);
     for (size_t s : stages) {
       if (lost()) return {};
-      StageTimes stage = verified_of(trials_.stages[s]);
+      StageTimes stage = verified_of(run_, plan_, trials_.stages[s]);
       const auto ranked = rank(plan_.stages[s].stage().name, variant.winners(), stage);
       if (ranked) {
         ROOFGEN_TRY(stage.winner, confirm(stage, s != stages.back()));
@@ -331,11 +327,11 @@ class GpuTiming {
       if (some.size() == 1) break;
       ROOFGEN_CHECK(time_batch(phase, before, some, false, stage));
       for (size_t i : some)
-        if (prior && stage.tasks[i].measurement && (i > 0 || first))
-          prior->learn(i, 1e-9 * ranking_timing(*stage.tasks[i].measurement)->median_ns);
+        if (prior && stage.tasks[i].report().measurement && (i > 0 || first))
+          prior->learn(i, stage.tasks[i].report().seconds);
     }
-    std::erase_if(all, [&](size_t i) { return !stage.tasks[i].measurement; });
-    const auto median = [&](size_t i) { return ranking_timing(*stage.tasks[i].measurement)->median_ns; };
+    std::erase_if(all, [&](size_t i) { return !stage.tasks[i].report().measurement; });
+    const auto median = [&](size_t i) { return stage.tasks[i].report().seconds; };
     std::stable_sort(all.begin(), all.end(), [&](size_t a, size_t b) { return median(a) < median(b); });
     const size_t finalists = std::min(all.size(), 2 * run_.options.protocol.finalists);
     std::vector<size_t> best(all.begin(), all.begin() + static_cast<ptrdiff_t>(finalists));
@@ -349,7 +345,7 @@ class GpuTiming {
       ROOFGEN_CHECK(time_batch(phase, before, best, true, stage));
     }
     for (size_t i : rest)
-      if (stage.tasks[i].measurement) stage.ranking.push_back(i);
+      if (stage.tasks[i].report().measurement) stage.ranking.push_back(i);
     return {};
   }
 
@@ -365,10 +361,10 @@ class GpuTiming {
     std::map<std::pair<std::string, ParamValue>, uint32_t> numbers;
     for (TimedTask& t : stage.tasks) {
       LearntPrior::Values values;
-      for (const auto& param : t.task->candidate.schedule.params)
+      for (const auto& param : t.report().schedule.params)
         values.push_back(numbers.try_emplace(param, static_cast<uint32_t>(numbers.size())).first->second);
-      if (complete) out.add(t.code->seconds, std::move(values));
-      t.code.reset();  // the report's times are measured
+      if (complete) out.add(t.report().code->seconds, std::move(values));
+      t.set_code(std::nullopt);  // the report's times are measured
     }
     return complete ? std::optional(std::move(out)) : std::nullopt;
   }
@@ -380,7 +376,7 @@ class GpuTiming {
                      [&](size_t a, size_t b) { return prior.corrected(a) < prior.corrected(b); });
     double best = std::numeric_limits<double>::infinity();
     for (const TimedTask& t : stage.tasks)
-      if (t.measurement) best = std::min(best, 1e-9 * ranking_timing(*t.measurement)->median_ns);
+      if (t.report().measurement) best = std::min(best, t.report().seconds);
     const double error = prior.error();
     const auto hopeless =
         std::find_if(left.begin(), left.end(), [&](size_t i) { return prior.corrected(i) > best * error; });
@@ -399,7 +395,7 @@ class GpuTiming {
     for (const Task* t : before) workload.prepare.push_back(kernel_of(*t));
     std::vector<Contender> contenders;
     for (size_t i : in) {
-      const Task& t = *stage.tasks[i].task;
+      const Task& t = stage.tasks[i].task();
       contenders.push_back(contender(to_string(t.candidate.schedule), {&t}, i == 0));
     }
     workload.buffers = buffers(contenders, workload.prepare);
@@ -408,21 +404,22 @@ class GpuTiming {
       TimedTask& t = stage.tasks[in[i]];
       Outcome& outcome = standings.outcomes[i];
       if (outcome.measurement) {
-        out_.timed += !t.measurement;
-        t.measurement = std::move(outcome.measurement);
+        out_.timed += !t.report().measurement;
+        t.set_measurement(std::move(outcome.measurement));
       } else if (outcome.rejected) {
         // A candidate that fails in a later batch does not keep the time of an earlier one.
-        t.measurement.reset();
-        reject({t.task->candidate.schedule, outcome.rejected->stage, outcome.rejected->reason});
+        t.set_measurement(std::nullopt);
+        reject({t.report().schedule, outcome.rejected->stage, outcome.rejected->reason});
       }
     }
     if (!last) return {};
     for (size_t i : standings.order) stage.ranking.push_back(in[i]);
     for (const Pairing& p : standings.finalists) {
       const TimedTask& t = stage.tasks[in[p.contender]];
-      if (!t.measurement) continue;
+      const std::optional<Measurement>& measured = t.report().measurement;
+      if (!measured) continue;
       stage.finalists.push_back(
-          {t.task->candidate.schedule, ranking_timing(*t.measurement)->median_ns, p.ratio, p.low, p.high, p.tied});
+          {t.report().schedule, ranking_timing(*measured)->median_ns, p.ratio, p.low, p.high, p.tied});
     }
     return {};
   }
@@ -434,7 +431,7 @@ class GpuTiming {
       if (run_.options.check == Check::kFinalists && !run_.over()) {
         TimedTask& t = stage.tasks[i];
         if (!simulate(t)) continue;
-        if (feeds) ROOFGEN_CHECK(runner_.feed_simulator(t.task->candidate));
+        if (feeds) ROOFGEN_CHECK(runner_.feed_simulator(t.task().candidate));
       }
       // The pairs compare with the fastest. They say nothing about another winner.
       if (i != stage.ranking.front()) stage.finalists.clear();
@@ -445,11 +442,11 @@ class GpuTiming {
 
   /// Runs a candidate in the simulator that has only run on the GPU. False when it fails there; it is then rejected.
   bool simulate(TimedTask& t) {
-    const Schedule& schedule = t.task->candidate.schedule;
-    std::optional<Evaluation> e = runner_.recall(runner_.key_of(*t.task, Place::kSimulator));
+    const Schedule& schedule = t.report().schedule;
+    std::optional<Evaluation> e = runner_.recall(runner_.key_of(t.task(), Place::kSimulator));
     const bool now = !e;
     if (now) {
-      auto ran = runner_.simulate(*t.task);
+      auto ran = runner_.simulate(t.task());
       ++out_.tally.evaluated_now;
       if (!ran) {
         reject({schedule, "run", to_string(ran.error())});
@@ -457,16 +454,16 @@ class GpuTiming {
       }
       e = std::move(*ran);
     }
-    out_.tally.add_simulated(t.task->candidate.binary, *e, now);
-    e->measured_ns = t.evaluation.measured_ns;
-    e->verification.add_checks(t.evaluation.verification);
-    t.evaluation = std::move(*e);
-    Verification& v = t.evaluation.verification;
+    out_.tally.add_simulated(t.task().candidate.binary, *e, now);
+    e->measured_ns = t.evaluation().measured_ns;
+    Verification& v = e->verification;
+    v.add_checks(t.evaluation().verification);
     if (!v.passed) {
       v.failure = "in the simulator, though it passed on the GPU: " + v.failure;
       reject({schedule, "verify", v.failure});
     }
-    return v.passed;
+    t.set_evaluation(std::move(*e));
+    return t.verified();
   }
 
   // ---- Whole variants --------------------------------------------------------------------------
@@ -478,7 +475,7 @@ class GpuTiming {
     for (VariantTimes& v : out_.variants)
       if (v.complete && v.verification.passed) chains.push_back(&v);
     for (VariantTimes* v : chains)
-      if (v->stages.size() == 1) v->measurement = v->stages[0].best().measurement;
+      if (v->stages.size() == 1) v->measurement = v->stages[0].best().report().measurement;
     const bool alone = chains.size() == 1 && chains[0]->stages.size() == 1;
     if (chains.empty() || alone || lost() || out_.interrupted) return;
     std::vector<Contender> contenders;
@@ -606,11 +603,11 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
   std::vector<const Binary*> binaries;
   for (TimedTask* t : tasks) {
     if (auto known = timer.recall(launch_of(run, plan, *t), model)) {
-      t->code = std::move(*known);
+      t->set_code(std::move(*known));
       continue;
     }
     open.push_back(t);
-    binaries.push_back(&t->task->candidate.binary);
+    binaries.push_back(&t->task().candidate.binary);
   }
   if (!open.empty() && run.trials_over()) return run.interrupted() ? "interrupted" : "the time was over";
   if (!open.empty()) timer.read(binaries);
@@ -628,7 +625,7 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
       if (!claim) return false;
       auto timed = timer.time(launch, model);
       if (timed)
-        open[i]->code = std::move(*timed);
+        open[i]->set_code(std::move(*timed));
       else
         failures[i] = timed.error().message;
       ++done;
@@ -643,14 +640,14 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
 
 void forget_code(const SearchRun& run, const std::vector<TimedTask*>& tasks) {
   std::vector<const Binary*> binaries;
-  for (const TimedTask* t : tasks) binaries.push_back(&t->task->candidate.binary);
+  for (const TimedTask* t : tasks) binaries.push_back(&t->task().candidate.binary);
   run.context.timer->forget(binaries);
 }
 
 std::vector<const Task*> VariantTimes::winners() const {
   std::vector<const Task*> out;
   for (const StageTimes& s : stages)
-    if (s.winner) out.push_back(s.best().task);
+    if (s.winner) out.push_back(&s.best().task());
   return out;
 }
 
@@ -666,14 +663,14 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
   Timings out;
   for (const VariantReport& v : plan.reports) {
     VariantTimes times{v.name, {}, v.available, {}, std::nullopt};
-    for (size_t s : plan.stages_of(v.name)) times.stages.push_back(verified_of(trials.stages[s]));
+    for (size_t s : plan.stages_of(v.name)) times.stages.push_back(verified_of(run, plan, trials.stages[s]));
     out.variants.push_back(std::move(times));
   }
-  if (run.options.best_only) leave_out_hopeless(run, plan, out.variants);
+  if (run.options.best_only) leave_out_hopeless(run, out.variants);
   CodeTimes(run, plan, out).run();
   for (VariantTimes& v : out.variants) {
     for (StageTimes& s : v.stages) {
-      s.winner = fastest_by_model(run, plan, s);
+      s.winner = fastest_by_model(s);
       v.complete &= s.winner.has_value();
     }
     if (v.complete && run.options.best_only) v.verification = sum_of(verifications_of(v));

@@ -27,6 +27,7 @@ struct Task {
   bool evaluated_now = false;                   ///< it ran in this call
   double compile_s = 0, check_s = 0;            ///< 0: from the cache or the store
   std::optional<CodeTime> code;                 ///< without a GPU: by the interval model
+  double told_seconds = 0;                      ///< to the strategy; 0: none
   bool verified() const { return evaluation && evaluation->verification.passed; }
 };
 
@@ -53,12 +54,6 @@ struct Trials {
 /// Tries candidates of every stage until each stage has its share of verified ones, the time is over, the GPU is lost,
 /// or --until or --launches ends the search. An Error when nothing compiles, with the first compiler error.
 Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner);
-
-/// The report of a verified candidate: arithmetic on its evaluation and on device data. Its time is `measured`, else
-/// that of the machine code, else that of the closed form.
-KernelReport kernel_report(const SearchRun& run, const SearchPlan& plan, const Task& task, const Evaluation& evaluation,
-                           const std::optional<Measurement>& measured = std::nullopt,
-                           const std::optional<CodeTime>& code = std::nullopt);
 
 /// The candidate and its outcome in words, without a time.
 StoredTrial stored_trial(const SearchRun& run, const SearchPlan& plan, const Task& task);

@@ -119,15 +119,8 @@ PartitionReport compose(const Subject& subject, const Device& device, double flo
   for (size_t i = 0; i < out.kernels.size(); ++i) {
     KernelReport& k = out.kernels[i];
     if (k.code && k.work.dram_bytes != alone[i]) k.code = retime(partition.parts[i], k.work.dram_bytes);
-    if (k.counted)
-      k.time = k.code ? estimate(device, k.work, k.occupancy, *k.code) : estimate(device, k.work, k.occupancy);
-    if (!k.measurement) k.seconds = k.time.seconds;
+    estimate_time(k, device, floor_seconds);
     count_flops(subject, k);
-    if (k.counted) {
-      k.waste = k.time.work_seconds / floor_seconds;
-      k.idle = k.time.kernel_seconds / k.time.work_seconds;
-      k.stall = k.seconds / k.time.kernel_seconds;
-    }
   }
   add_up(out, floor_seconds);
   return out;
