@@ -59,11 +59,12 @@ Result<uint32_t> parse_smem(const std::string& text) {
                                                 : "bytes were expected, as in 49152 or 48K")};
 }
 
-/// "sm_90", "sm_90a"; one that the compiler has, where it can be asked.
+/// "sm_90", "sm_90a"; one that the compiler has, where it can be asked. Of a newer one the compiler says how to get it.
 Result<void> names_architecture(const std::string& text) {
   const std::optional<Target> target = parse_target(text);
   const std::vector<std::string>& known = nvrtc_info(text).archs;
-  if (target && (known.empty() || std::find(known.begin(), known.end(), target->plain()) != known.end())) return {};
+  const auto is_older = [&](const std::string& arch) { return parse_target(arch)->arch < target->arch; };
+  if (target && (std::ranges::all_of(known, is_older) || std::ranges::count(known, target->plain()) > 0)) return {};
   return Error{Exit::kUsage,
                fmt::format("--arch is '{}'; an architecture was expected{}", text,
                            known.empty() ? ", as in sm_90" : fmt::format(": {}", fmt::join(known, ", ")))};

@@ -171,8 +171,7 @@ struct TuneReport {
   Problem problem;
   OpWords words;  ///< of its op
   Device device;
-  bool simulated = true;        ///< the executor was the simulator, or a simulated driver
-  std::string executor_device;  ///< "h200-sxm (simulated)"
+  std::string executor_device;  ///< "h200-sxm, simulated (no GPU is used)"
   std::string arch;
   std::string compiler;
   std::string strategy;
@@ -199,7 +198,6 @@ struct TuneReport {
   std::vector<TimedPoint>
       timed;  ///< with a GPU every timed candidate, else every one tried; in the order of the spaces
   bool interrupted = false;
-  double elapsed_s = 0;  ///< never part of the JSON: same seed and store, same bytes
   /// Origin of the times: the model's when nothing was timed.
   Origin time_origin() const { return gpu && gpu->timed > 0 ? gpu->origin : Origin::kModel; }
   const VariantReport* find(const std::string& name) const {

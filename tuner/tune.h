@@ -88,7 +88,8 @@ struct TunedKernel {
   Program program;
   Binary binary;
   Launch launch;
-  std::vector<LineRuns> lines = {};  ///< of the simulated run
+  std::vector<LineRuns> lines = {};      ///< of the simulated run
+  std::vector<Buffer> temporaries = {};  ///< of its variant
 };
 
 struct TuneResult {
@@ -97,5 +98,8 @@ struct TuneResult {
   /// By variant and stage: the verified schedules, fastest first. The search of a similar kernel may begin with them.
   std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
 };
+
+/// A search: the pipeline above as one function.
+Result<TuneResult> tune(const TuneContext& context, const Problem& problem, const TuneOptions& options);
 
 }  // namespace roofgen

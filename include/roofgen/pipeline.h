@@ -4,7 +4,7 @@
 //   Problem -> Variant -> Schedule -> Legal -> Program -> Binary -> Evaluation -> KernelReport -> VariantReport
 //     -> FusionVerdict, Score -> TuneReport
 //
-// A candidate that fails at any step is a Rejected: data, which `--explain` shows. Values with private parts are only
+// A candidate that fails at any step is a Rejected: data, which `--explain` shows. Values of other folders are only
 // named here, with their headers.
 #pragma once
 

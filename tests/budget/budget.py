@@ -23,11 +23,19 @@ sys.path.insert(0, str(HERE.parent / "recorded"))
 import recorded  # noqa: E402
 
 
-def total(path):
-    """The sum over the lines of a file of costs: one line of JSON for each process."""
-    out = collections.Counter()
+def by_command(path):
+    """The counts of each command in a file of costs: one line of JSON for each process."""
+    out = collections.defaultdict(collections.Counter)
     for line in pathlib.Path(path).read_text().splitlines():
-        out.update({name: count for name, count in json.loads(line).items() if name != "command"})
+        counts = json.loads(line)
+        out[counts.pop("command", "")].update(counts)
+    return out
+
+
+def total(path):
+    out = collections.Counter()
+    for counts in by_command(path).values():
+        out.update(counts)
     return dict(out)
 
 
@@ -100,6 +108,11 @@ def main():
         record(options.limits, options.measure, counts)
     table, within = compare(options.measure, counts, read_limits(options.limits))
     print(table)
+    if options.measure == "suite" and not within:
+        spent = by_command(options.subject)
+        for name in sorted({name for counts in spent.values() for name in counts}):
+            most = sorted(spent, key=lambda command: -spent[command][name])[:5]
+            print(f"most {name}:", *(f"  {spent[command][name]:>9,} {command[:90]}" for command in most), sep="\n")
     sys.exit(0 if within else 1)
 
 

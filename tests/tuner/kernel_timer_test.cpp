@@ -8,7 +8,7 @@
 #include "runtime/compiler.h"
 #include "runtime/sass/disassembler.h"
 #include "tests/support/compile_cache.h"
-#include "tuner/search/tune.h"
+#include "tuner/tune.h"
 #include "tuner/views/views.h"
 
 namespace roofgen::kernel_timer_test {

@@ -14,7 +14,7 @@
 #include "tests/support/json_schema.h"
 #include "tests/support/patterns.h"
 #include "tuner/search/kernel_timer.h"
-#include "tuner/search/tune.h"
+#include "tuner/tune.h"
 #include "tuner/views/page.h"
 #include "tuner/views/views.h"
 

@@ -38,9 +38,9 @@ ROOFGEN_BOTH_WAYS(ProblemFloor, seconds, bound_by)
 ROOFGEN_BOTH_WAYS(Score, floor, floor_datasheet, value, datasheet)
 ROOFGEN_BOTH_WAYS(FusionVerdict, decision, reason, speedup, band, fused, unfused, causes)
 ROOFGEN_BOTH_WAYS(WarmStart, problem, device, candidates)
-ROOFGEN_BOTH_WAYS(TuneReport, simulated, executor_device, arch, compiler, strategy, seed, warm_starts, ended,
-                  considered, rejected, compiled, simulated_binaries, sliced_binaries, closed_form_because, variants,
-                  untried, score, best_variant, verdict, warnings)
+ROOFGEN_BOTH_WAYS(TuneReport, executor_device, arch, compiler, strategy, seed, warm_starts, ended, considered, rejected,
+                  compiled, simulated_binaries, sliced_binaries, closed_form_because, variants, untried, score,
+                  best_variant, verdict, warnings)
 
 Json saved_report(const TuneReport& report) { return report; }
 

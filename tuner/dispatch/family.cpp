@@ -9,7 +9,7 @@
 #include <set>
 
 #include "tuner/dispatch/cross.h"
-#include "tuner/search/tune.h"
+#include "tuner/tune.h"
 
 namespace roofgen {
 namespace {

@@ -54,13 +54,6 @@ Settled settle(const SearchRun& run, const SearchPlan& plan, const Timings& timi
   for (size_t i = 0; i < out.variants.size(); ++i) {
     VariantReport& v = out.variants[i];
     const VariantTimes& times = timings.variants[i];
-    for (const StageTimes& stage : times.stages)
-      for (const TimedTask& t : stage.tasks)
-        if (const KernelReport& k = t.report(); k.measurement)
-          out.timed.push_back({k.schedule, *k.measurement, 0,
-                               plan.stages[plan.stages_of(v.name)[static_cast<size_t>(&stage - times.stages.data())]]
-                                   .space.predicted[t.task().point],
-                               k.registers, k.smem_bytes, t.task().compile_s, t.task().check_s});
     if (!times.complete) continue;
     add_winners(run, plan, times, v);
     for (const StageTimes& stage : times.stages) out.rankings[v.name].push_back(ranked(stage));

@@ -1,4 +1,4 @@
-#include "tuner/search/timing.h"
+#include "tuner/search/trials.h"
 #include "tuner/verify/l2_model.h"
 #include "tuner/work.h"
 
@@ -15,20 +15,19 @@ bool temporaries_in_l2(const SearchRun& run, const SearchPlan& plan, const Task&
 
 }  // namespace
 
-TimedTask::TimedTask(const SearchRun& run, const SearchPlan& plan, const Task& task)
-    : run_(&run), plan_(&plan), task_(&task), evaluation_(*task.evaluation) {
-  const Binary& b = task.candidate.binary;
+TimedTask::TimedTask(const SearchRun& run, const SearchPlan& plan, const Task& verified)
+    : run_(&run), plan_(&plan), task_(&verified), evaluation_(*verified.evaluation) {
+  const Binary& b = verified.candidate.binary;
   KernelReport& k = report_;
-  k.schedule = task.candidate.schedule;
-  k.stage = task.candidate.stage().name;
+  k.schedule = verified.candidate.schedule;
+  k.stage = verified.candidate.stage().name;
   k.digest = b.digest;
   k.registers = b.registers;
   k.spill_bytes = b.spill_bytes;
-  k.smem_bytes = b.static_smem_bytes + task.launch.smem_bytes;
-  k.threads = static_cast<int>(task.launch.block.count());
+  k.smem_bytes = b.static_smem_bytes + verified.launch.smem_bytes;
+  k.threads = static_cast<int>(verified.launch.block.count());
   k.advisories = b.advisories;
-  k.occupancy = task.occupancy;
-  k.code = task.code;
+  k.occupancy = verified.occupancy;
   count();
 }
 

@@ -23,10 +23,10 @@ constexpr double kStillWarm_s = 0.5;
 /// Share of the time that --time leaves for a measurement: its warm-up takes no more.
 constexpr double kMostWarmUp = 0.15;
 
-StageTimes verified_of(const SearchRun& run, const SearchPlan& plan, const std::deque<Task>& tasks) {
+StageTimes verified_of(const Trials& trials, size_t stage) {
   StageTimes out;
-  for (const Task& t : tasks)
-    if (t.verified()) out.tasks.emplace_back(run, plan, t);
+  for (const Task& t : trials.stages[stage])
+    if (t.verified()) out.tasks.push_back(trials.timed.at(&t));
   return out;
 }
 
@@ -197,7 +197,7 @@ double modelled_seconds(const VariantTimes& variant) {
 /// Verifies the winners of each variant in a row, and the fastest variant on the whole grid. Winners that fail make
 /// room for the next fastest, and their variant may then lose to another. The report says of the other variants that
 /// their whole grids did not run.
-void verify_by_model(const SearchRun& run, const SearchPlan& plan, const Trials& trials, Runner& runner, Timings& out) {
+void verify_by_model(const SearchRun& run, const Trials& trials, Runner& runner, Timings& out) {
   const auto drop_winner = [&](VariantTimes& v, size_t wrong) {
     StageTimes& stage = v.stages[wrong];
     stage.tasks.erase(stage.tasks.begin() + static_cast<ptrdiff_t>(*stage.winner));
@@ -281,7 +281,7 @@ class GpuTiming {
     const std::vector<size_t> stages = plan_.stages_of(variant.variant);
     for (size_t s : stages) {
       if (lost()) return {};
-      StageTimes stage = verified_of(run_, plan_, trials_.stages[s]);
+      StageTimes stage = verified_of(trials_, s);
       const auto ranked = rank(plan_.stages[s].stage().name, variant.winners(), stage);
       if (ranked) {
         ROOFGEN_TRY(stage.winner, confirm(stage, s != stages.back()));
@@ -663,7 +663,7 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
   Timings out;
   for (const VariantReport& v : plan.reports) {
     VariantTimes times{v.name, {}, v.available, {}, std::nullopt};
-    for (size_t s : plan.stages_of(v.name)) times.stages.push_back(verified_of(run, plan, trials.stages[s]));
+    for (size_t s : plan.stages_of(v.name)) times.stages.push_back(verified_of(trials, s));
     out.variants.push_back(std::move(times));
   }
   if (run.options.best_only) leave_out_hopeless(run, out.variants);
@@ -673,9 +673,13 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
       s.winner = fastest_by_model(s);
       v.complete &= s.winner.has_value();
     }
-    if (v.complete && run.options.best_only) v.verification = sum_of(verifications_of(v));
   }
-  if (!run.options.best_only) verify_by_model(run, plan, trials, runner, out);
+  if (run.options.best_only) {
+    for (VariantTimes& v : out.variants)
+      if (v.complete) v.verification = sum_of(verifications_of(v));
+  } else {
+    verify_by_model(run, trials, runner, out);
+  }
   return out;
 }
 

@@ -10,36 +10,6 @@
 
 namespace roofgen {
 
-/// A verified candidate with its report: arithmetic on its evaluation and on device data. The report's time is the
-/// measured one, else the machine code's, else the closed form's.
-class TimedTask {
- public:
-  TimedTask(const SearchRun& run, const SearchPlan& plan, const Task& task);
-  const Task& task() const { return *task_; }
-  const Evaluation& evaluation() const { return evaluation_; }
-  const KernelReport& report() const { return report_; }
-  bool verified() const { return report_.verification.passed; }
-  /// Whatever else timed it.
-  double closed_form_seconds() const;
-
-  /// Of a finalist that ran on the GPU first: with the simulator's counts.
-  void set_evaluation(Evaluation evaluation);
-  void set_verification(Verification verification);
-  void set_code(std::optional<CodeTime> code);                ///< without a GPU
-  void set_measurement(std::optional<Measurement> measured);  ///< GPU only
-
- private:
-  void count();
-  void set_time();
-
-  const SearchRun* run_;
-  const SearchPlan* plan_;
-  const Task* task_;
-  Evaluation evaluation_;
-  Work work_;  ///< by the counts of its PTX
-  KernelReport report_;
-};
-
 /// Times candidates by their machine code. Returns why one of them has no time; empty: all have one.
 std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
                       TimeModel model);
@@ -99,7 +69,6 @@ void note_times(const SearchRun& run, const SearchPlan& plan, const Timings& tim
 struct Settled {
   std::vector<VariantReport> variants;  ///< with the winners' kernels
   std::string best_variant;             ///< the fastest verified one; empty: none
-  std::vector<TimedPoint> timed;        ///< every timed candidate, in the order of the spaces
   /// By complete variant: the verified schedules of each stage, fastest first.
   std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
 };

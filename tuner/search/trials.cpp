@@ -215,34 +215,29 @@ class TrialRun {
   }
 
   /// By the interval model, from which the strategies learn. A candidate that it cannot time keeps the closed form's.
-  void time(const std::vector<Task*>& tasks) const {
-    std::deque<TimedTask> timed;
+  void time(const std::vector<Task*>& tasks) {
     std::vector<TimedTask*> wanted;
-    std::vector<Task*> owners;
-    for (Task* t : tasks) {
-      if (!t->verified()) continue;
-      wanted.push_back(&timed.emplace_back(run_, plan_, *t));
-      owners.push_back(t);
-    }
+    for (const Task* t : tasks)
+      if (t->verified()) wanted.push_back(&timed(*t));
     time_code(run_, plan_, wanted, TimeModel::kInterval);
-    for (size_t i = 0; i < owners.size(); ++i) owners[i]->code = wanted[i]->report().code;
   }
+
+  TimedTask& timed(const Task& task) { return trials_.timed.try_emplace(&task, run_, plan_, task).first->second; }
 
   void tell() {
     for (size_t s = 0; s < plan_.stages.size(); ++s)
-      std::erase_if(untold_[s], [&](Task* t) {
+      std::erase_if(untold_[s], [&](const Task* t) {
         if (!t->rejected && !t->evaluation) return false;
         const TrialResult result = result_of(*t);
-        t->told_seconds = result.seconds;
         if (!result.failed && result.seconds > 0) progress_[s].tell(result.seconds);
         strategies_[s]->tell(t->point, result);
         return true;
       });
   }
 
-  TrialResult result_of(const Task& task) const {
+  TrialResult result_of(const Task& task) {
     if (task.rejected) return {.failed = true};
-    const StoredTrial trial = stored_trial(run_, plan_, task, TimedTask(run_, plan_, task).report());
+    const StoredTrial trial = stored_trial(run_, plan_, task, timed(task).report());
     if (run_.context.store) run_.context.store->note(trial);
     return {.seconds = trial.seconds.value_or(0)};
   }
@@ -456,12 +451,12 @@ class TrialRun {
   Runner& runner_;
   const double begun_s_ = run_.elapsed_s();
   std::vector<std::unique_ptr<Strategy>> strategies_;
-  std::vector<std::vector<WarmPoint>> warm_;    ///< by stage, as the next two
-  std::vector<std::deque<size_t>> next_;        ///< points of warm starts or asked for, not tried yet
-  std::vector<Progress> progress_;              ///< of those told
-  std::map<StoreKey, Task*> first_;             ///< the first candidate of each key
-  std::vector<std::pair<Task*, Task*>> twins_;  ///< each with the first of its key, whose result it waits for
-  std::vector<std::vector<Task*>> untold_;      ///< by stage: tried, and the strategy does not know the result yet
+  std::vector<std::vector<WarmPoint>> warm_;      ///< by stage, as the next two
+  std::vector<std::deque<size_t>> next_;          ///< points of warm starts or asked for, not tried yet
+  std::vector<Progress> progress_;                ///< of those told
+  std::map<StoreKey, Task*> first_;               ///< the first candidate of each key
+  std::vector<std::pair<Task*, Task*>> twins_;    ///< each with the first of its key, whose result it waits for
+  std::vector<std::vector<const Task*>> untold_;  ///< by stage: tried, and the strategy does not know the result yet
   Trials trials_;
   std::optional<Error> first_compile_error_;
   std::atomic<uint64_t> finished_{0};

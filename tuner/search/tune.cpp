@@ -1,4 +1,4 @@
-#include "tuner/search/tune.h"
+#include "tuner/tune.h"
 
 #include <fmt/format.h>
 
@@ -60,8 +60,22 @@ GpuRun gpu_run(const SearchRun& run, const SearchPlan& plan, const Timings& timi
   return out;
 }
 
+/// Every measured point.
+std::vector<TimedPoint> measured(const SearchPlan& plan, const Timings& timings) {
+  std::vector<TimedPoint> out;
+  for (const VariantTimes& v : timings.variants) {
+    const std::vector<size_t> stages = plan.stages_of(v.variant);
+    for (size_t s = 0; s < v.stages.size(); ++s)
+      for (const TimedTask& t : v.stages[s].tasks)
+        if (const KernelReport& k = t.report(); k.measurement)
+          out.push_back({k.schedule, *k.measurement, 0, plan.stages[stages[s]].space.predicted[t.task().point],
+                         k.registers, k.smem_bytes, t.task().compile_s, t.task().check_s});
+  }
+  return out;
+}
+
 /// Every tried point with the time that its strategy was told.
-std::vector<TimedPoint> modelled(const SearchRun& run, const SearchPlan& plan, const Trials& trials) {
+std::vector<TimedPoint> modelled(const SearchPlan& plan, const Trials& trials) {
   std::vector<TimedPoint> out;
   for (size_t s = 0; s < plan.stages.size(); ++s)
     for (const Task& t : trials.stages[s]) {
@@ -70,7 +84,8 @@ std::vector<TimedPoint> modelled(const SearchRun& run, const SearchPlan& plan, c
       point.predicted = plan.stages[s].space.predicted[t.point];
       point.registers = t.candidate.binary.registers;
       point.smem_bytes = t.candidate.binary.static_smem_bytes + t.launch.smem_bytes;
-      point.seconds = t.told_seconds;
+      if (const auto timed = trials.timed.find(&t); timed != trials.timed.end())
+        point.seconds = timed->second.report().seconds;
     }
   return out;
 }
@@ -81,7 +96,6 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
   r.problem = run.problem;
   r.words = plan.words;
   r.device = run.context.device;
-  r.simulated = !run.context.gpu || run.context.gpu->origin() != Origin::kMeasured;
   r.executor_device = executor_device(run, timings);
   r.compiler = run.context.compiler.description();
   r.strategy = run.options.strategy;
@@ -109,8 +123,7 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
 
   r.variants = std::move(settled.variants);
   r.untried = plan.untried;
-  r.timed = std::move(settled.timed);
-  if (!run.context.gpu) r.timed = modelled(run, plan, trials);
+  r.timed = run.context.gpu ? measured(plan, timings) : modelled(plan, trials);
   r.best_variant = std::move(settled.best_variant);
   r.verdict = std::move(verdict);
   const VariantReport* best = r.find(r.best_variant);
@@ -124,7 +137,6 @@ TuneReport make_report(const SearchRun& run, const SearchPlan& plan, const Trial
       if (k.time.model == TimeModel::kClosedForm) r.closed_form_because = timings.closed_form_because;
   r.warnings = own_warnings(plan.formula ? &*plan.formula : nullptr, r);
   r.interrupted = timings.interrupted || run.interrupted();
-  r.elapsed_s = run.elapsed_s();
   return r;
 }
 
@@ -146,8 +158,9 @@ Result<TuneResult> tune(const TuneContext& context, const Problem& problem, cons
   for (const VariantTimes& v : timings.variants) {
     if (!v.complete) continue;
     for (const Task* t : v.winners())
-      out.winners[v.variant].push_back(
-          {t->program, t->candidate.binary, t->launch, t->evaluation ? t->evaluation->lines : std::vector<LineRuns>{}});
+      out.winners[v.variant].push_back({t->program, t->candidate.binary, t->launch,
+                                        t->evaluation ? t->evaluation->lines : std::vector<LineRuns>{},
+                                        plan.temporaries.at(t->candidate.variant)});
   }
   out.rankings = settled.rankings;
   out.report = make_report(run, plan, trials, timings, std::move(settled), std::move(verdict));

@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "base/json.h"
-#include "tuner/search/tune.h"
 #include "tuner/session/suite/queue.h"
 #include "tuner/session/suite/ranks.h"
 #include "tuner/session/winner.h"
 #include "tuner/session/workbench.h"
+#include "tuner/tune.h"
 #include "tuner/views/views.h"
 
 namespace roofgen {

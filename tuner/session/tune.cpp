@@ -21,7 +21,7 @@ Result<std::vector<profile::Report>> explain_times(const Workbench& bench, const
   for (size_t i = 0; i < winners->second.size(); ++i) {
     const TunedKernel& k = winners->second[i];
     profile::GeneratedKernel generated{k.program, k.binary, k.launch, result.report.compiler,
-                                       initial_contents(*bench.op, bench.problem, {})};
+                                       initial_contents(*bench.op, bench.problem, k.temporaries)};
     generated.sites = site_counts(k.lines);
     if (kernels[i].counted) generated.dram_bytes = kernels[i].work.dram_bytes;
     ROOFGEN_TRY(out.emplace_back(), profile::profile_generated(bench.device, generated, {sm_mhz}));

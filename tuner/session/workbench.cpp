@@ -9,8 +9,8 @@
 #include "base/target.h"
 #include "roofline/device.h"
 #include "tuner/bundle/finished.h"
-#include "tuner/search/tune.h"
 #include "tuner/session/winner.h"
+#include "tuner/tune.h"
 
 namespace roofgen {
 namespace {

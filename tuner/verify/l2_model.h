@@ -12,7 +12,7 @@
 
 namespace roofgen {
 
-/// Share of the L2 that holds a kernel's data in practice (simulators.md: replay at 0.8 x capacity).
+/// Share of the L2 that holds a kernel's data in practice (assumption, of trace replays in simulators).
 inline constexpr double kL2Usable = 0.8;
 
 /// Accesses of a wave that are replayed. Of longer traces a sample of the lines is replayed, in a cache scaled alike.

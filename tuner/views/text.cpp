@@ -61,6 +61,21 @@ std::string searched_line(const TuneReport& r) {
   return out;
 }
 
+/// What the models of the machine code did not know, a line for each kernel.
+std::string doubts_text(const std::vector<const KernelReport*>& kernels) {
+  std::string out;
+  std::set<std::string> shown;
+  for (const KernelReport* k : kernels) {
+    if (!k->code || !shown.insert(k->digest).second) continue;
+    const std::string name = k->schedule.variant + " " + k->stage;
+    if (!k->code->doubts.empty())
+      out += fmt::format("          the time of {} does not know {}\n", name, fmt::join(k->code->doubts, ", "));
+    if (k->code->guessed_by_ptx)
+      out += fmt::format("          {} takes a branch on computed values as often as in the simulated run\n", name);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string problem_text(const TuneReport& r) {
@@ -253,20 +268,6 @@ std::string models_text(const std::vector<const KernelReport*>& kernels) {
                                 wide - narrow < 0.005 ? "" : fmt::format("{:.0f} to ", 100 * narrow), 100 * wide));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string doubts_text(const std::vector<const KernelReport*>& kernels) {
-  std::string out;
-  std::set<std::string> shown;
-  for (const KernelReport* k : kernels) {
-    if (!k->code || !shown.insert(k->digest).second) continue;
-    const std::string name = k->schedule.variant + " " + k->stage;
-    if (!k->code->doubts.empty())
-      out += fmt::format("          the time of {} does not know {}\n", name, fmt::join(k->code->doubts, ", "));
-    if (k->code->guessed_by_ptx)
-      out += fmt::format("          {} takes a branch on computed values as often as in the simulated run\n", name);
-  }
-  return out;
 }
 
 std::string explain_text(const TuneReport& r) {

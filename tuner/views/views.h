@@ -36,10 +36,8 @@ std::vector<const KernelReport*> kernels_of(const std::vector<Report>& reports) 
 }
 /// "event model (error band 17 %), closed form (30 %)": the models of the kernels' times.
 std::string models_text(const std::vector<const KernelReport*>& kernels);
-/// What the models of the machine code did not know, a line for each kernel.
-std::string doubts_text(const std::vector<const KernelReport*>& kernels);
 
-/// "+-0.3 %": half the 95 % interval of the median over the median.
+/// "0.3%": half the 95 % interval of the median over the median.
 std::string spread_text(const Measurement& measurement);
 /// Lines about the protocol, about ties, and the notes of the measurement.
 std::string gpu_line(const GpuRun& gpu);
@@ -48,8 +46,8 @@ std::string notes_text(const GpuRun& gpu);
 
 // ---- A tuned space in the T4 1.0.0 format of other autotuners --------------------------------------
 
-/// File name ("attention-fused.t4.json") to text. Empty unless the run measured something: recorded times are measured
-/// times. Times are in milliseconds. Points that the search did not try are absent.
+/// File name ("attention-fused.t4.json") to text. With a GPU measured times, else the model's. Times are in
+/// milliseconds. Points that the search did not try are absent.
 std::map<std::string, std::string> t4_files(const TuneReport& report);
 
 }  // namespace roofgen

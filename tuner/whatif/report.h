@@ -102,7 +102,6 @@ struct WhatIfReport {
   uint64_t parts = 0;  ///< distinct kernels that were searched
   uint64_t considered = 0, compiled = 0, compiled_now = 0, evaluated_now = 0;
   bool interrupted = false;
-  double elapsed_s = 0;  ///< never part of the JSON
   const PartitionReport* best() const {
     return !partitions.empty() && partitions[0].timed() ? &partitions[0] : nullptr;
   }

@@ -11,8 +11,8 @@
 
 #include "base/pool.h"
 #include "tuner/search/kernel_timer.h"
-#include "tuner/search/tune.h"
 #include "tuner/strategy/strategy.h"
+#include "tuner/tune.h"
 #include "tuner/verify/verify.h"
 #include "tuner/whatif/subject.h"
 
@@ -48,7 +48,6 @@ class Search {
     conclude(report_);
     ROOFGEN_CHECK(verify_together(all));
     report_.interrupted = stopped();
-    report_.elapsed_s = seconds_since_start();
     return std::move(report_);
   }
 
