@@ -28,8 +28,6 @@ constexpr uint64_t kMostSteps = 2'000'000;
 constexpr int kMostClocks = 3;
 constexpr double kSameClock = 0.01;
 
-/// Share of L2 that data of a wave can fill before they evict each other (docs/internals/model.md).
-constexpr double kL2Share = 0.8;
 /// CTAs of one axis of a grid that are interpreted at most.
 constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
@@ -128,7 +126,10 @@ class LaunchModel::Estimate {
     load_.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
-    if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
+    if (!r_.dram_bytes) {
+      ROOFGEN_CHECK(miss_ratio());
+      load_.write_back = distinct_writes(*typical);
+    }
     if (count(*typical).tile_sectors > 0) {
       ROOFGEN_TRY(load_.copy_sharing, copy_sharing(*typical));
     }
@@ -260,6 +261,12 @@ class LaunchModel::Estimate {
     return out;
   }
 
+  bool writes(const sass::WarpStream& w, const sass::Step& s) const {
+    const Action what = r_.code->instructions[s.index].opcode->action;
+    return what == Action::kStg || what == Action::kRed || what == Action::kAtomg ||
+           (s.is_sync() && w.syncs[s.sync()].kind != sass::Sync::Kind::kLoad);
+  }
+
   StreamCounts count(const CtaStream& cta) const {
     StreamCounts c;
     // More executions of an instruction than of the one before it in the code.
@@ -287,7 +294,7 @@ class LaunchModel::Estimate {
         if (is_load) c.tile_sectors += sectors;
         if (what == Action::kLdg || what == Action::kLdgsts || is_load)
           ++c.global_load_requests, c.global_load_sectors += sectors;
-        if (what == Action::kStg || what == Action::kRed || what == Action::kAtomg || (is_tile && !is_load))
+        if (writes(w, s))
           ++c.global_store_requests, c.l2_write_sectors += sectors;
       }
     }
@@ -471,6 +478,23 @@ class LaunchModel::Estimate {
     for (const uint64_t line : own) both += others.count(line);
     const double sms = std::min<double>(m_.sms, out_.ctas);
     return 1 + (sms - 1) * static_cast<double>(both) / static_cast<double>(own.size());
+  }
+
+  /// Different sectors that a CTA writes, over all: L2 joins the parts of a sector before DRAM has them.
+  double distinct_writes(const CtaStream& cta) const {
+    std::unordered_map<uint64_t, uint8_t> sectors;
+    double all = 0, distinct = 0;
+    for (const sass::WarpStream& w : cta.warps)
+      for (const sass::Step& s : w.steps) {
+        const sass::Access* a = w.access_of(s);
+        if (!a || !writes(w, s)) continue;
+        for (uint32_t l = 0; l < a->lines; ++l) {
+          const sass::LineRequest& line = w.lines[a->first_line + l];
+          if (line.line < sass::kLocalLines) all += std::popcount(line.sectors), sectors[line.line] |= line.sectors;
+        }
+      }
+    for (const auto& [line, mask] : sectors) distinct += std::popcount(mask);
+    return all > 0 ? distinct / all : 1;
   }
 
   /// Local memory of all resident CTAs of the chip against L2.

@@ -10,6 +10,9 @@
 
 namespace roofgen::timing {
 
+/// Share of L2 that data can fill before they evict each other (docs/internals/model.md).
+inline constexpr double kL2Share = 0.8;
+
 struct Machine {
   std::string device, arch;
   int sms = 0;

@@ -123,6 +123,7 @@ class Sm {
     const double share = 1.0 / std::max(1, load.active_sms);
     l2_rate_ = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
     dram_rate_ = m.dram_bytes_per_cycle * share;
+    most_dram_writes_ = kL2Share * m.l2_bytes / m.dram_bytes_per_cycle;
     schedulers_.resize(static_cast<size_t>(m.schedulers));
     for (Scheduler& s : schedulers_) s.queue.assign(static_cast<size_t>(m.memory_queue), 0), s.pipe_free.fill(0);
   }
@@ -151,7 +152,7 @@ class Sm {
       step(*first);
     }
     // The kernel ends when its last stores have arrived.
-    out_.cycles = std::max({end_, lsu_free_, l2_free_, dram_free_, atomic_free_});
+    out_.cycles = std::max({end_, lsu_free_, l2_free_, dram_free_ + dram_writes_, atomic_free_});
     out_.instruction_misses = code_.misses();
     return std::move(out_);
   }
@@ -365,7 +366,7 @@ class Sm {
         out_.instructions[step.index].shared += cycles;
         out_.l2_write_sectors += sectors;
         use(l2_free_, read, sectors * 32 / l2_rate_, out_.l2_cycles);
-        if (load_.write_back > 0) use(dram_free_, read, load_.write_back * sectors * 32 / dram_rate_, out_.dram_cycles);
+        to_dram(read, load_.write_back * sectors);
         w.copies_done = std::max(w.copies_done, read), w.copies_producer = step.index;
         return;
       }
@@ -637,13 +638,13 @@ class Sm {
           }
           out_.l2_write_sectors += count;
           use(l2_free_, slot, count * 32 / l2_rate_, out_.l2_cycles);
-          if (load_.write_back > 0) use(dram_free_, slot, load_.write_back * count * 32 / dram_rate_, out_.dram_cycles);
+          to_dram(slot, load_.write_back * count);
         }
       }
       if (const uint32_t evicted = l1_.take_evicted()) {
         out_.l2_write_sectors += evicted;
         use(l2_free_, slot, evicted * 32 / l2_rate_, out_.l2_cycles);
-        if (load_.local_miss > 0) use(dram_free_, slot, load_.local_miss * evicted * 32 / dram_rate_, out_.dram_cycles);
+        to_dram(slot, load_.local_miss * evicted);
       }
       // One line of tags a cycle, 128 bytes of data a cycle.
       const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.tags), sectors / 4.0});
@@ -676,6 +677,25 @@ class Sm {
     return begin;
   }
 
+  /// Written sectors wait in L2, as many as fit, until DRAM has nothing to read.
+  void to_dram(double at, double sectors) {
+    const double cycles = sectors * 32 / dram_rate_;
+    out_.dram_cycles += cycles;
+    write_meanwhile(at);
+    const double kept = std::min(dram_writes_ + cycles, most_dram_writes_);
+    dram_free_ += dram_writes_ + cycles - kept;
+    dram_writes_ = kept;
+  }
+  double from_dram(double at, double sectors) {
+    write_meanwhile(at);
+    return use(dram_free_, at, sectors * 32 / dram_rate_, out_.dram_cycles) + m_.dram_latency;
+  }
+  void write_meanwhile(double at) {
+    const double cycles = std::clamp(at - dram_free_, 0.0, dram_writes_);
+    dram_free_ += cycles;
+    dram_writes_ -= cycles;
+  }
+
   /// Arrival of sectors that L1 does not have.
   double from_l2(double at, uint32_t sectors, bool local) {
     out_.l2_read_sectors += sectors;
@@ -687,8 +707,7 @@ class Sm {
     if (whole > 0) {
       dram_debt_ -= whole;
       out_.dram_read_sectors += whole;
-      const double from = use(dram_free_, begin, whole * 32 / dram_rate_, out_.dram_cycles);
-      done = std::max(done, from + m_.dram_latency);
+      done = std::max(done, from_dram(begin, whole));
     }
     return done;
   }
@@ -710,7 +729,7 @@ class Sm {
     if (whole > 0) {
       tile_debt_ -= whole;
       out_.dram_read_sectors += whole;
-      done = std::max(done, use(dram_free_, begin, whole * 32 / dram_rate_, out_.dram_cycles) + m_.dram_latency);
+      done = std::max(done, from_dram(begin, whole));
     }
     return done;
   }
@@ -772,7 +791,7 @@ class Sm {
   int live_ = 0;
   uint64_t age_ = 0;
   double end_ = 0, lsu_free_ = 0, fill_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0,
-         l2_rate_ = 64, dram_rate_ = 16;
+         dram_writes_ = 0, most_dram_writes_ = 0, l2_rate_ = 64, dram_rate_ = 16;
 };
 
 constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",    "memory queue full", "shared memory",
