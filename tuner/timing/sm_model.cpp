@@ -23,6 +23,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kAtPhase = 16, kAtProducts = 17, kAtCluster = 18;
 /// Bytes of a tensor copy that are requested and stored together.
 constexpr uint32_t kPieceBytes = 1024;
+/// Of a sector: what sums of shares may be off by.
+constexpr double kSliver = 1e-6;
 
 struct Scoreboard {
   double free_at = 0;
@@ -703,11 +705,11 @@ class Sm {
     const double begin = use(l2_free_, at, bytes / l2_rate_, out_.l2_cycles);
     double done = begin + m_.l2_latency;
     dram_debt_ += (local ? load_.local_miss : load_.l2_miss) * sectors;
-    const double whole = std::floor(dram_debt_);
-    if (whole > 0) {
-      dram_debt_ -= whole;
-      out_.dram_read_sectors += whole;
-      done = std::max(done, from_dram(begin, whole));
+    // What one CTA reads of a line, others read, too: all of it is in L2, or nothing.
+    if (dram_debt_ > sectors - kSliver) {
+      dram_debt_ -= sectors;
+      out_.dram_read_sectors += sectors;
+      done = std::max(done, from_dram(begin, sectors));
     }
     return done;
   }
