@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tuner/timing/launch_lines.h"
 #include "tuner/timing/launch_roofs.h"
 #include "tuner/timing/placement.h"
 
@@ -46,13 +47,9 @@ constexpr uint64_t kSampledPart = 8, kLeastSampledSteps = 256, kMostSampledSteps
 class LaunchModel::Estimate {
  public:
   Estimate(const Device& device, LaunchRequest request)
-      : device_(device),
-        r_(std::move(request)),
-        interpreter_(*r_.code, r_.launch),
-        grid_(r_.launch.grid),
-        ctas_(grid_.count()) {
+      : device_(device), r_(std::move(request)), interpreter_(*r_.code, r_.launch), ctas_(r_.launch.grid.count()) {
     uint64_t stride = 1;
-    const uint32_t extents[] = {grid_.x, grid_.y, grid_.z};
+    const uint32_t extents[] = {r_.launch.grid.x, r_.launch.grid.y, r_.launch.grid.z};
     for (size_t dim = 0; dim < 3; ++dim) {
       dims_[dim] = {static_cast<int>(dim), extents[dim], stride};
       // Axes that do not cover the dimension exactly say nothing about its CTAs.
@@ -98,8 +95,10 @@ class LaunchModel::Estimate {
     if (out_.occupancy.ctas_per_sm < 1)
       return Error{Exit::kUsage, fmt::format("{}: no CTA fits on an SM of {} ({} registers, {} bytes of shared memory)",
                                              r_.code->kernel, device_.name, r_.registers, r_.smem_bytes)};
+    ROOFGEN_CHECK(fit_tensor_memory());
     const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
     const auto sms = static_cast<uint64_t>(m_.sms);
+    share_work(resident * sms);
     busiest_ = (ctas_ + sms - 1) / sms;
     out_.ctas = static_cast<double>(ctas_);
     out_.waves = out_.ctas / static_cast<double>(sms * resident);
@@ -128,7 +127,7 @@ class LaunchModel::Estimate {
 
     if (!r_.dram_bytes) {
       ROOFGEN_CHECK(miss_ratio());
-      load_.write_back = distinct_writes(*typical);
+      load_.write_back = distinct_writes(*r_.code, *typical);
     }
     if (count(*typical).tile_sectors > 0) {
       ROOFGEN_TRY(load_.copy_sharing, copy_sharing(*typical));
@@ -140,6 +139,39 @@ class LaunchModel::Estimate {
     for (const CtaStream* c : load_.ctas) simulated.insert(c->cta);
     std::erase_if(streams_, [&](const auto& s) { return !simulated.count(s.first); });
     return {};
+  }
+
+  bool has(Action action) const {
+    return std::ranges::any_of(r_.code->instructions, [&](const auto& i) { return i.opcode->action == action; });
+  }
+
+  /// A CTA waits for the columns of tensor memory that it takes, so that more CTAs than fit there work no faster.
+  Result<void> fit_tensor_memory() {
+    constexpr int kBytesOfColumn = 4 * 128;
+    if (!has(Action::kTensorMemoryAlloc) || !device_.has("tmem_bytes_per_sm")) return {};
+    ROOFGEN_TRY(const CtaStream* first, stream(0));
+    Occupancy& o = out_.occupancy;
+    const int most = static_cast<int>(device_.at("tmem_bytes_per_sm")) / kBytesOfColumn /
+                     std::max(1, static_cast<int>(first->tensor_columns));
+    if (most < 1 || most >= o.ctas_per_sm) return {};
+    o.warps_per_sm = o.warps_per_sm / o.ctas_per_sm * most;
+    o.fraction = o.fraction / o.ctas_per_sm * most;
+    o.ctas_per_sm = most;
+    o.limited_by = "tensor memory";
+    return {};
+  }
+
+  /// Of CTAs that ask for more work, as many run as fit on the GPU at once, and share that of the grid.
+  void share_work(uint64_t at_once) {
+    at_once -= at_once % r_.launch.cluster.count();
+    if (!has(Action::kNextWork) || at_once == 0 || at_once >= ctas_) return;
+    ctas_ = r_.launch.next_work = at_once;
+    interpreter_.give_work(at_once);
+    streams_.clear();
+    dims_ = {};
+    dims_[0] = {0, static_cast<uint32_t>(ctas_), 1};
+    axes_ = {dims_[0]};
+    works_.assign(1, {});
   }
 
   Result<LaunchTime> time_of_streams() {
@@ -261,12 +293,6 @@ class LaunchModel::Estimate {
     return out;
   }
 
-  bool writes(const sass::WarpStream& w, const sass::Step& s) const {
-    const Action what = r_.code->instructions[s.index].opcode->action;
-    return what == Action::kStg || what == Action::kRed || what == Action::kAtomg ||
-           (s.is_sync() && w.syncs[s.sync()].kind != sass::Sync::Kind::kLoad);
-  }
-
   StreamCounts count(const CtaStream& cta) const {
     StreamCounts c;
     // More executions of an instruction than of the one before it in the code.
@@ -294,8 +320,7 @@ class LaunchModel::Estimate {
         if (is_load) c.tile_sectors += sectors;
         if (what == Action::kLdg || what == Action::kLdgsts || is_load)
           ++c.global_load_requests, c.global_load_sectors += sectors;
-        if (writes(w, s))
-          ++c.global_store_requests, c.l2_write_sectors += sectors;
+        if (writes_device(*r_.code, w, s)) ++c.global_store_requests, c.l2_write_sectors += sectors;
       }
     }
     int64_t executions = 0;
@@ -478,23 +503,6 @@ class LaunchModel::Estimate {
     for (const uint64_t line : own) both += others.count(line);
     const double sms = std::min<double>(m_.sms, out_.ctas);
     return 1 + (sms - 1) * static_cast<double>(both) / static_cast<double>(own.size());
-  }
-
-  /// Different sectors that a CTA writes, over all: L2 joins the parts of a sector before DRAM has them.
-  double distinct_writes(const CtaStream& cta) const {
-    std::unordered_map<uint64_t, uint8_t> sectors;
-    double all = 0, distinct = 0;
-    for (const sass::WarpStream& w : cta.warps)
-      for (const sass::Step& s : w.steps) {
-        const sass::Access* a = w.access_of(s);
-        if (!a || !writes(w, s)) continue;
-        for (uint32_t l = 0; l < a->lines; ++l) {
-          const sass::LineRequest& line = w.lines[a->first_line + l];
-          if (line.line < sass::kLocalLines) all += std::popcount(line.sectors), sectors[line.line] |= line.sectors;
-        }
-      }
-    for (const auto& [line, mask] : sectors) distinct += std::popcount(mask);
-    return all > 0 ? distinct / all : 1;
   }
 
   /// Local memory of all resident CTAs of the chip against L2.
@@ -751,10 +759,9 @@ class LaunchModel::Estimate {
   LaunchRequest r_;
   sass::Interpreter interpreter_;
   std::optional<CtaStream> last_;  ///< of the CTA that does the rest of the work after the exit of the others
-  Dim3 grid_;
-  uint64_t ctas_;
-  std::array<Axis, 3> dims_;  ///< of the grid
-  std::vector<Axis> axes_;    ///< of more than one position, fastest first
+  uint64_t ctas_;                  ///< that run: all of the grid, or those whose work the others do not take
+  std::array<Axis, 3> dims_;       ///< of the grid
+  std::vector<Axis> axes_;         ///< of more than one position, fastest first
   std::map<uint64_t, CtaStream> streams_;
   std::map<uint64_t, StreamCounts> counted_;  ///< by CTA
   SmLoad load_;
