@@ -241,8 +241,10 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
         there = true;
         for (uint32_t b = 0; b < i.bytes; ++b) there = there && shared_known[a + b];
         std::memcpy(bytes.data(), shared.data() + a, i.bytes);
-        if (answered && (a & 15) + i.bytes <= 16)
+        if (answered && (a & 15) + i.bytes <= 16) {
+          there = true;
           std::memcpy(bytes.data(), reinterpret_cast<const std::byte*>(answered->data()) + (a & 15), i.bytes);
+        }
       }
     } else {
       there = read_global(a, i.bytes, bytes.data());
