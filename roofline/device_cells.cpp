@@ -40,8 +40,8 @@ constexpr Group kGroups[] = {
     {"cycles", Need::kNobody,
      "alu_latency mufu_latency mma_sync_latency smem_latency l1_latency l2_far_latency "
      "barrier_latency wgmma_latency beside_wgmma_cycles copy_latency try_wait_latency phase_latency cluster_latency "
-     "setmaxnreg_latency copy_least_cycles copy_row_cycles copy_burst_cycles tcgen05_latency tcgen05_pair_latency "
-     "tcgen05_pair_least_cycles tcgen05_commit_latency "
+     "setmaxnreg_latency copy_issue_cycles copy_row_cycles copy_page_cycles copy_burst_cycles "
+     "tcgen05_latency tcgen05_pair_latency tcgen05_pair_least_cycles tcgen05_commit_latency "
      "tmem_latency smem_wavefront_cycles smem_instruction_cycles branch_cycles cta_start_cycles fetch_latency"},
     {"count", Need::kNobody, "memory_queue wgmma_queue cluster_4_sms cluster_8_sms"},
     {"bytes", Need::kNobody, "l1_bytes instruction_cache_bytes"},

@@ -30,6 +30,7 @@ from kernels import Bad
 
 BEGIN, END = "<!-- results:begin published -->", "<!-- results:end published -->"
 LADDER_DEVICE = "h100-sxm"
+DEVICES = Path(__file__).resolve().parent / "data"  # beside those of the catalogue
 
 
 def parser():
@@ -307,7 +308,7 @@ def profiler(options):
                                     last_first=options.last_first)
     checkouts = published_kernels.kernels.Checkouts(hub=None, ktt=None, work=sources)
     return Kernels(roofgen=options.roofgen.resolve(), checkouts=checkouts, work=options.work, nvrtc={},
-                   extra=tuple(options.extra), jobs=options.jobs, timeout_s=options.timeout,
+                   extra=("--data-dir", str(DEVICES), *options.extra), jobs=options.jobs, timeout_s=options.timeout,
                    model_version=options.model_version, maker=maker, kept=options.kept)
 
 

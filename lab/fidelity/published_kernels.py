@@ -179,16 +179,17 @@ def learn_cuda_gemm(maker, _device, config):
 
 
 def learn_cuda_attention(maker, _device, config):
-    """07_attention: one sequence, 8 heads, 4096 queries, 8192 keys."""
+    """07_attention: four sequences, 8 heads, 4096 queries, 8192 keys."""
     name, (rows, keys, smem) = config["name"], LEARN_CUDA_ATTENTION[config["name"]]
     source, folder = maker.published_source(f"07_attention/attention_{name}.cu")
-    queries, others = 8 * 4096 * 128, 8 * 8192 * 128
+    heads = 4 * 8
+    queries, others = heads * 4096 * 128, heads * 8192 * 128
     arguments = [buffer("Q", "bf16", queries, fill="random", seed=1),
                  buffer("K", "bf16", others, fill="random", seed=2),
                  buffer("V", "bf16", others, fill="random", seed=3), buffer("O", "bf16", queries),
-                 scalar("bs", "i32", 8), scalar("len_q", "i32", 4096), scalar("len_kv", "i32", 8192)]
+                 scalar("bs", "i32", heads), scalar("len_q", "i32", 4096), scalar("len_kv", "i32", 8192)]
     return Launch(source=source, kernel=f"attention_{name}_kernel<{rows},{keys},128,4>",
-                  grid=(8 * ceil_div(4096, rows), 1, 1), block=(128, 1, 1), args=arguments, includes=[folder],
+                  grid=(heads * ceil_div(4096, rows), 1, 1), block=(128, 1, 1), args=arguments, includes=[folder],
                   smem=smem)
 
 

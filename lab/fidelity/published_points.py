@@ -42,11 +42,12 @@ FLASH = Group("FlashAttention-2 on an H100", TENSOR, IMITATED, "h100-sxm",
 GEMM_A100 = Group("learn-cuda GEMM on an A100", TENSOR, SAME, "a100-sxm-40",
                   "gau-nernst/learn-cuda at 1454f8b, 02b_matmul_sm80: A100 SXM4 40 GB, CUDA 13.0, bf16; clock not "
                   "stated")
-GEMM_5090 = Group("learn-cuda GEMM on an RTX 5090", TENSOR, SAME, "rtx-5090",
+GEMM_5090 = Group("learn-cuda GEMM on an RTX 5090", TENSOR, SAME, "rtx-5090-400w",
                   "the same file: RTX 5090 at 400 W, CUDA 13.0, bf16; clock not stated")
-ATTENTION_5090 = Group("learn-cuda attention on an RTX 5090", TENSOR, SAME, "rtx-5090",
-                       "gau-nernst/learn-cuda at 1454f8b, 07_attention: RTX 5090 at 400 W, CUDA 12.9, bf16; 8 heads, "
-                       "4096 queries, 8192 keys, d 128; clock not stated")
+ATTENTION_5090 = Group("learn-cuda attention on an RTX 5090", TENSOR, SAME, "rtx-5090-400w",
+                       "gau-nernst/learn-cuda at 5d2897a, 07_attention: RTX 5090 at 400 W, CUDA 12.9, bf16; batch 4 "
+                       "(1454f8b says 1, and its program's default is 4), 8 heads, 4096 queries, 8192 keys, d 128; "
+                       "clock not stated")
 CUDNN = Group("norms on an H200, cuDNN", MEMORY, OTHER, "h200-sxm",
               "NVIDIA/cudnn-frontend, benchmark/norms/results/h200 (20260227): bf16, cold L2, device time by a "
               "profiler",
@@ -110,7 +111,7 @@ def learn_cuda_points():
                         2.0 * size ** 3 / rates[column] / 1e6, str(size))
     for name, rate in LEARN_CUDA_ATTENTION.items():
         yield Point(ATTENTION_5090, name, "learn-cuda-attention", (schedule(name=name),),
-                    4.0 * 8 * 4096 * 8192 * 128 / rate / 1e6, "all")
+                    4.0 * 4 * 8 * 4096 * 8192 * 128 / rate / 1e6, "all")
 
 
 def norm_schedules(op, rows, cols):

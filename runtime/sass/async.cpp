@@ -57,22 +57,23 @@ void Interpreter::State::add_row(WarpState& w, Access& a, uint64_t address, uint
   a.lines = static_cast<uint16_t>(std::min<size_t>(lines_of.size() - a.first_line, UINT16_MAX));
 }
 
-/// The lines of a tile of a tensor, without what lies outside of the tensor; its bytes in shared memory, and its rows
-/// of 128 bytes at most.
-uint32_t Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5],
-                                          uint16_t& rows) {
+/// The lines of a tile of a tensor, without what lies outside of the tensor. Sets its bytes in shared memory, its rows
+/// of 128 bytes at most, and its pages.
+void Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5], Sync& sync) {
+  constexpr uint64_t kPageBytes = 65536;
   sim::TensorView view;
   std::byte bytes[sim::kTensorMapBytes];
   const uint64_t offset = map_address - kParameterWindow;
   if (map_address >= kParameterWindow && offset + sizeof bytes <= launch.params.size())
     std::memcpy(bytes, launch.params.data() + offset, sizeof bytes);
   else if (!read_initial_bytes(map_address, bytes))
-    return 0;
-  if (!view.decode(bytes) || !view.plausible()) return 0;
+    return;
+  if (!view.decode(bytes) || !view.plausible()) return;
   const auto inside = [&](uint32_t d, int64_t c) { return c >= 0 && static_cast<uint64_t>(c) < view.dims[d]; };
   const int64_t first = std::max<int64_t>(at[0], 0);
   const int64_t last = std::min<int64_t>(int64_t{at[0]} + view.box[0], static_cast<int64_t>(view.dims[0]));
   std::array<uint32_t, sim::kMaxTensorRank> index{};
+  uint64_t page = ~uint64_t{0};
   for (bool more = last > first; more;) {
     uint64_t address = view.address + static_cast<uint64_t>(first) * view.element_bytes;
     bool is_inside = true;
@@ -82,6 +83,8 @@ uint32_t Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_
       address += static_cast<uint64_t>(c) * view.strides[d];
     }
     if (is_inside) add_row(w, a, address, static_cast<uint64_t>(last - first) * view.element_bytes);
+    sync.pages += address / kPageBytes != page;
+    page = address / kPageBytes;
     more = false;
     for (uint32_t d = 1; d < view.rank && !more; ++d) {
       more = ++index[d] < view.box[d];
@@ -89,9 +92,9 @@ uint32_t Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_
     }
   }
   const uint64_t row_bytes = std::max<uint64_t>(1, uint64_t{view.box[0]} * view.element_bytes);
-  rows =
+  sync.rows =
       static_cast<uint16_t>(std::min<uint64_t>(view.box_bytes() / row_bytes * ((row_bytes + 127) / 128), UINT16_MAX));
-  return static_cast<uint32_t>(view.box_bytes());
+  sync.bytes = static_cast<uint32_t>(view.box_bytes());
 }
 
 /// Whether an address of the cluster's shared memory is this CTA's: its rank is in the bits from 24 on.
@@ -106,6 +109,23 @@ bool Interpreter::State::is_own_rank(const WarpState& w, const Operand& o, size_
 
 bool Interpreter::State::read_initial_bytes(uint64_t address, std::span<std::byte> out) {
   return launch.read && launch.read(address, out);
+}
+
+Interpreter::State::Answer Interpreter::State::answer(uint64_t which) const {
+  const Dim3& g = launch.grid;
+  const uint64_t cta = cta_number + (which + 1) * launch.next_work;
+  if (!launch.next_work || cta >= g.count()) return {};
+  // The machine code of query_cancel: x; y and z in halves; whether there is work.
+  return {static_cast<uint32_t>(cta % g.x), static_cast<uint32_t>(cta / g.x % g.y | cta / g.x / g.y << 16), 1, 0};
+}
+
+std::optional<Interpreter::State::Answer> Interpreter::State::answer_at(WarpState& w, uint64_t address) {
+  const auto place = static_cast<uint32_t>(address & ~uint64_t{15});
+  if (std::ranges::find(known_places, place) == known_places.end()) return std::nullopt;
+  size_t left = w.answers_read[address]++;
+  for (size_t k = 0; k < known_places.size(); ++k)
+    if (known_places[k] == place && left-- == 0) return answer(k);
+  return Answer{};
 }
 
 void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask) {
@@ -190,14 +210,16 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
       sync.count = 1;
       break;
     case Action::kNextWork: {
-      // The answer, 16 bytes of which bit 64 says that there is work: none. Each CTA does its own work alone.
       if (i.count < 2) return;
       const uint32_t to = memory_at(i.operands[0]);
       sync.kind = Sync::Kind::kSend;
       sync.barrier = memory_at(i.operands[1]);
       sync.bytes = 16;
-      if (known && to + 16 <= shared.size())
-        std::memset(shared.data() + to, 0, 16), std::memset(shared_known.data() + to, 1, 16);
+      if (known && to + 16 <= shared.size()) {
+        const Answer words = answer(answer_places.size());
+        std::memcpy(shared.data() + to, words.data(), 16), std::memset(shared_known.data() + to, 1, 16);
+        answer_places.push_back(to);
+      }
       break;
     }
     case Action::kArrives:
@@ -228,7 +250,7 @@ void Interpreter::State::synchronize(WarpState& w, const Instruction& i, uint32_
       if (loads) sync.barrier = uniform(first + 1) & kSharedOffset;
       int32_t at[5] = {};
       for (unsigned d = 0; d < i.matrix_rank; ++d) at[d] = static_cast<int32_t>(uniform(first + (loads ? 2 : 1) + d));
-      sync.bytes = request_tile(w, access, uniform_pair(i.operands[1]), at, sync.rows);
+      request_tile(w, access, uniform_pair(i.operands[1]), at, sync);
       known = known && sync.bytes > 0;
       if (loads && has(".2CTA")) sync.senders = 2;
       if (has(".MULTICAST") && i.count > 2)

@@ -30,6 +30,7 @@ Result<CtaStream> Interpreter::run(uint64_t cta, uint64_t most_of_warp) {
   state_->most_of_warp = most_of_warp;
   return state_->run(cta);
 }
+void Interpreter::give_work(uint64_t next_work) { state_->launch.next_work = next_work; }
 uint64_t Interpreter::leader(uint64_t cta) const { return cta - (state_->pairs ? cta % state_->launch.grid.x % 2 : 0); }
 bool Interpreter::depends_on_axis(int axis) const { return state_->deciding_axes >> axis & 1; }
 std::vector<Doubt> Interpreter::doubts() const {
@@ -488,6 +489,11 @@ Result<CtaStream> Interpreter::State::run(uint64_t cta) {
     doubts = before;
     out = run_once(cta);
   }
+  if (launch.next_work && answer_places.size() > known_places.size()) {
+    known_places = answer_places;
+    doubts = before;
+    out = run_once(cta);
+  }
   if (out) spend(Cost::kInterpreted, out->instructions());
   for (const auto& [line, w] : written) written_by_others[line] |= w.is_written;
   return out;
@@ -498,6 +504,8 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
   untouched_line = kNoLine;
   reads_back = false;
   undecided.clear();
+  answer_places.clear();
+  tensor_columns = 0;
   cta_number = cta;
   cta_x = static_cast<uint32_t>(cta % launch.grid.x);
   cta_y = static_cast<uint32_t>(cta / launch.grid.x % launch.grid.y);
@@ -559,6 +567,7 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
   }
   CtaStream out;
   out.cta = cta;
+  out.tensor_columns = tensor_columns;
   for (WarpState& w : warps) out.warps.push_back(std::move(w.stream));
   return out;
 }

@@ -69,6 +69,7 @@ struct WarpState {
   std::map<uint32_t, std::vector<Lanes>> local;  ///< by word of the frame, for values that steer
   int waits_at = -1;                             ///< the barrier of the CTA
   Votes votes;                                   ///< of the last BAR.RED
+  std::map<uint64_t, size_t> answers_read;       ///< by address: of try_cancel
   uint64_t executed = 0;                         ///< instructions
   WarpStream stream;
 
@@ -229,6 +230,10 @@ struct Interpreter::State {
   std::array<CtaBarrier, 16> barriers;
   uint64_t steps_left = 0, most_of_warp = ~uint64_t{0};
   bool goes_on = false;  ///< the CTA does not end where most do
+  uint32_t tensor_columns = 0;
+  /// Where try_cancel puts its answers, in order: of this CTA so far, and the longest list of a CTA. The warp that asks
+  /// may run long before the warps that read the answers, so that each of these reads the answers of a place in order.
+  std::vector<uint32_t> answer_places, known_places;
   uint64_t cta_number = 0;
 
   /// Tensor maps are aligned by their address in constant memory, which depends on the architecture.
@@ -278,6 +283,11 @@ struct Interpreter::State {
   void addresses(const WarpState& w, const Operand& o, uint64_t out[32], uint32_t& known) const;
   void load(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
   void store(WarpState& w, const Instruction& i, const uint64_t at[32], uint32_t known, uint32_t mask);
+  using Answer = std::array<uint32_t, 4>;
+  /// The answer of try_cancel to the CTA's question number `which`.
+  Answer answer(uint64_t which) const;
+  /// The answer that a warp reads at an address of shared memory; nullopt: there is none.
+  std::optional<Answer> answer_at(WarpState& w, uint64_t address);
   void copy(const uint64_t to[32], const uint64_t from[32], uint32_t mask, uint32_t reads, uint32_t bytes);
   void forget_shared(const uint64_t at[32], uint32_t mask, uint32_t bytes);
   bool read_initial(uint64_t address, std::span<std::byte> out);
@@ -286,7 +296,7 @@ struct Interpreter::State {
   void request(WarpState& w, Access& a, const uint64_t at[32], uint32_t mask, uint32_t bytes);
   void synchronize(WarpState& w, const Instruction& i, uint32_t index, uint32_t mask);
   void add_row(WarpState& w, Access& a, uint64_t address, uint64_t bytes);
-  uint32_t request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5], uint16_t& rows);
+  void request_tile(WarpState& w, Access& a, uint64_t map_address, const int32_t at[5], Sync& sync);
   bool is_own_rank(const WarpState& w, const Operand& o, size_t lane);
   bool read_initial_bytes(uint64_t address, std::span<std::byte> out);
   void doubt(uint32_t index, bool is_branch) {

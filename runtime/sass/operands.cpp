@@ -217,6 +217,9 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
   const bool is_shared = i.opcode->action == Action::kLds, is_local = i.opcode->action == Action::kLdl;
   std::array<Lanes, 4> value;
   for (uint32_t word = 0; word < words; ++word) value[word].fill(0), value[word].known = 0;
+  const auto first = static_cast<size_t>(std::countr_zero(mask));
+  const std::optional<Answer> answered = is_shared && known >> first & 1 ? answer_at(w, at[first]) : std::nullopt;
+  if (answered) operand_axes |= 7;
   for (uint32_t left = mask & known; left; left &= left - 1) {
     const int lane = std::countr_zero(left);
     std::array<std::byte, 16> bytes{};
@@ -238,6 +241,10 @@ void Interpreter::State::load(WarpState& w, const Instruction& i, const uint64_t
         there = true;
         for (uint32_t b = 0; b < i.bytes; ++b) there = there && shared_known[a + b];
         std::memcpy(bytes.data(), shared.data() + a, i.bytes);
+        if (answered && (a & 15) + i.bytes <= 16) {
+          there = true;
+          std::memcpy(bytes.data(), reinterpret_cast<const std::byte*>(answered->data()) + (a & 15), i.bytes);
+        }
       }
     } else {
       there = read_global(a, i.bytes, bytes.data());

@@ -62,6 +62,7 @@ struct Sync {
   bool after_copies = false;        ///< an arrival once the warp's asynchronous copies have ended
   uint32_t barrier = 0, count = 0, bytes = 0;
   uint16_t rows = 0, columns = 0;  ///< of a product; rows of a load, of 128 bytes at most
+  uint32_t pages = 0;              ///< of a load: rows that begin in another 64 KiB than the row before
   uint32_t access = ~0u;           ///< of a copy: its lines of device memory, in WarpStream::accesses
 };
 
@@ -123,7 +124,8 @@ struct WarpStream {
 };
 
 struct CtaStream {
-  uint64_t cta = 0;  ///< linear index in the grid
+  uint64_t cta = 0;             ///< linear index in the grid
+  uint32_t tensor_columns = 0;  ///< of tensor memory that it takes
   std::vector<WarpStream> warps;
   uint64_t instructions() const;  ///< of all warps
 };
@@ -156,6 +158,9 @@ struct StreamLaunch {
   std::function<uint64_t(const std::string&)> variable = {};
   ReadMemory read = {};
   TakenShare taken_share = {};
+  /// A CTA that asks for more work (clusterlaunchcontrol.try_cancel) gets that of the CTAs at this distance, one after
+  /// the other; 0: it gets none.
+  uint64_t next_work = 0;
   uint64_t max_steps = 50'000'000;  ///< instructions of one CTA; above it the kernel counts as endless
 };
 
@@ -167,6 +172,8 @@ class Interpreter {
   /// Runs one CTA from its beginning; a warp stops after `most_of_warp` instructions. Errors: Exit::kFailed with the
   /// reason (endless, deadlock).
   Result<CtaStream> run(uint64_t cta, uint64_t most_of_warp = ~uint64_t{0});
+  /// Sets StreamLaunch::next_work.
+  void give_work(uint64_t next_work);
   /// The CTA that issues the products of this one: the first of a pair, where CTAs multiply in pairs.
   uint64_t leader(uint64_t cta) const;
   /// The same CTA if it is the one that goes on where an unknown condition ends most CTAs: the last to arrive at a

@@ -39,7 +39,7 @@ const std::map<std::string, std::vector<std::string>> kFamilies{
     {"shared", {"shared_latency", "transpose_conflicts"}},
     {"branches", {"divergent", "latency_reduction"}},
     {"memory", {"histogram", "copy_float4", "transpose_padded"}}};
-const Values kHidden{{"smem_wavefront_cycles", 2}, {"branch_cycles", 16}, {"memory_queue", 4}};
+const Values kHidden{{"smem_wavefront_cycles", 2}, {"branch_cycles", 16}};
 
 Result<Calibration> fit(std::vector<TimedKernel> kernels, const std::function<void(CalibrateRequest&)>& change = {}) {
   CalibrateRequest r;

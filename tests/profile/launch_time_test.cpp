@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kernels.h"
+#include "tuner/timing/dram_share.h"
 #include "tuner/timing/placement.h"
 
 namespace roofgen::timing::launch_time_test {
@@ -84,6 +85,36 @@ TEST(Dram, RowsAreNotFasterThanItsBandwidth) {
     EXPECT_GE(time.event_s, 0.999 * time.roofline_s) << rounds << " rounds";
     EXPECT_LE(time.event_s, 1.05 * time.roofline_s) << rounds << " rounds";
   }
+}
+
+TEST(Dram, ReadsGoBeforeTheWritesThatWaitInL2) {
+  Machine m;
+  m.dram_bytes_per_cycle = 32, m.l2_bytes = 80 * 32 / kL2Share;
+  DramShare dram(m, 1);
+  double busy = 0;
+  dram.write(0, 50, busy);
+  EXPECT_EQ(dram.read(10, 5, busy), 10);  // ten sectors have been written meanwhile
+  EXPECT_EQ(dram.end(), 55);
+  dram.write(15, 100, busy);  // of 140 that wait, 80 fit
+  EXPECT_NEAR(dram.read(15, 1, busy), 75, 1e-9);
+  EXPECT_NEAR(dram.end(), 156, 1e-9);
+  EXPECT_EQ(busy, 156);
+}
+
+TEST(Dram, GetsASectorOnceThatIsWrittenInParts) {
+  const auto written = [](const char* second) {
+    const LaunchTime time = time_of(code_of({{"", "S2R", "R1,SR_TID.X"},
+                                             {"", "MOV", "R8,0x20"},
+                                             {"", "IMAD.WIDE.U32", "R6,R1,R8,c[0x0][0x160]"},
+                                             {"", "STG.E.128", "[R6.64],R12"},
+                                             {"", "STG.E.128", second},
+                                             {"", "EXIT", ""}}),
+                                    108, 256);
+    EXPECT_EQ(time.counts.l2_write_sectors, 108 * 256 * 2);
+    return time.counts.dram_write_bytes / 32 / 108 / 256;
+  };
+  EXPECT_EQ(written("[R6.64+0x10],R12"), 1);
+  EXPECT_EQ(written("[R6.64+0x100000],R12"), 2);
 }
 
 /// CTA c reads 32 kB of row c / 64 and as much of column c % 64 of two matrices, in 64 turns of 128 threads.
@@ -293,6 +324,55 @@ TEST(Unequal, PersistentCtasTakeAsLongAsTheOneWithTheMostTiles) {
   const double four = cycles(4 * 108);
   EXPECT_NEAR(cycles(3 * 108) / four, 0.75, 0.01);
   for (const int more : {1, 30, 54, 107}) EXPECT_NEAR(cycles(3 * 108 + more) / four, 1, 0.01) << more;
+}
+
+LaunchTime time_on_b200(const sass::Code& code, uint32_t ctas, uint32_t threads, int64_t smem_bytes) {
+  static const Result<Device> device = load_device(profile::data_files(), "b200");
+  static const Result<Machine> machine = machine_of(*device);
+  Result<LaunchTime> out = launch_time(*device, *machine, request_of(code, ctas, threads, smem_bytes));
+  EXPECT_TRUE(out) << to_string(out.error());
+  return out ? std::move(*out) : LaunchTime{};
+}
+
+TEST(Unequal, CtasThatAskForWorkShareTheGrid) {
+  // Warp 1 asks (clusterlaunchcontrol.try_cancel), warp 0 reads the answers, too. A tile is 1024 turns of both.
+  sass::Code code = code_of({{"", "S2R", "R1,SR_TID.X"},
+                             {"", "ISETP.GE.AND", "P2,PT,R1,0x20,PT"},
+                             {"", "UMOV", "UR4,0x800"},
+                             {"", "UMOV", "UR5,0x900"},
+                             {"", "MOV", "R2,0x400"},  // 0x40
+                             {"@!P2", "BRA", "0x70"},
+                             {"", "UGETNEXTWORKID.SELFCAST", "[UR4],[UR5]"},
+                             {"", "FADD", "R12,R12,R13"},  // 0x70
+                             {"", "IADD3", "R2,R2,-0x1,RZ"},
+                             {"", "ISETP.GT.AND", "P0,PT,R2,RZ,PT"},
+                             {"@P0", "BRA", "0x70"},
+                             {"", "LDS.128", "R4,[UR4]"},
+                             {"", "LOP3.LUT", "P1,RZ,R6,0x1,RZ,0xc0,!PT"},
+                             {"@P1", "BRA", "0x40"},
+                             {"", "EXIT", ""}});
+  code.arch = "sm_100a";
+  const auto of = [&](uint32_t tiles) { return time_on_b200(code, tiles, 64, 140 << 10); };
+  const LaunchTime four = of(4 * 148), more = of(3 * 148 + 1), one = of(148);
+  EXPECT_EQ(four.ctas, 148);
+  EXPECT_EQ(four.counts.fp32_thread_instructions, 4 * 148 * 1024 * 64.0);
+  EXPECT_EQ(more.counts.fp32_thread_instructions, (3 * 148 + 1) * 1024 * 64.0);
+  EXPECT_NEAR(more.cycles / four.cycles, 1, 0.01);
+  EXPECT_NEAR(four.cycles / one.cycles, 4, 0.1);
+}
+
+TEST(TensorMemory, ItsColumnsLimitTheCtas) {
+  for (const int units : {16, 4}) {
+    sass::Code code = code_of({{"", "UMOV", fmt::format("UR4,{:#x}", units)},
+                               {"", "UTCATOMSWS.FIND_AND_SET.ALIGN", "UP0,UR4,UR4"},
+                               {"", "BRA.U", "UP0,0x40"},
+                               {"", "NANOSLEEP", "0x64"},
+                               {"", "EXIT", ""}});
+    code.arch = "sm_100a";
+    const LaunchTime time = time_on_b200(code, 1000, 32, 0);
+    EXPECT_EQ(time.occupancy.ctas_per_sm, 16 / units);
+    EXPECT_EQ(time.occupancy.limited_by, "tensor memory");
+  }
 }
 
 // ---- One launch, many machines -------------------------------------------------------------------

@@ -149,6 +149,18 @@ TEST(TensorUnit, CopiesTakeTheirTurnAndReadSharedMemory) {
   EXPECT_NEAR(with(true) - with(false), 4096 / 128, 1);
 }
 
+TEST(TensorCopies, RowsAndPagesTakeTheirTime) {
+  Sync load;
+  load.kind = Sync::Kind::kLoad, load.rows = 128, load.bytes = 128 * 16;
+  const Machine m = b200();
+  load.pages = 16;  // rows 8 KiB apart
+  EXPECT_NEAR(copy_cycles(m, load), 128 + 16 * 0.525, 0.01);
+  load.pages = 128;  // rows 128 KiB apart: 1.525 cycles, as measured
+  EXPECT_NEAR(copy_cycles(m, load), 128 * 1.525, 0.01);
+  load.bytes = 128 * 256;
+  EXPECT_NEAR(copy_cycles(m, load), load.bytes / m.copy_bytes_per_cycle, 0.01);
+}
+
 TEST(TensorMemory, ALoadTakesARegisterACycle) {
   const double one = time_of({Script().plain(kLoad).plain(kUse).end()}).cycles;
   const double two = time_of({Script().plain(kLoad).plain(kLoad).plain(kUse).end()}).cycles;

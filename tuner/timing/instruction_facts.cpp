@@ -78,6 +78,11 @@ MatrixCycles matrix_cycles(const Machine& m, const Facts& f, const sass::Sync& w
   return out;
 }
 
+double copy_cycles(const Machine& m, const sass::Sync& load) {
+  return std::max(load.rows * m.copy_row_cycles + load.pages * m.copy_page_cycles,
+                  load.bytes * load.ctas / m.copy_bytes_per_cycle);
+}
+
 std::vector<Facts> facts_of(const Machine& m, const sass::Code& code) {
   std::vector<Facts> out;
   out.reserve(code.instructions.size());

@@ -34,6 +34,9 @@ struct MatrixCycles {
 };
 MatrixCycles matrix_cycles(const Machine& machine, const Facts& facts, const sass::Sync& work);
 
+/// Cycles of the copy engine for a tensor copy to shared memory.
+double copy_cycles(const Machine& machine, const sass::Sync& load);
+
 /// By index in the code.
 std::vector<Facts> facts_of(const Machine& machine, const sass::Code& code);
 

@@ -79,9 +79,7 @@ RoundWork work_of_round(const Machine& m, const sass::Code& code, const SmLoad& 
     if (s.is_sync()) {
       const sass::Sync& sync = w.syncs[s.sync()];
       if (sync.kind == sass::Sync::Kind::kStore) out.shared += sync.bytes / m.shared_bytes_per_cycle;
-      if (sync.kind == sass::Sync::Kind::kLoad)
-        out.received += std::max(
-            {m.copy_least_cycles, sync.rows * m.copy_row_cycles, sync.bytes * sync.ctas / m.copy_bytes_per_cycle});
+      if (sync.kind == sass::Sync::Kind::kLoad) out.received += copy_cycles(m, sync), ++out.copies;
       if (sync.kind == sass::Sync::Kind::kMatrix) {
         const MatrixCycles c = matrix_cycles(m, f, sync);
         out.pipes[static_cast<size_t>(Pipe::kTensor)] += m.schedulers * c.interval;
@@ -148,8 +146,9 @@ Interval interval(const Machine& m, const sass::Code& code, const SmLoad& load, 
   const double share = 1.0 / std::max(1, load.active_sms);
   const double l2_rate = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
   const double latency = alone_cycles(m, code, load, work);
-  const double l2_cycles = (work.loaded + work.reloaded + work.written + work.spilled) * 32 / l2_rate +
-                           std::max(work.received, work.tiles * 32 / (copy_rate(m, load) * share));
+  const double l2_cycles =
+      (work.loaded + work.reloaded + work.written + work.spilled) * 32 / l2_rate +
+      std::max({work.received, work.copies * m.copy_issue_cycles, work.tiles * 32 / (copy_rate(m, load) * share)});
   const double dram_sectors = load.l2_miss * (work.loaded + work.tiles) + load.write_back * work.written +
                               load.local_miss * (work.reloaded + work.spilled);
   const double dram = dram_sectors * 32 / (m.dram_bytes_per_cycle * share);

@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tuner/timing/launch_lines.h"
 #include "tuner/timing/launch_roofs.h"
 #include "tuner/timing/placement.h"
 
@@ -28,8 +29,6 @@ constexpr uint64_t kMostSteps = 2'000'000;
 constexpr int kMostClocks = 3;
 constexpr double kSameClock = 0.01;
 
-/// Share of L2 that data of a wave can fill before they evict each other (docs/internals/model.md).
-constexpr double kL2Share = 0.8;
 /// CTAs of one axis of a grid that are interpreted at most.
 constexpr size_t kMostPositions = 20;
 /// Work grows evenly if the CTA in the middle differs from the mean of the two ends by at most this share of their
@@ -48,13 +47,9 @@ constexpr uint64_t kSampledPart = 8, kLeastSampledSteps = 256, kMostSampledSteps
 class LaunchModel::Estimate {
  public:
   Estimate(const Device& device, LaunchRequest request)
-      : device_(device),
-        r_(std::move(request)),
-        interpreter_(*r_.code, r_.launch),
-        grid_(r_.launch.grid),
-        ctas_(grid_.count()) {
+      : device_(device), r_(std::move(request)), interpreter_(*r_.code, r_.launch), ctas_(r_.launch.grid.count()) {
     uint64_t stride = 1;
-    const uint32_t extents[] = {grid_.x, grid_.y, grid_.z};
+    const uint32_t extents[] = {r_.launch.grid.x, r_.launch.grid.y, r_.launch.grid.z};
     for (size_t dim = 0; dim < 3; ++dim) {
       dims_[dim] = {static_cast<int>(dim), extents[dim], stride};
       // Axes that do not cover the dimension exactly say nothing about its CTAs.
@@ -100,8 +95,10 @@ class LaunchModel::Estimate {
     if (out_.occupancy.ctas_per_sm < 1)
       return Error{Exit::kUsage, fmt::format("{}: no CTA fits on an SM of {} ({} registers, {} bytes of shared memory)",
                                              r_.code->kernel, device_.name, r_.registers, r_.smem_bytes)};
+    ROOFGEN_CHECK(fit_tensor_memory());
     const auto resident = static_cast<uint64_t>(out_.occupancy.ctas_per_sm);
     const auto sms = static_cast<uint64_t>(m_.sms);
+    share_work(resident * sms);
     busiest_ = (ctas_ + sms - 1) / sms;
     out_.ctas = static_cast<double>(ctas_);
     out_.waves = out_.ctas / static_cast<double>(sms * resident);
@@ -128,7 +125,10 @@ class LaunchModel::Estimate {
     load_.active_sms = static_cast<int>(std::min(sms, ctas_));
     out_.simulated_ctas = static_cast<int>(all);
 
-    if (!r_.dram_bytes) ROOFGEN_CHECK(miss_ratio());
+    if (!r_.dram_bytes) {
+      ROOFGEN_CHECK(miss_ratio());
+      load_.write_back = distinct_writes(*r_.code, *typical);
+    }
     if (count(*typical).tile_sectors > 0) {
       ROOFGEN_TRY(load_.copy_sharing, copy_sharing(*typical));
     }
@@ -139,6 +139,39 @@ class LaunchModel::Estimate {
     for (const CtaStream* c : load_.ctas) simulated.insert(c->cta);
     std::erase_if(streams_, [&](const auto& s) { return !simulated.count(s.first); });
     return {};
+  }
+
+  bool has(Action action) const {
+    return std::ranges::any_of(r_.code->instructions, [&](const auto& i) { return i.opcode->action == action; });
+  }
+
+  /// A CTA waits for the columns of tensor memory that it takes, so that more CTAs than fit there work no faster.
+  Result<void> fit_tensor_memory() {
+    constexpr int kBytesOfColumn = 4 * 128;
+    if (!has(Action::kTensorMemoryAlloc) || !device_.has("tmem_bytes_per_sm")) return {};
+    ROOFGEN_TRY(const CtaStream* first, stream(0));
+    Occupancy& o = out_.occupancy;
+    const int most = static_cast<int>(device_.at("tmem_bytes_per_sm")) / kBytesOfColumn /
+                     std::max(1, static_cast<int>(first->tensor_columns));
+    if (most < 1 || most >= o.ctas_per_sm) return {};
+    o.warps_per_sm = o.warps_per_sm / o.ctas_per_sm * most;
+    o.fraction = o.fraction / o.ctas_per_sm * most;
+    o.ctas_per_sm = most;
+    o.limited_by = "tensor memory";
+    return {};
+  }
+
+  /// Of CTAs that ask for more work, as many run as fit on the GPU at once, and share that of the grid.
+  void share_work(uint64_t at_once) {
+    at_once -= at_once % r_.launch.cluster.count();
+    if (!has(Action::kNextWork) || at_once == 0 || at_once >= ctas_) return;
+    ctas_ = r_.launch.next_work = at_once;
+    interpreter_.give_work(at_once);
+    streams_.clear();
+    dims_ = {};
+    dims_[0] = {0, static_cast<uint32_t>(ctas_), 1};
+    axes_ = {dims_[0]};
+    works_.assign(1, {});
   }
 
   Result<LaunchTime> time_of_streams() {
@@ -287,8 +320,7 @@ class LaunchModel::Estimate {
         if (is_load) c.tile_sectors += sectors;
         if (what == Action::kLdg || what == Action::kLdgsts || is_load)
           ++c.global_load_requests, c.global_load_sectors += sectors;
-        if (what == Action::kStg || what == Action::kRed || what == Action::kAtomg || (is_tile && !is_load))
-          ++c.global_store_requests, c.l2_write_sectors += sectors;
+        if (writes_device(*r_.code, w, s)) ++c.global_store_requests, c.l2_write_sectors += sectors;
       }
     }
     int64_t executions = 0;
@@ -727,10 +759,9 @@ class LaunchModel::Estimate {
   LaunchRequest r_;
   sass::Interpreter interpreter_;
   std::optional<CtaStream> last_;  ///< of the CTA that does the rest of the work after the exit of the others
-  Dim3 grid_;
-  uint64_t ctas_;
-  std::array<Axis, 3> dims_;  ///< of the grid
-  std::vector<Axis> axes_;    ///< of more than one position, fastest first
+  uint64_t ctas_;                  ///< that run: all of the grid, or those whose work the others do not take
+  std::array<Axis, 3> dims_;       ///< of the grid
+  std::vector<Axis> axes_;         ///< of more than one position, fastest first
   std::map<uint64_t, CtaStream> streams_;
   std::map<uint64_t, StreamCounts> counted_;  ///< by CTA
   SmLoad load_;

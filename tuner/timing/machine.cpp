@@ -84,8 +84,9 @@ Result<Machine> machine_of(const Device& d, double sm_mhz) {
   m.cluster_cycles = cell("cluster_latency", 0);
   m.register_cycles = cell("setmaxnreg_latency", 0);
   m.copy_burst_cycles = cell("copy_burst_cycles", 0);
-  m.copy_least_cycles = cell("copy_least_cycles", 0);
+  m.copy_issue_cycles = cell("copy_issue_cycles", 0);
   m.copy_row_cycles = cell("copy_row_cycles", 0);
+  m.copy_page_cycles = cell("copy_page_cycles", 0);
   m.matrix_f16 = cell("tcgen05_flops_per_clk_fp16", 0);
   m.matrix_fp8 = cell("tcgen05_flops_per_clk_fp8", 0);
   m.matrix_int8 = cell("tcgen05_flops_per_clk_int8", 0);

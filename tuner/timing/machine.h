@@ -10,6 +10,9 @@
 
 namespace roofgen::timing {
 
+/// Share of L2 that data can fill before they evict each other (docs/internals/model.md).
+inline constexpr double kL2Share = 0.8;
+
 struct Machine {
   std::string device, arch;
   int sms = 0;
@@ -49,8 +52,9 @@ struct Machine {
   double cluster_cycles = 0;                  ///< the same between two CTAs, and of the barrier of a cluster
   double register_cycles = 0;                 ///< of setmaxnreg
   double copy_burst_cycles = 0;               ///< of its share of L2 that an SM can save up and use later
-  double copy_least_cycles = 0;               ///< of the copy engine for one tensor copy
+  double copy_issue_cycles = 0;               ///< from one tensor copy that the copy engine takes to the next
   double copy_row_cycles = 0;                 ///< of the copy engine for a row of a tile, of 128 bytes at most
+  double copy_page_cycles = 0;                ///< more for a row that begins in another 64 KiB than the row before
 
   /// The tensor unit of sm_100, which all warps of an SM share, and tensor memory.
   double matrix_f16 = 0, matrix_fp8 = 0, matrix_int8 = 0, matrix_fp4 = 0;  ///< FLOP of one SM in a cycle

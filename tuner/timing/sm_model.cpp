@@ -7,6 +7,7 @@
 #include <map>
 #include <queue>
 
+#include "tuner/timing/dram_share.h"
 #include "tuner/timing/instruction_cache.h"
 #include "tuner/timing/instruction_facts.h"
 #include "tuner/timing/l1_cache.h"
@@ -23,6 +24,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kAtPhase = 16, kAtProducts = 17, kAtCluster = 18;
 /// Bytes of a tensor copy that are requested and stored together.
 constexpr uint32_t kPieceBytes = 1024;
+/// Of a sector: what sums of shares may be off by.
+constexpr double kSliver = 1e-6;
 
 struct Scoreboard {
   double free_at = 0;
@@ -96,6 +99,7 @@ struct Copy {
   uint32_t requested = 0, stored = 0;  ///< bytes
   uint32_t senders = 1;
   double cycles = 0;  ///< of the copy engine
+  double ready = 0;   ///< the earliest first request
 };
 
 /// What happens at a time that is known: the next product of a scheduler begins, one ends, the copy engine makes its
@@ -118,11 +122,11 @@ class Sm {
         load_(load),
         facts_(facts_of(m, code)),
         l1_(std::max(0.0, m.unified_bytes - load.shared_bytes)),
-        code_(m.instruction_bytes, code.instructions.size(), m.fetch_latency, m.fetch_cycles) {
+        code_(m.instruction_bytes, code.instructions.size(), m.fetch_latency, m.fetch_cycles),
+        dram_(m, std::max(1, load.active_sms)) {
     out_.instructions.resize(code.instructions.size());
     const double share = 1.0 / std::max(1, load.active_sms);
     l2_rate_ = std::min(m.l2_bytes_per_cycle, m.l2_total_bytes_per_cycle * share);
-    dram_rate_ = m.dram_bytes_per_cycle * share;
     schedulers_.resize(static_cast<size_t>(m.schedulers));
     for (Scheduler& s : schedulers_) s.queue.assign(static_cast<size_t>(m.memory_queue), 0), s.pipe_free.fill(0);
   }
@@ -151,7 +155,7 @@ class Sm {
       step(*first);
     }
     // The kernel ends when its last stores have arrived.
-    out_.cycles = std::max({end_, lsu_free_, l2_free_, dram_free_, atomic_free_});
+    out_.cycles = std::max({end_, lsu_free_, l2_free_, dram_.end(), atomic_free_});
     out_.instruction_misses = code_.misses();
     return std::move(out_);
   }
@@ -263,12 +267,13 @@ class Sm {
 
   void start_copy(const Warp& w, const sass::Sync& sync, uint32_t sectors, uint32_t index, double now) {
     ctas_[static_cast<size_t>(w.cta)].phases[sync.barrier].copies++;
-    const double cycles = std::max(
-        {m_.copy_least_cycles, sync.rows * m_.copy_row_cycles, sync.bytes * sync.ctas / m_.copy_bytes_per_cycle});
-    copies_.push_back(
-        {w.cta, sync.barrier, std::max(sync.bytes, 1u), sectors, sync.ctas, index, 0, 0, sync.senders, cycles});
+    // The engine takes one copy after the other, while it makes the requests of those before.
+    const double taken = std::max(now, copies_taken_);
+    copies_taken_ = taken + m_.copy_issue_cycles;
+    copies_.push_back({w.cta, sync.barrier, std::max(sync.bytes, 1u), sectors, sync.ctas, index, 0, 0, sync.senders,
+                       copy_cycles(m_, sync), taken + m_.copy_start});
     waiting_copies_.push_back(static_cast<int>(copies_.size()) - 1);
-    if (waiting_copies_.size() == 1) at(std::max(now + m_.copy_start, copies_free_), Event::Kind::kRequest, 0);
+    if (waiting_copies_.size() == 1) request_next();
   }
 
   /// The copy engine serves copies in their order.
@@ -285,7 +290,10 @@ class Sm {
     c.requested += bytes;
     copies_free_ = time + c.cycles * bytes / c.bytes;
     if (c.requested == c.bytes) waiting_copies_.pop_front();
-    if (!waiting_copies_.empty()) at(copies_free_, Event::Kind::kRequest, 0);
+    if (!waiting_copies_.empty()) request_next();
+  }
+  void request_next() {
+    at(std::max(copies_[static_cast<size_t>(waiting_copies_.front())].ready, copies_free_), Event::Kind::kRequest, 0);
   }
 
   void store_piece(int id, uint32_t bytes, double time) {
@@ -365,7 +373,7 @@ class Sm {
         out_.instructions[step.index].shared += cycles;
         out_.l2_write_sectors += sectors;
         use(l2_free_, read, sectors * 32 / l2_rate_, out_.l2_cycles);
-        if (load_.write_back > 0) use(dram_free_, read, load_.write_back * sectors * 32 / dram_rate_, out_.dram_cycles);
+        dram_.write(read, load_.write_back * sectors, out_.dram_cycles);
         w.copies_done = std::max(w.copies_done, read), w.copies_producer = step.index;
         return;
       }
@@ -637,13 +645,13 @@ class Sm {
           }
           out_.l2_write_sectors += count;
           use(l2_free_, slot, count * 32 / l2_rate_, out_.l2_cycles);
-          if (load_.write_back > 0) use(dram_free_, slot, load_.write_back * count * 32 / dram_rate_, out_.dram_cycles);
+          dram_.write(slot, load_.write_back * count, out_.dram_cycles);
         }
       }
       if (const uint32_t evicted = l1_.take_evicted()) {
         out_.l2_write_sectors += evicted;
         use(l2_free_, slot, evicted * 32 / l2_rate_, out_.l2_cycles);
-        if (load_.local_miss > 0) use(dram_free_, slot, load_.local_miss * evicted * 32 / dram_rate_, out_.dram_cycles);
+        dram_.write(slot, load_.local_miss * evicted, out_.dram_cycles);
       }
       // One line of tags a cycle, 128 bytes of data a cycle.
       const double cycles = std::max<double>({m_.shared_least, static_cast<double>(a.tags), sectors / 4.0});
@@ -679,16 +687,14 @@ class Sm {
   /// Arrival of sectors that L1 does not have.
   double from_l2(double at, uint32_t sectors, bool local) {
     out_.l2_read_sectors += sectors;
-    const double bytes = 32.0 * sectors;
-    const double begin = use(l2_free_, at, bytes / l2_rate_, out_.l2_cycles);
+    const double begin = use(l2_free_, at, 32.0 * sectors / l2_rate_, out_.l2_cycles);
     double done = begin + m_.l2_latency;
     dram_debt_ += (local ? load_.local_miss : load_.l2_miss) * sectors;
-    const double whole = std::floor(dram_debt_);
-    if (whole > 0) {
-      dram_debt_ -= whole;
-      out_.dram_read_sectors += whole;
-      const double from = use(dram_free_, begin, whole * 32 / dram_rate_, out_.dram_cycles);
-      done = std::max(done, from + m_.dram_latency);
+    // What one CTA reads of a line, others read, too: all of it is in L2, or nothing.
+    if (dram_debt_ > sectors - kSliver) {
+      dram_debt_ -= sectors;
+      out_.dram_read_sectors += sectors;
+      done = std::max(done, dram_.read(begin, sectors, out_.dram_cycles) + m_.dram_latency);
     }
     return done;
   }
@@ -706,11 +712,10 @@ class Sm {
     out_.l2_cycles += cycles;
     double done = begin + m_.l2_latency;
     tile_debt_ += load_.l2_miss * sectors;
-    const double whole = std::floor(tile_debt_);
-    if (whole > 0) {
+    if (const double whole = std::floor(tile_debt_); whole > 0) {
       tile_debt_ -= whole;
       out_.dram_read_sectors += whole;
-      done = std::max(done, use(dram_free_, begin, whole * 32 / dram_rate_, out_.dram_cycles) + m_.dram_latency);
+      done = std::max(done, dram_.read(begin, whole, out_.dram_cycles) + m_.dram_latency);
     }
     return done;
   }
@@ -755,6 +760,7 @@ class Sm {
   std::vector<Facts> facts_;
   L1Cache l1_;
   InstructionCache code_;
+  DramShare dram_;
   SmTime out_;
   std::vector<Scheduler> schedulers_;
   std::vector<double> miss_debt_;
@@ -765,14 +771,13 @@ class Sm {
   std::deque<MatrixWork> matrix_queue_;
   double matrix_free_ = 0;
   std::deque<int> waiting_copies_;  ///< that the copy engine has not requested to their ends
-  double copies_free_ = 0, tile_debt_ = 0, now_ = 0;
+  double copies_free_ = 0, copies_taken_ = 0, tile_debt_ = 0, now_ = 0;
   uint64_t event_order_ = 0;
   size_t next_cta_ = 0;
   size_t next_scheduler_ = 0;
   int live_ = 0;
   uint64_t age_ = 0;
-  double end_ = 0, lsu_free_ = 0, fill_free_ = 0, l2_free_ = 0, dram_free_ = 0, atomic_free_ = 0, dram_debt_ = 0,
-         l2_rate_ = 64, dram_rate_ = 16;
+  double end_ = 0, lsu_free_ = 0, fill_free_ = 0, l2_free_ = 0, atomic_free_ = 0, dram_debt_ = 0, l2_rate_ = 64;
 };
 
 constexpr const char* kStallNames[] = {"fixed latency", "pipe busy",    "memory queue full", "shared memory",

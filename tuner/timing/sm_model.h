@@ -111,6 +111,7 @@ struct RoundWork {
   double issues = 0, shared = 0, device = 0, atomics = 0;
   double loaded = 0, reloaded = 0, written = 0, spilled = 0;  ///< reloaded and spilled: of local memory
   double tiles = 0, received = 0;                             ///< of tensor copies; cycles of the way that they come
+  double copies = 0;                                          ///< tensor copies
   std::vector<double> misses;                                 ///< by instruction: the share of its accesses
   double l2_read_sectors() const { return loaded + tiles; }
 };
