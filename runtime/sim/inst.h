@@ -111,6 +111,9 @@ inline constexpr uint8_t kNopGridWait = 6, kNopGridTrigger = 7;  ///< griddepcon
 inline constexpr uint8_t kBulkIn = 1, kBulkTensor = 2, kBulkMulticast = 4, kBulkShared = 8, kBulkReduces = 16;
 /// The barrier may be in the other CTA of a pair; it is in the even one, whatever the address says.
 inline constexpr uint8_t kBulkPair = 32, kBulkEven = 64;
+/// How a tensor copy walks, in Inst::space: a box; four rows of .tile::gather4 and .tile::scatter4; the pixels of a
+/// column of .im2col, whose offsets, registers of 16 bits, are at the end of the list (.im2col_no_offs: none).
+enum class TensorWalk : uint8_t { kBox, kFourRows, kColumn };
 /// Inst::type of an mbarrier instruction.
 inline constexpr uint8_t kMbarrierParity = 1;      ///< a wait names the phase by its parity
 inline constexpr uint8_t kMbarrierExpects = 2;     ///< an arrival expects bytes, `b`, and counts once

@@ -126,6 +126,7 @@ struct MatrixPlaces {
 
 struct Image;
 struct TensorView;
+struct TensorCorner;
 class CtaDoubles;
 
 struct Warp {
@@ -497,15 +498,14 @@ class Machine {
   void surface_load(Warp& w, const Inst& in, uint32_t lanes, const Image& image);
   void surface_store(Warp& w, const Inst& in, uint32_t mask);
   TensorView tensor_map(const Warp& w, uint64_t address, uint32_t lane);
-  template <class F>
-  void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
+  TensorCorner corner_of(const Warp& w, const Inst& in, const TensorView& view, uint32_t lane) const;
   template <class F>
   void bulk_row(BulkRequest row, F&& move);
   Machine& barrier_cta(uint64_t& address, uint32_t lane, bool even);
   void use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const Machine& owner);
   std::vector<Machine*> targets(uint32_t lane, Machine& owner, bool multicast, uint32_t ctas);
   void store_async(Warp& w, const Inst& in, uint32_t mask);
-  void reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
+  void reduce_device(const Warp& w, const Inst& in, ElementType type, uint64_t address, uint32_t bytes, uint32_t lane,
                      const std::byte* values);
   uint32_t land_bulk(uint32_t at);
   void bulk_group(Warp& w, const Inst& in, uint32_t mask);
