@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "runtime/sim/decoder.h"
+#include "runtime/sim/tensor_map.h"
 
 namespace roofgen::sim {
 namespace {
@@ -187,6 +188,80 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   made.type = static_cast<uint8_t>(type);
   made.count = static_cast<uint8_t>(tensor ? coordinates : 1);
   made.space = static_cast<uint8_t>(walk);
+}
+
+namespace {
+
+constexpr std::pair<const char*, MemoryScope> kFenceScopes[] = {{"cta", MemoryScope::kCta},
+                                                                {"cluster", MemoryScope::kCluster},
+                                                                {"gpu", MemoryScope::kGpu},
+                                                                {"sys", MemoryScope::kSys}};
+
+}  // namespace
+
+/// tensormap.replace and .cp_fenceproxy, fence.proxy.tensormap.
+bool Decoder::tensor_map_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
+  const std::vector<PtxOperand>& o = stmt.operands;
+  const bool fence = base == "fence" && stmt.name.starts_with("fence.proxy.tensormap");
+  if (base != "tensormap" && !fence) return false;
+  const auto scope = [&] {
+    const std::string_view name = m.next();
+    for (const auto& [spelled, is] : kFenceScopes)
+      if (name == spelled) return is;
+    unknown_opcode();
+  };
+  const auto is_whole = [&](const PtxOperand& size) {
+    if (size.kind != PtxOperand::Kind::kInteger || size.bits != 128)
+      fail(fmt::format("the size of '{}' must be 128", stmt.name));
+  };
+  if (fence) {
+    m.next(), m.next();
+    const bool acquires = m.take("acquire");
+    if (!acquires && !m.take("release")) unknown_opcode();
+    const MemoryScope of = scope();
+    if (!m.done()) unknown_opcode();
+    operands_are(stmt, acquires ? 2 : 0, acquires ? 2 : 0);
+    Inst& in = emit(acquires ? Kind::kTensorMap : Kind::kNop, Class::kControl);
+    in.sub = acquires ? static_cast<uint8_t>(TensorMapOp::kAcquire) : kNopFence;
+    in.scope = of;
+    in.flags |= acquires ? kFlagAcquire : kFlagRelease;
+    if (!acquires) return true;
+    is_whole(o[1]);
+    address(o[0], &Inst::a, &Inst::imm);
+  } else if (m.take("cp_fenceproxy")) {
+    if (!m.take("global") || !m.take("shared::cta") || !m.take("tensormap::generic") || !m.take("release"))
+      unknown_opcode();
+    const MemoryScope of = scope();
+    if (!m.take("sync") || !m.take("aligned") || !m.done()) unknown_opcode();
+    operands_are(stmt, 3, 3);
+    is_whole(o[2]);
+    Inst& in = emit(Kind::kTensorMap, Class::kGlobalStore);
+    in.sub = static_cast<uint8_t>(TensorMapOp::kPublish);
+    in.scope = of;
+    in.flags |= kFlagRelease | kFlagAligned;
+    address(o[0], &Inst::a, &Inst::imm);
+    kernel_.code.back().target = shared_place(o[1], &Inst::c);
+  } else {
+    if (!m.take("replace") || !m.take("tile")) unknown_opcode();
+    const auto found = std::ranges::find(kTensorMapFields, m.next());
+    if (found == std::end(kTensorMapFields)) unknown_opcode();
+    const auto op = static_cast<TensorMapOp>(found - std::begin(kTensorMapFields));
+    const bool wide = op == TensorMapOp::kAddress || op == TensorMapOp::kStride,
+               ordinal = op >= TensorMapOp::kBox && op <= TensorMapOp::kStep;
+    if (!m.take("global")) m.take("shared::cta");
+    if (!m.take("b1024") || !m.take(wide ? "b64" : "b32") || !m.done()) unknown_opcode();
+    operands_are(stmt, ordinal ? 3 : 2, ordinal ? 3 : 2);
+    if (ordinal && (o[1].kind != PtxOperand::Kind::kInteger || o[1].bits > 4))
+      fail(fmt::format("the ordinal of '{}' must be a constant from 0 to 4", stmt.name));
+    emit(Kind::kTensorMap, Class::kGlobalStore);
+    address(o[0], &Inst::a, &Inst::imm);
+    use(&Inst::b, o.back(), wide ? Slot::kB64 : Slot::kB32);
+    Inst& in = kernel_.code.back();
+    in.sub = static_cast<uint8_t>(op);
+    in.size = wide ? 8 : 4;
+    in.count = ordinal ? static_cast<uint8_t>(o[1].bits) : 0;
+  }
+  return true;
 }
 
 }  // namespace roofgen::sim

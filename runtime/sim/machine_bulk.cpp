@@ -50,6 +50,12 @@ std::optional<ElementType> reduced_as(TensorData data, AtomicOp op) {
 TensorView Machine::tensor_map(const Warp& w, uint64_t address, uint32_t lane) {
   if (address % 64)
     throw Fault{"misaligned", fmt::format("tensor map at {}, which is not aligned to 64 bytes", text(address)), lane};
+  if (const auto changed = changed_maps_.find(address); changed != changed_maps_.end())
+    checker_.report(site(w), "race", lane, [&] {
+      return fmt::format(
+          "the copy uses the tensor map at {}, changed{}, with no fence.proxy.tensormap::generic.acquire between",
+          text(address), checker_.at(changed->second));
+    });
   alignas(16) std::byte bytes[kTensorMapBytes];
   if (address >= kParamBase && address < kParamWindowEnd) {
     const uint64_t offset = address - kParamBase;

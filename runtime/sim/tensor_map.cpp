@@ -44,11 +44,9 @@ void TensorView::encode(std::byte* out) const {
   p.mark = kMark;
   p.address = address;
   p.fill = fill;
-  for (uint32_t i = 0; i < rank; ++i) {
+  for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
     if (i) p.strides[i - 1] = strides[i];
     p.dims[i] = static_cast<uint32_t>(dims[i]);
-  }
-  for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
     p.box[i] = static_cast<uint16_t>(box[i]);
     p.more_steps[i] = static_cast<uint8_t>(steps[i] - 1);
   }
@@ -66,7 +64,7 @@ void TensorView::encode(std::byte* out) const {
   std::memcpy(out, &p, sizeof p);
 }
 
-bool TensorView::decode(const std::byte* in) {
+bool TensorView::read(const std::byte* in) {
   Packed p;
   std::memcpy(&p, in, sizeof p);
   if (p.mark != kMark || p.rank < 1 || p.rank > kMaxTensorRank) return false;
@@ -79,13 +77,14 @@ bool TensorView::decode(const std::byte* in) {
   atom = p.more_atom + 16u;
   im2col = p.im2col;
   strides[0] = element_bytes;
-  for (uint32_t i = 0; i < rank; ++i) {
+  for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
     if (i) strides[i] = p.strides[i - 1];
-    dims[i] = p.dims[i] ? p.dims[i] : uint64_t{1} << 32;
+    dims[i] = p.dims[i] || i >= rank ? p.dims[i] : uint64_t{1} << 32;
+    box[i] = p.box[i];
+    steps[i] = p.more_steps[i] + 1u;
   }
-  for (uint32_t i = 0; i < kMaxTensorRank; ++i) box[i] = p.box[i], steps[i] = p.more_steps[i] + 1u;
   for (uint32_t i = 0; i < std::size(lower); ++i) lower[i] = p.lower[i], upper[i] = p.upper[i];
-  return plausible();
+  return true;
 }
 
 TensorView view_of(const TensorMap& map, uint64_t address) {

@@ -12,6 +12,12 @@ namespace roofgen::sim {
 inline constexpr uint32_t kTensorMapBytes = 128;
 inline constexpr uint32_t kMaxTensorRank = 5;
 
+/// Fields of tensormap.replace, by TensorMapOp.
+inline constexpr const char* kTensorMapFields[] = {
+    "global_address", "rank",     "box_dim",           "global_dim",   "global_stride",
+    "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity",
+    "fill_mode"};
+
 /// Elements, in the order of the driver's CUtensorMapDataType.
 enum class TensorData : uint8_t { kU8, kU16, kU32, kS32, kU64, kS64, kF16, kF32, kF64, kBf16 };
 
@@ -39,7 +45,9 @@ struct TensorView {
   }
   void encode(std::byte* out) const;
   /// False: the bytes are no tensor map.
-  bool decode(const std::byte* in);
+  bool read(const std::byte* in);
+  /// The same, or no copy may use the map.
+  bool decode(const std::byte* in) { return read(in) && plausible(); }
   /// Whether the elements, the box and the swizzle can be.
   bool plausible() const;
 };

@@ -427,6 +427,91 @@ TEST(Bulk, ColumnsAreChecked) {
   EXPECT_EQ(run(text(tiled, 512), images, 128).kind, "bad-tensor-map") << "an im2col map in a tiled copy";
 }
 
+/// A warp copies the map at p0 to shared memory, changes it there (`changes`, at %r6), makes it known at p2 and copies
+/// a box by the map at p2. %rd5 is p2, %rd6 p3.
+Outcome run_changed(const std::string& changes, TensorView map, const std::string& publish, const std::string& copy,
+                    uint32_t bytes) {
+  std::string ptx = text(publish + copy, bytes);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ptx.replace(ptx.find(from), from.size(), to);
+  };
+  replace(".param .u64 p1", ".param .u64 p1, .param .u64 p2, .param .u64 p3");
+  replace("mov.u32 %r3, bar;", "mov.u32 %r3, bar;\nld.param.u64 %rd5, [p2];\nld.param.u64 %rd6, [p3];");
+  replace(".shared .align 8 .b8 bar[8];", ".shared .align 8 .b8 bar[8];\n.shared .align 64 .b8 changed[128];");
+  replace("setp.ne.u32 %p1, %r1, 0;\n", R"(mov.u32 %r6, changed;
+shl.b32 %r7, %r1, 2;
+cvt.u64.u32 %rd7, %r7;
+add.u64 %rd7, %rd7, %rd1;
+setp.gt.u32 %p1, %r1, 31;
+@%p1 bra OTHERS;
+ld.global.u32 %r8, [%rd7];
+add.u32 %r9, %r6, %r7;
+st.shared.u32 [%r9], %r8;
+bar.warp.sync -1;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra CHANGED;
+)" + changes + R"(
+CHANGED:
+bar.warp.sync -1;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd5], [%r6], 128;
+OTHERS:
+setp.ne.u32 %p1, %r1, 0;
+)");
+  Bench b;
+  if (const std::string error = b.load(ptx); !error.empty()) return {error, {}};
+  std::vector<uint32_t> words(64 * 20), others(64 * 20);
+  for (uint32_t i = 0; i < words.size(); ++i) words[i] = i / 64 * 1000 + i % 64, others[i] = 500000 + words[i];
+  map.address = b.buffer(words).address;
+  std::vector<std::byte> image(sim::kTensorMapBytes);
+  map.encode(image.data());
+  const uint32_t threads = std::max(32u, bytes / 4);
+  const DevicePtr first = b.buffer(image, "map"), out = b.poisoned(threads * 4), place = b.poisoned(128),
+                  other = b.buffer(others);
+  const RunResult r = b.arg(first).arg(out).arg(place).arg(other).run({1, 1, 1}, {threads, 1, 1});
+  return {r.findings.empty() ? "" : r.findings[0].kind + ": " + r.findings[0].message, b.read<uint32_t>(out, threads)};
+}
+
+TEST(Bulk, AKernelChangesATensorMap) {
+  const std::string at = "tensormap.replace.tile.", shared = ".shared::cta.b1024.";
+  const std::string acquire = "fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;\n";
+  std::string copy = load(2, 1);
+  copy.replace(copy.find("[%rd1,"), 6, "[%rd5,");
+  // 16 columns of 32 words, 10 rows, every other row.
+  const std::string changes =
+      at + "global_address" + shared + "b64 [%r6], %rd6;\n" + at + "global_dim" + shared + "b32 [%r6], 0, 12;\n" + at +
+      "global_dim" + shared + "b32 [%r6], 1, 5;\n" + at + "global_stride" + shared + "b64 [%r6], 0, 512;\n" + at +
+      "box_dim" + shared + "b32 [%r6], 0, 16;\n" + at + "box_dim" + shared + "b32 [%r6], 1, 8;\n" + at +
+      "element_stride" + shared + "b32 [%r6], 1, 2;\n" + at + "swizzle_mode" + shared + "b32 [%r6], 2;\n" + at +
+      "fill_mode" + shared + "b32 [%r6], 1;\n" + at + "elemtype" + shared + "b32 [%r6], 7;\n";
+  const Outcome o = run_changed(changes, tensor(8, 16), acquire, copy, 256);
+  ASSERT_EQ(o.kind, "");
+  for (uint32_t i = 0; i < 64; ++i) {
+    const uint32_t byte = 4 * i, from = (byte ^ (byte >> 7 & 3) << 4) / 4, x = 2 + from % 16, y = 1 + from / 16 * 2;
+    EXPECT_EQ(o.out[i], x < 12 && y < 5 ? 500000 + 1000 * (2 * y) + x : 0x7fffffffu) << i;
+  }
+  EXPECT_EQ(run_changed("", tensor(8, 4), acquire, copy, 128).kind, "");
+  const auto found = [&](const std::string& what, const char* part) {
+    const std::string kind = run_changed(what, tensor(8, 4), acquire, copy, 128).kind;
+    EXPECT_NE(kind.find(part), kind.npos) << kind;
+  };
+  const std::string missing = run_changed("", tensor(8, 4), "", copy, 128).kind;
+  EXPECT_TRUE(missing.starts_with("race: the copy uses the tensor map") &&
+              missing.find("no fence.proxy.tensormap::generic.acquire") != missing.npos)
+      << missing;
+  found(at + "global_address" + shared + "b64 [%r6], 8;\n",
+        "global_address = 8 of a tensor map: expected a multiple of 16");
+  found(at + "global_stride" + shared + "b64 [%r6], 0, 24;\n", "global_stride = 24");
+  found(at + "global_stride" + shared + "b64 [%r6], 4, 32;\n", "expected an ordinal from 0 to 3");
+  found(at + "box_dim" + shared + "b32 [%r6], 0, 300;\n", "box_dim = 300 of a tensor map: expected 1 to 256");
+  found(at + "rank" + shared + "b32 [%r6], 5;\n", "rank = 5");
+  found(at + "swizzle_atomicity" + shared + "b32 [%r6], 2;\n", "not-modelled: the flip of 8 bytes");
+  found(at + "elemtype" + shared + "b32 [%r6], 13;\n", "not-modelled: elements of 4 or 6 bits");
+  found(at + "rank" + shared + "b32 [%r6+32], 1;\n", "misaligned");
+  found("st.shared.u32 [%r6], 0;\n" + at + "rank" + shared + "b32 [%r6], 1;\n", "bad-tensor-map: no tensor map at");
+  found(at + "rank" + shared + "b32 [%r6], 2;\n" + at + "box_dim" + shared + "b32 [%r6], 2, 1;\n",
+        "a tensor of 3 dimensions is copied as one of 2");
+}
+
 /// Otherwise fuzzing would stop at the seed's first copy.
 TEST(Bulk, TheSeedMakesAMapThatIsOne) {
   Bench b;
