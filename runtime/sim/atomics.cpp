@@ -62,8 +62,21 @@ uint64_t apply_atomic(AtomicOp op, ElementType type, uint64_t old, uint64_t b, u
         case ElementType::kBf16x2: return math::pair2<math::hadd<math::Bf16>>(o32, b32);
         default: return wide ? old + b : u32(o32 + b32);
       }
-    case AtomicOp::kMin: return less(b, old) ? b : old;
-    case AtomicOp::kMax: return less(old, b) ? b : old;
+    case AtomicOp::kMin:
+    case AtomicOp::kMax: {
+      const bool least = op == AtomicOp::kMin;
+      switch (type) {
+        case ElementType::kF16:
+          return least ? math::hmin<math::Half>(u16(old), u16(b)) : math::hmax<math::Half>(u16(old), u16(b));
+        case ElementType::kBf16:
+          return least ? math::hmin<math::Bf16>(u16(old), u16(b)) : math::hmax<math::Bf16>(u16(old), u16(b));
+        case ElementType::kF16x2:
+          return least ? math::pair2<math::hmin<math::Half>>(o32, b32) : math::pair2<math::hmax<math::Half>>(o32, b32);
+        case ElementType::kBf16x2:
+          return least ? math::pair2<math::hmin<math::Bf16>>(o32, b32) : math::pair2<math::hmax<math::Bf16>>(o32, b32);
+        default: return (least ? less(b, old) : less(old, b)) ? b : old;
+      }
+    }
     case AtomicOp::kAnd: return old & b;
     case AtomicOp::kOr: return old | b;
     case AtomicOp::kXor: return old ^ b;

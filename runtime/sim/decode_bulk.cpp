@@ -26,6 +26,9 @@ uint32_t Decoder::shared_place(const PtxOperand& operand, uint32_t Inst::*field)
       at += s.address;
     else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB32)
       reg = s.id;
+    else if (s.kind == Symbol::Kind::kRegister && s.slot == Slot::kB64)
+      not_modelled(fmt::format("'{}': generic addresses of shared memory, as '{}', are not supported", guarded_->name,
+                               operand.name));
     else
       fail(fmt::format("'{}': expected 32-bit addresses of shared memory, but '{}' has other ones", guarded_->name,
                        operand.name));
@@ -58,6 +61,27 @@ void Decoder::store_async(const PtxStmt& stmt, Modifiers& m) {
   in.size = wide ? 8 : 4;
 }
 
+/// Advice to the caches.
+void Decoder::bulk_prefetch(const PtxStmt& stmt, Modifiers& m) {
+  const bool tensor = m.take("tensor");
+  uint32_t rank = 0;
+  if (tensor) {
+    const std::string_view spelled = m.next();
+    if (spelled.size() != 2 || spelled[0] < '1' || spelled[0] > '5' || spelled[1] != 'd') unknown_opcode();
+    rank = static_cast<uint32_t>(spelled[0] - '0');
+  }
+  if (!m.take("L2") || !m.take("global")) unknown_opcode();
+  const bool column = tensor && rank > 2 && (m.take("im2col") || m.take("im2col::w") || m.take("im2col::w::128"));
+  const bool rows = tensor && !column && rank == 2 && m.take("tile::gather4");
+  if (tensor && !column && !rows) m.take("tile");
+  const bool policy = m.take("L2::cache_hint");
+  if (!policy) m.take("L2::evict_last");
+  if (!m.done()) unknown_opcode();
+  const size_t n = (tensor ? 1 : 2) + column + policy;
+  operands_are(stmt, n, n);
+  emit(Kind::kNop, Class::kCpAsync);
+}
+
 /// Into the memory of the CTA or others of its cluster, completing a barrier there; or out of it, in groups. The
 /// operands: a the tensor map or the source or target in device memory, b the place in shared memory, c the barrier;
 /// the list has the coordinates, or the size, and then the displacements of b and c as they are.
@@ -81,7 +105,7 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     in.imm = static_cast<int64_t>(std::min<uint64_t>(o[0].bits, 1u << 30));
     return;
   }
-  if (m.peek() == "prefetch") refused("prefetches of bulk copies");
+  if (!reduces && m.take("prefetch")) return bulk_prefetch(stmt, m);
   // PTX writes the mode after the spaces, and takes it after the rank, too.
   TensorWalk walk{};
   const auto take_walk = [&] {
@@ -99,6 +123,12 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
       if (spelled == kRanks[i]) rank = i + 1;
     if (!rank) unknown_opcode();
     take_walk();
+  }
+  if (!tensor && m.take("relaxed")) {
+    if (!reduces) refused("relaxed bulk copies");
+    if (!m.take("gpu") && !m.take("sys")) refused("reductions that only a CTA or a cluster sees");
+  } else if (!tensor && !reduces) {
+    m.take("weak");
   }
   AtomicOp op{};
   ElementType type{};

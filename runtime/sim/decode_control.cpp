@@ -16,7 +16,8 @@ bool is_hint(std::string_view name) {
   for (const char* hint :
        {"prefetch.L1", "prefetch.L2", "prefetch.global.L1", "prefetch.global.L2", "prefetch.local.L1",
         "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal", "prefetchu.L1",
-        "prefetch.tensormap", "prefetch.param.tensormap", "prefetch.const.tensormap", "discard.L2", "discard.global.L2",
+        "prefetch.L1::32B.valid_addr", "prefetch.global.L1::32B.valid_addr", "prefetch.tensormap",
+        "prefetch.param.tensormap", "prefetch.const.tensormap", "discard.L2", "discard.global.L2",
         "applypriority.L2::evict_normal", "applypriority.global.L2::evict_normal"})
     if (name == hint) return true;
   return false;
@@ -36,9 +37,11 @@ std::optional<FenceOrder> fence_of(std::string_view name) {
                                                              {"sys", MemoryScope::kSys}};
   constexpr std::pair<const char*, uint8_t> kOrders[] = {
       {"sc", kBoth}, {"acq_rel", kBoth}, {"acquire", kFlagAcquire}, {"release", kFlagRelease}};
-  for (const auto& [scope, is] : kScopes)
+  for (const auto& [scope, is] : kScopes) {
+    if (name == fmt::format("fence.{}", scope)) return FenceOrder{is, kBoth};
     for (const auto& [order, flags] : kOrders)
       if (name == fmt::format("fence.{}.{}", order, scope)) return FenceOrder{is, flags};
+  }
   if (name == "membar.cta") return FenceOrder{MemoryScope::kCta, kBoth};
   if (name == "membar.gl") return FenceOrder{MemoryScope::kGpu, kBoth};
   if (name == "membar.sys") return FenceOrder{MemoryScope::kSys, kBoth};

@@ -169,6 +169,7 @@ bool Decoder::tensor_instruction(const PtxStmt& stmt, std::string_view base, Mod
 void Decoder::tensor_move(const PtxStmt& stmt, Modifiers& m, bool loads) {
   const std::vector<PtxOperand>& o = stmt.operands;
   const bool reduces = loads && m.take("red");
+  if (m.peek() == "spcompress") unknown_opcode();
   if (reduces) {
     const std::string_view target = module_.target;
     need_target(stmt, target.starts_with("sm_103") || target.starts_with("sm_101") || target.starts_with("sm_110"),

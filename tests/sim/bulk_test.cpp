@@ -523,7 +523,14 @@ TEST(Bulk, TheSeedMakesAMapThatIsOne) {
 
 TEST(Bulk, UnsupportedFormsAreRefusedByName) {
   const auto error = [](const std::string& copy) { return run(text(copy, 16), TensorView(), 32).kind; };
-  EXPECT_NE(error("cp.async.bulk.prefetch.L2.global [%rd1], 16;\n").find("prefetches"), std::string::npos);
+  for (const auto& [form, what] :
+       {std::pair{"cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.b128 [%rd1], [%r2], 16;\n", "relaxed bulk"},
+        {"cp.async.bulk.weak.global.shared::cta.bulk_group.cp_mask [%rd1], [%r2], 16, 3;\n", "a mask of bytes"},
+        {"cp.reduce.async.bulk.relaxed.cta.global.shared::cta.bulk_group.add.u32 [%rd1], [%r2], 16;\n",
+         "that only a CTA or a cluster sees"},
+        {"multimem.red.relaxed.sys.global.add.u32 [%rd1], %r2;\n", "memory of several GPUs"},
+        {"spcompress.b8.b2.sp::2:4.x1 {%r1}, {%r2}, {%r3, %r3}, %r3;\n", "compressions to sparse"}})
+    EXPECT_NE(error(form).find(what), std::string::npos) << error(form);
   EXPECT_NE(error("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r2], [%r2], "
                   "16, [%r3];\n")
                 .find("reductions into shared memory"),
