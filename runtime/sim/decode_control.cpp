@@ -30,6 +30,7 @@ struct FenceOrder {
 
 /// Fences between proxies, and of the initialisation of mbarriers, order nothing between CTAs here.
 std::optional<FenceOrder> fence_of(std::string_view name) {
+  if (!name.starts_with("fence") && !name.starts_with("membar")) return std::nullopt;
   constexpr uint8_t kBoth = kFlagAcquire | kFlagRelease;
   constexpr std::pair<const char*, MemoryScope> kScopes[] = {{"cta", MemoryScope::kCta},
                                                              {"cluster", MemoryScope::kCluster},
