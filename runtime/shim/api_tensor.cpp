@@ -1,6 +1,7 @@
 // The driver API: tensor maps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/shim/state.h"
@@ -75,6 +76,37 @@ ROOFGEN_CU(cuTensorMapEncodeTiled, kDriver,
                                            swizzle, fill, &view);
                  status != kSuccess)
                return status;
+             view.encode(static_cast<std::byte*>(out));
+             return kSuccess;
+           })
+ROOFGEN_CU(cuTensorMapEncodeIm2col, kDriver,
+           (void* out, int type, unsigned rank, void* address, const uint64_t* dims, const uint64_t* strides,
+            const int* lower, const int* upper, unsigned channels, unsigned pixels, const uint32_t* steps,
+            int interleave, int swizzle, int promotion, int fill),
+           {
+             CHECK(out && number(out) % 64 == 0, kInvalidValue, "the map is not aligned to 64 bytes");
+             CHECK(promotion >= 0 && promotion <= 3, kInvalidValue, "no such L2 promotion");
+             CHECK(rank >= 3 && lower && upper, kInvalidValue, "{} dimensions; 3 to 5 are possible", rank);
+             CHECK(pixels >= 1 && pixels <= 1024, kInvalidValue, "{} pixels in a column; 1 to 1024 are possible",
+                   pixels);
+             const uint32_t box[] = {channels, 1, 1, 1, 1};
+             TensorView view;
+             if (Status status = make_view(s, call, type, rank, number(address), dims, strides, box, steps, interleave,
+                                           swizzle, fill, &view);
+                 status != kSuccess)
+               return status;
+             view.im2col = true;
+             view.box[1] = pixels;
+             const int limit = rank == 3 ? 32768 : rank == 4 ? 128 : 16;
+             for (uint32_t i = 0; i + 2 < rank; ++i) {
+               CHECK(std::min(lower[i], upper[i]) >= -limit && std::max(lower[i], upper[i]) < limit, kInvalidValue,
+                     "corners {} and {} of dimension {}; {} to {} are possible", lower[i], upper[i], i + 1, -limit,
+                     limit - 1);
+               CHECK(static_cast<int64_t>(dims[i + 1]) + upper[i] > lower[i], kInvalidValue,
+                     "no place between the corners {} and {} of dimension {}", lower[i], upper[i], i + 1);
+               view.lower[i] = lower[i];
+               view.upper[i] = upper[i];
+             }
              view.encode(static_cast<std::byte*>(out));
              return kSuccess;
            })

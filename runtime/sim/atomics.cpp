@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace roofgen::sim {
 namespace {
@@ -30,6 +31,18 @@ namespace math {
 
 float from_half(uint16_t bits) { return math::half_to_float(bits); }
 
+uint32_t extremum(bool least, uint8_t how, uint32_t a, uint32_t b) {
+  constexpr uint32_t kNan = 0x7fffffff;
+  if (how & kOfMagnitudes) a &= kNan, b &= kNan;
+  const auto x = std::bit_cast<float>(a), y = std::bit_cast<float>(b);
+  if (std::isnan(x) || std::isnan(y)) {
+    const bool both = std::isnan(x) && std::isnan(y);
+    return how & kOfNans || both ? kNan : std::isnan(x) ? b : a;
+  }
+  const bool first = x < y || (x == y && std::signbit(x));
+  return first == least ? a : b;
+}
+
 uint64_t apply_atomic(AtomicOp op, ElementType type, uint64_t old, uint64_t b, uint64_t c) {
   auto o32 = static_cast<u32>(old), b32 = static_cast<u32>(b);
   bool is_signed = type == ElementType::kS32 || type == ElementType::kS64;
@@ -49,8 +62,21 @@ uint64_t apply_atomic(AtomicOp op, ElementType type, uint64_t old, uint64_t b, u
         case ElementType::kBf16x2: return math::pair2<math::hadd<math::Bf16>>(o32, b32);
         default: return wide ? old + b : u32(o32 + b32);
       }
-    case AtomicOp::kMin: return less(b, old) ? b : old;
-    case AtomicOp::kMax: return less(old, b) ? b : old;
+    case AtomicOp::kMin:
+    case AtomicOp::kMax: {
+      const bool least = op == AtomicOp::kMin;
+      switch (type) {
+        case ElementType::kF16:
+          return least ? math::hmin<math::Half>(u16(old), u16(b)) : math::hmax<math::Half>(u16(old), u16(b));
+        case ElementType::kBf16:
+          return least ? math::hmin<math::Bf16>(u16(old), u16(b)) : math::hmax<math::Bf16>(u16(old), u16(b));
+        case ElementType::kF16x2:
+          return least ? math::pair2<math::hmin<math::Half>>(o32, b32) : math::pair2<math::hmax<math::Half>>(o32, b32);
+        case ElementType::kBf16x2:
+          return least ? math::pair2<math::hmin<math::Bf16>>(o32, b32) : math::pair2<math::hmax<math::Bf16>>(o32, b32);
+        default: return (least ? less(b, old) : less(old, b)) ? b : old;
+      }
+    }
     case AtomicOp::kAnd: return old & b;
     case AtomicOp::kOr: return old | b;
     case AtomicOp::kXor: return old ^ b;

@@ -16,16 +16,91 @@ bool Modifiers::take(std::string_view word) {
 }
 std::string_view Modifiers::next() { return done() ? std::string_view() : parts_[at_++]; }
 
+namespace {
+
+/// Parts of opcodes of the PTX ISA that are left out: the first word, or, with a dot, words or their beginning after
+/// it.
+constexpr const char* kLeftOut[][2] = {{"sured", "reductions of surfaces"},
+                                       {"istypep", "textures and surfaces"},
+                                       {"alloca", "stacks of any size"},
+                                       {"stacksave", "stacks of any size"},
+                                       {"stackrestore", "stacks of any size"},
+                                       {"multimem", "accesses to memory of several GPUs"},
+                                       {"fabric", "copies over the fabric"},
+                                       {"applypriority", "priorities of asynchronous copies"},
+                                       {"ldu", "loads of uniform addresses"},
+                                       {"szext", "extensions of any width"},
+                                       {"clmad", "products without carries"},
+                                       {"spcompress", "compressions to sparse vectors"},
+                                       {"spdecompress", "expansions of sparse vectors"},
+                                       {"mad24", "products of 24 bits with a sum"},
+                                       {"mul24", "products of 24 bits of this form"},
+                                       {"st.bulk", "fills of shared memory"},
+                                       {"red.async", "asynchronous reductions"},
+                                       {"st.async", "asynchronous stores of this form"},
+                                       {"cp.async.bulk.relaxed", "relaxed bulk copies"},
+                                       {"mbarrier.check_layout", "layouts of mbarriers"},
+                                       {".proxy::readonly", "loads of the read-only proxy"},
+                                       {".multicast::cluster::16b", "multicasts with a stated width of the mask"},
+                                       {".multicast::cluster::32b", "multicasts to more than 16 CTAs"},
+                                       {".mbarrier::report", "reports of mbarriers"},
+                                       {".phase_type::", "typed phases of mbarriers"},
+                                       {".layout::", "layouts of mbarriers"},
+                                       {".override::", "tensor copies that override the map"},
+                                       {".ignore_oob", "copies that ignore bytes out of bounds"},
+                                       {".cp_mask", "copies with a mask of bytes"},
+                                       {".mmio", "accesses to devices"},
+                                       {".valid_addr", "checks of addresses"},
+                                       {".exclusive", "exclusive allocations of tensor memory"},
+                                       {".sync_restrict::", "commits of part of the work"},
+                                       {".spcompress", "compressions to sparse vectors"},
+                                       {".kind::ti16", "products of 16-bit integers"},
+                                       {".decompress::", "tables of values for B"},
+                                       {".collector::b::", "buffers of B"},
+                                       {".b8x16", "expansions of 4- and 6-bit elements"},
+                                       {".m16n16", "transposed matrices of bytes"},
+                                       {".m16n8.", "transposed matrices of bytes"},
+                                       {".s8.s4", "expansions of 4-bit integers"},
+                                       {".b1.b1", "products of bits"},
+                                       {".scaled::", "conversions with a scale"},
+                                       {".pzo", "conversions without a negative zero"},
+                                       {".rs.", "stochastic roundings"},
+                                       {".ue5m3x2", "numbers of format ue5m3"},
+                                       {".s2f6x2", "numbers of format s2f6"},
+                                       {".xorsign", "signs that are combined"},
+                                       {".oob", "products that replace NaN out of bounds"},
+                                       {".b128", "atomics of 128 bits"},
+                                       {"lop3.or", "results of lop3 that are combined"},
+                                       {"lop3.and", "results of lop3 that are combined"},
+                                       {"fence.proxy", "fences of this proxy"},
+                                       {".m8n8k4", "products of this shape"},
+                                       {".f64.f64.f64", "products in this rounding"},
+                                       {".u8x4", "packed comparisons"},
+                                       {".s8x4", "packed comparisons"},
+                                       {".u16x2", "packed comparisons"},
+                                       {".s16x2", "packed comparisons"},
+                                       {".f16x2", "pairs in this form"},
+                                       {".bf16x2", "pairs in this form"},
+                                       {".f32x2", "pairs in this form"},
+                                       {".sat", "saturations in this form"},
+                                       {".relu", "results without negative values in this form"},
+                                       {".rz", "roundings towards zero in this form"},
+                                       {".rm", "roundings down in this form"},
+                                       {".rp", "roundings up in this form"},
+                                       {".ftz", "flushes of subnormals in this form"},
+                                       {".abs", "magnitudes in this form"}};
+
+bool is_left_out(std::string_view opcode, std::string_view part) {
+  if (part[0] == '.') return opcode.find(part) != opcode.npos;
+  return opcode.starts_with(part) && (opcode.size() == part.size() || opcode[part.size()] == '.');
+}
+
+}  // namespace
+
 void Decoder::unknown_opcode() const {
   std::string_view opcode = guarded_->name;
-  static constexpr const char* kLeftOut[][2] = {{"sured", "reductions of surfaces"},
-                                                {"istypep", "textures and surfaces"},
-                                                {"alloca", "stacks of any size"},
-                                                {"stacksave", "stacks of any size"},
-                                                {"stackrestore", "stacks of any size"}};
-  for (const auto& [base, what] : kLeftOut)
-    if (opcode.substr(0, opcode.find('.')) == base)
-      not_modelled(fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what));
+  for (const auto& [part, what] : kLeftOut)
+    if (is_left_out(opcode, part)) not_modelled(fmt::format("'{}': {} are not supported", opcode.substr(0, 120), what));
   DecodeError e{
       line_, fmt::format("unknown instruction '{}'", opcode.substr(0, 120)), {}, source(), is_ptx_instruction(opcode)};
   std::string near = opcodes_.nearest(opcode);
@@ -114,9 +189,49 @@ void Decoder::setp(const PtxStmt& stmt) {
   if (!stmt.operands[0].second.empty()) def(&Inst::e, stmt.operands[0].second, Slot::kPred);
 }
 
-/// A half of a register of 128 bits, or of a vector of two.
+/// set, as setp and a choice between its values of true and of false.
+bool Decoder::set_register(const PtxStmt& stmt) {
+  static constexpr struct {
+    const char *type, *choice;
+    uint64_t is_true;
+  } kResults[] = {{"u32", "selp.b32", 0xffffffff}, {"s32", "selp.b32", 0xffffffff}, {"f32", "selp.b32", 0x3f800000},
+                  {"u16", "selp.b16", 0xffff},     {"s16", "selp.b16", 0xffff},     {"f16", "selp.b16", 0x3c00},
+                  {"bf16", "selp.b16", 0x3f80}};
+  const std::vector<std::string_view> parts = split_opcode(stmt.name);
+  if (parts[0] != "set" || parts.size() < 4 || opcodes_.find(stmt.name)) return false;
+  const auto* const result =
+      std::ranges::find(kResults, parts[parts.size() - 2], [](const auto& r) { return std::string_view(r.type); });
+  if (result == std::end(kResults)) return false;
+  std::string compare = "setp";
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (i + 2 != parts.size()) compare += fmt::format(".{}", parts[i]);
+  PtxStmt compared = stmt, chosen = stmt;
+  compared.name = aliases_.emplace_back(std::move(compare));
+  chosen.name = result->choice;
+  const size_t n = stmt.operands.size();
+  operands_are(stmt, std::clamp<size_t>(n, 3, 4), std::clamp<size_t>(n, 3, 4));
+  PtxOperand decides, yes, no;
+  decides.kind = PtxOperand::Kind::kName;
+  decides.name = aliases_.emplace_back(fmt::format("set {}", kernel_.code.size()));
+  scopes_.back().symbols[decides.name] = new_register({'p', 1}, decides.name);
+  yes.kind = no.kind = PtxOperand::Kind::kInteger;
+  yes.bits = result->is_true;
+  compared.operands[0] = decides;
+  setp(compared);
+  chosen.operands = {stmt.operands[0], yes, no, decides};
+  if (!lane_instruction(chosen)) unknown_opcode();
+  kernel_.code.back().flags |= kFlagPart;
+  return true;
+}
+
+/// A half of a register of 128 bits, or of a vector of two; for a move, of four, too.
 std::optional<PtxOperand> Decoder::half_of(const PtxOperand& o, uint32_t part) {
   if (o.kind == PtxOperand::Kind::kVector && o.items.size() == 2) return o.items[part];
+  if (o.kind == PtxOperand::Kind::kVector && o.items.size() == 4 && guarded_->name == "mov.b128") {
+    PtxOperand pair = o;
+    pair.items.assign(o.items.begin() + 2 * part, o.items.begin() + 2 * part + 2);
+    return pair;
+  }
   if (o.kind != PtxOperand::Kind::kName || o.bits || !o.second.empty()) return std::nullopt;
   Symbol s = resolve(o.name);
   if (!s.is_double) return std::nullopt;
@@ -134,7 +249,7 @@ bool Decoder::wide_move(const PtxStmt& stmt) {
   operands_are(stmt, 2, 2);
   for (uint32_t part = 0; part < 2; ++part) {
     const auto to = half_of(stmt.operands[0], part), from = half_of(stmt.operands[1], part);
-    if (!to || !from) fail("'mov.b128' needs registers of 128 bits or vectors of two of 64");
+    if (!to || !from) fail("'mov.b128' needs registers of 128 bits, or vectors of two of 64 or four of 32");
     PtxStmt half = stmt;
     half.name = "mov.b64";
     half.operands = {*to, *from};
@@ -241,13 +356,15 @@ void Decoder::modelled_instruction(const PtxStmt& stmt) {
     unknown_opcode();
   else if (base == "setp")
     setp(stmt);
+  else if (base == "set" && set_register(stmt))
+    ;
   else if ((base == "add" || base == "addc" || base == "sub" || base == "subc" || base == "mad" || base == "madc") &&
            carry_instruction(stmt, base))
     ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
            !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) &&
-           !tensor_instruction(stmt, base, m) && !launch_instruction(stmt, base, m) &&
-           !image_instruction(stmt, base, m) && !lane_instruction(stmt))
+           !tensor_instruction(stmt, base, m) && !tensor_map_instruction(stmt, base, m) &&
+           !launch_instruction(stmt, base, m) && !image_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
 }
 

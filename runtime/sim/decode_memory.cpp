@@ -1,6 +1,9 @@
 // Decoding of instructions that touch memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "runtime/sim/decoder.h"
 
 namespace roofgen::sim {
@@ -149,7 +152,9 @@ bool Decoder::halved_load_store(const PtxStmt& stmt) {
   const bool eight = stmt.name.find(".v8.") != stmt.name.npos;
   const bool wide = stmt.name.ends_with("64") && stmt.name.find(".v4.") != stmt.name.npos;
   const std::vector<PtxOperand>& items = stmt.operands[value_at].items;
-  if ((!eight && !wide) || stmt.name.find(".global.") == stmt.name.npos || items.size() != (eight ? 8u : 4u))
+  const auto in = [&](const char* space) { return stmt.name.find(space) != stmt.name.npos; };
+  if ((!eight && !wide) || in(".shared") || in(".local") || in(".param") || in(".const") ||
+      (eight && !stmt.name.ends_with("32")) || items.size() != (eight ? 8u : 4u))
     return false;
   // The half that overwrites the address comes last.
   const auto half = static_cast<ptrdiff_t>(items.size() / 2);
@@ -229,7 +234,44 @@ void Decoder::load_store(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   }
 }
 
+/// A vector of atomics is one atomic for each element (PTX ISA: their order and the whole are not guaranteed).
+bool Decoder::vector_atomic(const PtxStmt& stmt, bool returns) {
+  for (const auto& [vector, count] : {std::pair{".v2.", 2u}, {".v4.", 4u}, {".v8.", 8u}}) {
+    const size_t at = stmt.name.find(vector), value_at = returns ? 2 : 1;
+    if (at == stmt.name.npos) continue;
+    const std::string_view type = stmt.name.substr(at + 4);
+    const uint32_t bytes = type == "f16" || type == "bf16" ? 2 : 4;
+    if ((type != "f32" && type != "f16x2" && type != "bf16x2" && bytes == 4) || count * bytes > 16) unknown_opcode();
+    std::string name(stmt.name);
+    name.erase(at, 3);
+    aliases_.push_back(std::move(name));
+    const bool sink = returns && stmt.operands[0].name == "_";
+    const auto is_vector = [&](size_t i) {
+      return stmt.operands.size() > i && stmt.operands[i].kind == PtxOperand::Kind::kVector &&
+             stmt.operands[i].items.size() == count;
+    };
+    if (!is_vector(value_at) || (returns && !sink && !is_vector(0)))
+      fail(fmt::format("'{}' needs vectors of {}", stmt.name, count));
+    const std::vector<PtxOperand>& values = stmt.operands[value_at].items;
+    PtxStmt one = stmt;
+    one.name = aliases_.back();
+    for (uint32_t i = 0; i < count; ++i) {
+      if (returns && !sink) one.operands[0] = stmt.operands[0].items[i];
+      for (uint32_t later = i + 1; later < count && returns && !sink; ++later)
+        if (values[later].name == one.operands[0].name)
+          not_modelled(fmt::format("'{}': results in registers of later values are not supported", stmt.name));
+      one.operands[value_at] = values[i];
+      modelled_instruction(one);
+      if (i) kernel_.code.back().flags |= kFlagPart;
+      one.operands[value_at - 1].bits += bytes;
+    }
+    return true;
+  }
+  return false;
+}
+
 void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
+  if (vector_atomic(stmt, returns)) return;
   MemoryScope scope = MemoryScope::kGpu;  // where none is given
   if (!take_order(m, scope)) take_scope(m, scope);
   Space space = Space::kGeneric;
@@ -244,6 +286,8 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   if (op < 0) unknown_opcode();
   take_order(m, scope);  // where cooperative groups have it: atom.add.release.gpu
   m.take("noftz");
+  bool policy = false;
+  take_cache_hints(m, policy);
   static constexpr const char* kTypes[] = {"b32", "b64",  "u32",   "s32",    "u64", "s64",
                                            "f16", "bf16", "f16x2", "bf16x2", "f32", "f64"};
   static constexpr uint8_t kSizes[] = {4, 8, 4, 4, 8, 8, 2, 2, 4, 4, 4, 8};
@@ -260,13 +304,16 @@ void Decoder::atomic(const PtxStmt& stmt, Modifiers& m, bool returns) {
   bool bitwise = atomic_op == AtomicOp::kAnd || atomic_op == AtomicOp::kOr || atomic_op == AtomicOp::kXor ||
                  atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas;
   bool wrapping = atomic_op == AtomicOp::kInc || atomic_op == AtomicOp::kDec;
+  const bool of_halves = element >= ElementType::kF16 && element <= ElementType::kBf16x2 &&
+                         (atomic_op == AtomicOp::kMin || atomic_op == AtomicOp::kMax) &&
+                         guarded_->name.find(".v") != guarded_->name.npos;  // only vectors have these
   if (cas16 ? !returns
-            : bitwise != bits || (floating && atomic_op != AtomicOp::kAdd) ||
+            : bitwise != bits || (floating && atomic_op != AtomicOp::kAdd && !of_halves) ||
                   (wrapping && element != ElementType::kU32) ||
                   (!returns && (atomic_op == AtomicOp::kExch || atomic_op == AtomicOp::kCas)))
     unknown_opcode();
   size_t sources = atomic_op == AtomicOp::kCas ? 2 : 1, first = returns ? 1 : 0;
-  operands_are(stmt, first + 1 + sources, first + 1 + sources);
+  operands_are(stmt, first + 1 + sources + policy, first + 1 + sources + policy);
   Slot slot = kSizes[type] == 8 ? Slot::kB64 : kSizes[type] == 4 ? Slot::kB32 : Slot::kB16;
   emit(Kind::kAtomic, Class::kAtomic);
   if (has(stmt.name, ".release")) kernel_.code.back().flags |= kFlagRelease;
@@ -361,6 +408,28 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   in.flags |= kFlagAligned;
 }
 
+/// createpolicy: no value that a kernel computes depends on the policy of a cache.
+void Decoder::cache_policy(const PtxStmt& stmt, Modifiers& m) {
+  const bool fractional = m.take("fractional"), range = !fractional && m.take("range");
+  if (range) m.take("global");
+  if (!fractional && !range && (!m.take("cvt") || !m.take("L2"))) unknown_opcode();
+  if (fractional || range) {
+    const auto one_of = [&](std::initializer_list<const char*> names) {
+      return std::any_of(names.begin(), names.end(), [&](const char* name) { return m.take(name); });
+    };
+    if (!one_of({"L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"})) unknown_opcode();
+    one_of({"L2::evict_first", "L2::evict_unchanged"});
+  }
+  if (!m.take("b64") || !m.done()) unknown_opcode();
+  operands_are(stmt, range ? 4 : fractional ? 1 : 2, range ? 4 : 2);
+  PtxStmt zero = stmt;
+  zero.name = "mov.b64";
+  PtxOperand value;
+  value.kind = PtxOperand::Kind::kInteger;
+  zero.operands = {stmt.operands[0], value};
+  modelled_instruction(zero);
+}
+
 bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
   if (base == "ld")
     load_store(stmt, m, true);
@@ -380,6 +449,8 @@ bool Decoder::memory_instruction(const PtxStmt& stmt, std::string_view base, Mod
     matrix_move(stmt, m, true);
   else if (base == "stmatrix")
     matrix_move(stmt, m, false);
+  else if (base == "createpolicy")
+    cache_policy(stmt, m);
   else if (base == "wmma")
     wmma(stmt, m);
   else

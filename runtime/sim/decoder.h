@@ -115,6 +115,7 @@ class Decoder {
   std::optional<uint32_t> low_half(const PtxOperand& o, Slot slot);
   bool lane_instruction(const PtxStmt& stmt);
   void setp(const PtxStmt& stmt);
+  bool set_register(const PtxStmt& stmt);
   void move(const PtxStmt& stmt);
   bool wide_move(const PtxStmt& stmt);
   std::optional<PtxOperand> half_of(const PtxOperand& o, uint32_t part);
@@ -149,7 +150,9 @@ class Decoder {
   bool memory_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   void load_store(const PtxStmt& stmt, Modifiers& m, bool is_load);
   bool halved_load_store(const PtxStmt& stmt);
+  bool vector_atomic(const PtxStmt& stmt, bool returns);
   void atomic(const PtxStmt& stmt, Modifiers& m, bool returns);
+  void cache_policy(const PtxStmt& stmt, Modifiers& m);
   void cp_async(const PtxStmt& stmt, Modifiers& m);
   void matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load);
   void address(const PtxOperand& o, uint32_t Inst::*base_field, int64_t Inst::*displacement);
@@ -193,8 +196,10 @@ class Decoder {
   Inst::Geometry image_geometry(Modifiers& m);
 
   // decode_bulk.cpp
+  void bulk_prefetch(const PtxStmt& stmt, Modifiers& m);
   void bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces);
   void store_async(const PtxStmt& stmt, Modifiers& m);
+  bool tensor_map_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   uint32_t shared_place(const PtxOperand& operand, uint32_t Inst::*field);
 
   // decode_cluster.cpp
@@ -219,7 +224,7 @@ class Decoder {
   void redux(const PtxStmt& stmt, Modifiers& m);
   void match(const PtxStmt& stmt, Modifiers& m);
   void mma(const PtxStmt& stmt, const LaneEntry& entry);
-  bool small_mma(const PtxStmt& stmt);
+  bool any_mma(const PtxStmt& stmt);
 
   const PtxModule& module_;
   const PtxFunction& function_;           ///< the kernel

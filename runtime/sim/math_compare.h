@@ -102,8 +102,13 @@ FN u32 set_one_pair(u32 a, u32 b) {
 }
 template <u32 Class>
 FN bool testp64(double x) {
-  u64 a = bits_of(x) << 1, infinite = u64{0x7ff} << 53;
-  return Class == 0 ? a < infinite : Class == 1 ? a == infinite : Class == 2 ? a <= infinite : a > infinite;
+  u64 a = bits_of(x) << 1, infinite = u64{0x7ff} << 53, least = u64{1} << 53;
+  return Class == 0   ? a < infinite
+         : Class == 1 ? a == infinite
+         : Class == 2 ? a <= infinite
+         : Class == 3 ? a > infinite
+         : Class == 4 ? a >= least && a < infinite
+                      : a < least && a != 0;
 }
 template <u32 Class>
 FN bool testp(float x) {

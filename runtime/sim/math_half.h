@@ -126,6 +126,10 @@ template <class F>
 FN u16 hmax_nan(u16 a, u16 b) {
   return F::store(fmax_nan(F::load(a), F::load(b)));
 }
+template <class To, class From>
+FN u16 cvt_half_half(u16 a) {
+  return To::store(From::load(a));
+}
 template <class F>
 FN u16 hex2(u16 a) {
   return F::store(ex2(F::load(a)));

@@ -48,6 +48,9 @@ FN u64 mul_hi_u64(u64 a, u64 b) {
 FN u64 mul_hi_s64(u64 a, u64 b) { return mul_hi_u64(a, b) - (a >> 63 ? b : 0) - (b >> 63 ? a : 0); }
 FN u32 mad_hi_u32(u32 a, u32 b, u32 c) { return mul_hi_u32(a, b) + c; }
 FN u32 mad_hi_s32(s32 a, s32 b, u32 c) { return mul_hi_s32(a, b) + c; }
+FN u16 mad_hi_u16(u16 a, u16 b, u16 c) { return u16(mul_hi_u16(a, b) + c); }
+FN u16 mad_hi_s16(s16 a, s16 b, u16 c) { return u16(u16(mul_hi_s16(a, b)) + c); }
+FN u64 mad_hi_s64(u64 a, u64 b, u64 c) { return mul_hi_s64(a, b) + c; }
 FN u64 mad_hi_u64(u64 a, u64 b, u64 c) { return mul_hi_u64(a, b) + c; }
 FN u32 mul24_u32(u32 a, u32 b) { return u32(u64(a & 0xffffffu) * (b & 0xffffffu)); }
 FN u32 mul24_s32(s32 a, s32 b) { return u32(s64(s32(u32(a) << 8) >> 8) * (s32(u32(b) << 8) >> 8)); }
@@ -125,6 +128,10 @@ FN u32 shf_r_wrap(u32 lo, u32 hi, u32 n) { return u32((u64(hi) << 32 | lo) >> (n
 FN u32 shf_l_clamp(u32 lo, u32 hi, u32 n) { return u32((u64(hi) << 32 | lo) << (n > 32 ? 32 : n) >> 32); }
 FN u32 shf_r_clamp(u32 lo, u32 hi, u32 n) { return u32((u64(hi) << 32 | lo) >> (n > 32 ? 32 : n)); }
 FN u32 sad_u32(u32 a, u32 b, u32 c) { return c + (a < b ? b - a : a - b); }
+template <class T>
+FN T sad(T a, T b, T c) {
+  return a < b ? T(u64(c) + u64(b) - u64(a)) : T(u64(c) + u64(a) - u64(b));
+}
 FN u32 sad_s32(s32 a, s32 b, u32 c) { return c + (a < b ? u32(b) - u32(a) : u32(a) - u32(b)); }
 FN u32 popc32(u32 x) {
   x = x - ((x >> 1) & 0x55555555u);
@@ -155,6 +162,8 @@ FN u32 bfind_u64(u64 x) { return 63 - clz64(x); }
 FN u32 bfind_s64(s64 x) { return bfind_u64(u64(x < 0 ? ~x : x)); }
 FN u32 bfind_shift_u32(u32 x) { return x ? clz32(x) : ~0u; }
 FN u32 bfind_shift_s32(s32 x) { return bfind_shift_u32(u32(x < 0 ? ~x : x)); }
+FN u32 bfind_shift_u64(u64 x) { return x ? clz64(x) : ~0u; }
+FN u32 bfind_shift_s64(s64 x) { return bfind_shift_u64(u64(x < 0 ? ~x : x)); }
 FN u64 low_bits(u32 n) { return n >= 64 ? ~u64{0} : (u64{1} << n) - 1; }
 /// Bit field extract: start b, length c, both 8 bits; a field past the top reads as zero or, signed,
 /// as the sign bit of the field's highest existing bit.
@@ -288,4 +297,8 @@ FN T slct_s(T a, T b, s32 c) {
 template <class T>
 FN T slct_f(T a, T b, float c) {
   return c >= 0.0f ? a : b;
+}
+template <class T>
+FN T slct_f_ftz(T a, T b, float c) {
+  return flush(c) >= 0.0f ? a : b;
 }

@@ -126,6 +126,9 @@ Token Lexer::next() {
         ++at_;
       else if (text_.substr(at_, 2) == "::")
         at_ += 2;
+      else if (text_[at_] == ':' && is_digit(text_[at_ - 1]) && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]) &&
+               text_.substr(from, at_ - from).find("::") != std::string_view::npos)
+        ++at_;  // `.sp::2:4`
       else
         break;
     }

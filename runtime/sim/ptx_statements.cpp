@@ -78,7 +78,7 @@ PtxOperand Parser::operand(int depth) {
   }
   while (address && take(',')) {  // [texture, {x, y}]: coordinates
     o.items.push_back(operand(depth + 1));
-    if (o.items.size() > 4) fail("more than 4 further operands in an address");
+    if (o.items.size() > 5) fail("more than 5 further operands in an address");
   }
   if (address) need(']');
   return o;

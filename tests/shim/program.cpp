@@ -111,6 +111,28 @@ extern "C" __global__ void turn(const __grid_constant__ Map x, const __grid_cons
 }
 )";
 
+// 16 pixels of 4 words, from the corner of a filter 3 pixels wide, in the order of a convolution.
+const char* const kColumn = R"(
+struct alignas(64) Map { char bytes[128]; };
+__device__ unsigned at(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+extern "C" __global__ void column(const __grid_constant__ Map x, float* out) {
+  __shared__ alignas(128) float in[16][4];
+  __shared__ alignas(8) unsigned long long bar;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at(&bar)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at(&bar)), "r"(int(sizeof in)) : "memory");
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {0, -1, 0}], [%2], {%3};"
+                 :: "r"(at(in)), "l"(&x), "r"(at(&bar)), "h"(static_cast<unsigned short>(2)) : "memory");
+  }
+  __syncthreads();
+  unsigned done = 0;
+  while (!done)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(at(&bar)) : "memory");
+  for (int i = threadIdx.x; i < 64; i += blockDim.x) out[i] = in[i / 4][i % 4];
+}
+)";
+
 void* library = nullptr;
 template <class F>
 F* entry(const char* symbol) {
@@ -336,6 +358,37 @@ int main(int argc, char** argv) {
   for (int r = 0; r < 40; ++r)
     for (int k = 0; k < 70; ++k) same = same && turned[k * 40 + r] == plain[r * 72 + k];
   check(same, "tiles land where they should");
+
+  // Rows of 6 pixels; the filter's corner goes from -1 to 4, and its last column is 2 to the right.
+  const auto images = [&](int low, int high, cuuint32_t pixels, CUtensorMap& out) {
+    const cuuint64_t dims[] = {4, 6, 10}, strides[] = {16, 96};
+    const cuuint32_t ones[] = {1, 1, 1};
+    void* address = nullptr;
+    std::memcpy(&address, &big_x, sizeof big_x);
+    return CU(cuTensorMapEncodeIm2col)(&out, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, address, dims, strides, &low, &high, 4,
+                                       pixels, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  CUtensorMap image_map;
+  check(images(-1, -1, 1025, image_map) == CUDA_ERROR_INVALID_VALUE, "columns of 1025 pixels make no map");
+  check(images(2, -4, 16, image_map) == CUDA_ERROR_INVALID_VALUE, "nor a box without a pixel");
+  check(ok(images(-1, -1, 16, image_map)), "an im2col map");
+  CUmodule columns = nullptr;
+  CUfunction take_column = nullptr;
+  const std::string im2col = compile(kColumn, "-arch=compute_90");
+  void* of_column[] = {&image_map, &big_y};
+  check(!im2col.empty() && ok(CU(cuModuleLoadData)(&columns, im2col.c_str())) &&
+            ok(CU(cuModuleGetFunction)(&take_column, columns, "column")) &&
+            ok(launch(take_column, 1, 1, 1, 32, 1, 1, 0, stream, of_column, nullptr)) &&
+            ok(CU(cuStreamSynchronize)(stream)),
+        "an im2col copy runs");
+  CU(cuMemcpyDtoH)(turned.data(), big_y, 64 * 4);
+  for (int pixel = 0; pixel < 16; ++pixel)
+    for (int channel = 0; channel < 4; ++channel) {
+      const int w = pixel % 6 - 1 + 2, image = pixel / 6;
+      same = same && turned[pixel * 4 + channel] == (w < 6 ? plain[(image * 6 + w) * 4 + channel] : 0);
+    }
+  check(same, "its pixels are the filter's last column");
 
   CUdeviceptr managed = 0;
   check(ok(CU(cuMemAllocManaged)(&managed, n * 4, CU_MEM_ATTACH_GLOBAL)), "managed memory");

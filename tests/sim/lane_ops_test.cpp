@@ -185,6 +185,9 @@ TEST(LaneOps, Integers) {
          return x ? u(31 - std::countl_zero(x)) : ~0u;
        }},
       {"sad.s32", "rrrr", [=](u64 a, u64 b, u64 c) { return u(u64(std::abs(s64{s(a)} - s(b))) + c); }},
+      {"sad.s16", "hhhh", [](u64 a, u64 b, u64 c) { return uint16_t(std::abs(int16_t(a) - int16_t(b)) + c); }},
+      {"mad.hi.s16", "hhhh", [](u64 a, u64 b, u64 c) { return uint16_t((int16_t(a) * int16_t(b) >> 16) + c); }},
+      {"bfind.shiftamt.u64", "rd", [=](u64 a, u64, u64) { return a ? u(u64(std::countl_zero(a))) : ~0u; }},
       {"bfe.u32", "rrrr",
        [=](u64 a, u64 b, u64 c) {
          u32 r = 0;
@@ -697,6 +700,22 @@ TEST(LaneOps, ComparisonsWithCombination) {
       return result ? ~0u : 0u;
     });
   }
+  const auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
+  const auto two_floats = tuples(float_bits(), 2, ~0u), two_words = tuples(kInts, 2, 0xffff);
+  check("set.lt.f16.f32", "hrr", two_floats, [&](auto& v) { return f(v[0]) < f(v[1]) ? 0x3c00u : 0u; });
+  check("set.hi.f32.u16", "rhh", two_words, [](auto& v) { return v[0] > v[1] ? 0x3f800000u : 0u; });
+  check("set.ne.s32.b64", "rdd", tuples(kInts, 2, ~u64{0}), [](auto& v) { return v[0] != v[1] ? ~0u : 0u; });
+}
+
+TEST(LaneOps, ChoicesAndDistances) {
+  const auto f = [](u64 x) { return std::bit_cast<float>(static_cast<u32>(x)); };
+  const auto is_subnormal = [&](u64 x) { return std::fpclassify(f(x)) == FP_SUBNORMAL; };
+  const auto three = tuples(float_bits(), 3, ~0u);
+  check("slct.u64.f32", "dddr", three, [&](auto& v) { return f(v[2]) >= 0 ? v[0] : v[1]; });
+  check("slct.ftz.s32.f32", "rrrr", three, [&](auto& v) { return f(v[2]) >= 0 || is_subnormal(v[2]) ? v[0] : v[1]; });
+  // 1 + 2^-10, -(1 + 5 * 2^-10), infinity, 2^-24, 65504, NaN
+  auto narrowed = run_op("cvt.rn.bf16.f16", "hh", {{0x3c01}, {0xbc05}, {0x7c00}, {0x0001}, {0x7bff}, {0x7e00}});
+  EXPECT_EQ(narrowed, (std::vector<u64>{0x3f80, 0xbf81, 0x7f80, 0x3380, 0x4780, 0x7fff}));
 }
 
 /// Every function of every table that this machine can run, on the same random and edge inputs.

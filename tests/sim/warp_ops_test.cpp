@@ -158,6 +158,65 @@ TEST(WarpOps, Atomics) {
       [](uint32_t) { return 2u; });
 }
 
+/// What one lane leaves in words of device memory.
+std::vector<uint32_t> one_lane(const std::string& body) {
+  Bench bench;
+  const std::string error = bench.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\n" + body));
+  EXPECT_EQ(error, "") << body;
+  // f32 1, 2, 3, 4; f16 pairs (1, 2), (NaN, -1); bf16 pair (1, 2); 0
+  const DevicePtr words = bench.buffer(std::vector<uint32_t>{0x3f800000, 0x40000000, 0x40400000, 0x40800000, 0x40003c00,
+                                                             0xbc007e00, 0x40003f80, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const RunResult r = bench.arg(words).run({1, 1, 1}, {1, 1, 1});
+  for (const Finding& f : r.findings) ADD_FAILURE() << f.kind << ": " << f.message;
+  return bench.read<uint32_t>(words, 16);
+}
+
+TEST(WarpOps, AtomicsOfVectors) {
+  auto got = one_lane(
+      "mov.f32 %f1, 0f3F800000;\n"
+      "atom.relaxed.gpu.global.add.L2::cache_hint.v4.f32 {%f2, %f3, %f4, %f5}, [%rd1], {%f1, %f1, %f1, %f1}, %rd1;\n"
+      "st.global.v4.f32 [%rd1+32], {%f2, %f3, %f4, %f5};\n");
+  EXPECT_EQ((std::vector<uint32_t>(got.begin(), got.begin() + 4)),
+            (std::vector<uint32_t>{0x40000000, 0x40400000, 0x40800000, 0x40a00000}));
+  EXPECT_EQ((std::vector<uint32_t>(got.begin() + 8, got.begin() + 12)),
+            (std::vector<uint32_t>{0x3f800000, 0x40000000, 0x40400000, 0x40800000}));
+  got = one_lane(
+      "mov.b16 %rs1, 0x3e00;\n"  // 1.5
+      "red.global.max.noftz.v4.f16 [%rd1+16], {%rs1, %rs1, %rs1, %rs1};\n"
+      "mov.b32 %r1, 0x3fc03fc0;\n"
+      "red.global.min.noftz.v2.bf16x2 [%rd1+24], {%r1, %r1};\n"
+      "atom.global.exch.L2::cache_hint.b32 %r2, [%rd1], 7, %rd1;\n");
+  EXPECT_EQ(got[4], 0x40003e00u);
+  EXPECT_EQ(got[5], 0x3e003e00u) << "a number and NaN: the number";
+  EXPECT_EQ(got[6], 0x3fc03f80u);
+  EXPECT_EQ(got[7], 0u);
+  EXPECT_EQ(got[0], 7u);
+  Bench bench;
+  EXPECT_NE(
+      bench.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\natom.global.add.v2.f32 {%f1, %f2}, [%rd1], {%f3, %f1};"))
+          .find("results in registers of later values"),
+      std::string::npos);
+  EXPECT_NE(bench.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\nred.global.min.noftz.f16 [%rd1], %rs1;"))
+                .find("unknown instruction"),
+            std::string::npos);
+}
+
+TEST(WarpOps, AdviceToCachesAndWideAccesses) {
+  const auto got = one_lane(
+      "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd2, 0f3F000000;\n"
+      "createpolicy.range.global.L2::evict_first.b64 %rd2, [%rd1], 64, 128;\n"
+      "cp.async.bulk.prefetch.L2.global.L2::cache_hint [%rd1], 64, %rd2;\n"
+      "ld.relaxed.gpu.L2::cache_hint.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], %rd2;\n"
+      "fence.gpu;\n"
+      ".reg .b128 %q1;\n"
+      "mov.b128 %q1, {%r1, %r2, %r3, %r4};\n"
+      "mov.b128 {%r4, %r3, %r2, %r1}, %q1;\n"
+      "st.weak.v8.b32 [%rd1+32], {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8};\n");
+  EXPECT_EQ(
+      (std::vector<uint32_t>(got.begin() + 8, got.end())),
+      (std::vector<uint32_t>{0x40800000, 0x40400000, 0x40000000, 0x3f800000, 0x40003c00, 0xbc007e00, 0x40003f80, 0}));
+}
+
 TEST(WarpOps, NarrowAndWideLoads) {
   expect_each("mov.u32 %r4,smem; mov.u32 %r5,0x80ff7f01; st.shared.u32 [%r4],%r5; ld.shared.s8 %r9,[%r4+3];",
               [](uint32_t) { return 0xffffff80u; });
