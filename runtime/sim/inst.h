@@ -160,9 +160,9 @@ constexpr uint32_t bits_of(MmaType t) {
 }
 
 /// Bits of a wgmma's `imm`, beside its WgmmaSum in the lowest two: the product is subtracted; A or B is contiguous in m
-/// or n; A is in registers, the last four entries of the list; there is no scale-d but `false`.
+/// or n; A is in registers, the last four entries of the list; there is no scale-d but `false`; integers saturate.
 inline constexpr int64_t kWgmmaSumMask = 3, kWgmmaNegative = 4, kWgmmaTurnedA = 8, kWgmmaTurnedB = 16,
-                         kWgmmaRegistersA = 32, kWgmmaReplaces = 64;
+                         kWgmmaRegistersA = 32, kWgmmaReplaces = 64, kWgmmaSaturates = 128;
 
 /// Accounting class of an instruction (struct Counts of pipeline.h).
 enum class Class : uint8_t {
