@@ -383,11 +383,26 @@ void Decoder::cp_async(const PtxStmt& stmt, Modifiers& m) {
 }
 
 void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
-  if (!m.take("sync") || !m.take("aligned") || !m.take("m8n8")) unknown_opcode();
+  if (!m.take("sync") || !m.take("aligned")) unknown_opcode();
+  const bool expands = is_load && m.take("m8n16"), bytes = !expands && m.take(is_load ? "m16n16" : "m16n8");
+  if (!expands && !bytes && !m.take("m8n8")) unknown_opcode();
   uint8_t count = m.take("x1") ? 1 : m.take("x2") ? 2 : m.take("x4") ? 4 : 0;
-  bool trans = m.take("trans");
+  if (bytes && is_load) count = count < 4 ? 2 * count : 0;  // registers
+  const bool trans = !expands && m.take("trans");
   if (!m.take("shared")) m.take("shared::cta");
-  if (!count || !m.take("b16") || !m.done()) unknown_opcode();
+  MatrixElement element{};
+  if (expands)
+    element = m.take("b8x16") && m.take("b4x16_p64") ? MatrixElement::kFourBits
+              : m.take("b6x16_p32")                  ? MatrixElement::kSixBits
+                                                     : MatrixElement::kHalf;
+  else if (bytes && trans && m.take("b8"))
+    element = MatrixElement::kByte;
+  const bool is_new = element != MatrixElement::kHalf;
+  if (!count || is_new != (expands || bytes) || (!is_new && !m.take("b16")) || !m.done()) unknown_opcode();
+  if (is_new) {
+    const std::string_view target = module_.target;
+    need_target(stmt, target.size() >= 7 && target.starts_with("sm_1") && !target.ends_with("0"), "sm_100a or sm_120a");
+  }
   operands_are(stmt, 2, 2);
   const PtxOperand& regs = stmt.operands[is_load ? 0 : 1];
   emit(is_load ? Kind::kLdmatrix : Kind::kStmatrix, is_load ? Class::kLdmatrix : Class::kSharedStore);
@@ -404,6 +419,7 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   Inst& in = kernel_.code.back();
   in.count = count;
   in.sub = trans;
+  in.type = static_cast<uint8_t>(element);
   in.size = 16;
   in.flags |= kFlagAligned;
 }

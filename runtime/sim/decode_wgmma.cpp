@@ -83,7 +83,7 @@ void Decoder::wgmma(const PtxStmt& stmt, Modifiers& m) {
   if (!m.take("sync") || !m.take("aligned")) unknown_opcode();
   if (m.peek() == "sp") not_modelled(fmt::format("'{}': sparse matrices are not supported", stmt.name));
   const auto [n, k] = shape_of(m.next());
-  if (m.peek() == "satfinite") not_modelled(fmt::format("'{}': saturated sums are not supported", stmt.name));
+  const bool saturates = m.take("satfinite");
   const std::string_view d_type = m.next();
   const auto type_of = [&](std::string_view name) -> const MultiplicandType& {
     for (const MultiplicandType& t : kMultiplicands)
@@ -99,7 +99,7 @@ void Decoder::wgmma(const PtxStmt& stmt, Modifiers& m) {
       integer ? d_type == "s32"
               : d_type == "f32" || (d_type == "f16" && a.type != Multiplicand::kBf16 && a.type != Multiplicand::kTf32);
   const bool columns = n >= 8 && n <= 256 && n % 8 == 0 && (!integer || n <= 24 || n % 16 == 0);
-  if (!pair || !sum || !columns || k != 32 / a.bytes) unknown_opcode();
+  if (!pair || !sum || !columns || k != 32 / a.bytes || (saturates && !integer)) unknown_opcode();
   if (o.size() < 4) operands_are(stmt, 4, 4);
   const bool from_registers = o[1].kind == PtxOperand::Kind::kVector;
   const size_t scales = integer ? 0 : 2, turns = wide ? (from_registers ? 1 : 2) : 0;
@@ -139,6 +139,7 @@ void Decoder::wgmma(const PtxStmt& stmt, Modifiers& m) {
     if (std::binary_search(written.begin(), written.end(), refs_[i].reg))
       fail(fmt::format("a register is in the sums and in A of '{}'", stmt.name));
   int64_t how = static_cast<int64_t>(integer ? WgmmaSum::kS32 : d_type == "f16" ? WgmmaSum::kF16 : WgmmaSum::kF32);
+  if (saturates) how |= kWgmmaSaturates;
   if (from_registers)
     how |= kWgmmaRegistersA;
   else

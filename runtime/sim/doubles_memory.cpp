@@ -222,6 +222,11 @@ void CtaDoubles::bulk_row(const Warp& w, const Inst& in, uint32_t lane, uint64_t
 void CtaDoubles::matrix_rows(const Warp& w, const Inst& in) {
   const bool loads = in.kind == Kind::kLdmatrix;
   if (loads) forget_results(w, in, ~0u);
+  if (in.type) {  // no halves
+    for (uint32_t l = 0; l < 8u * in.count && !loads; ++l)
+      if (const Place at = place_of(w, l, address_[l]); at.memory) at.memory->erase(at.address, 16);
+    return;
+  }
   for (uint32_t i = 0; i < in.count; ++i)
     for (uint32_t l = 0; l < kWarpSize; ++l)
       for (uint32_t u = 0; u < 2; ++u) {

@@ -87,6 +87,9 @@ enum class MemoryScope : uint8_t { kCta, kCluster, kGpu, kSys };
 
 enum class AtomicOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
 enum class ElementType : uint8_t { kB32, kB64, kU32, kS32, kU64, kS64, kF16, kBf16, kF16x2, kBf16x2, kF32, kF64 };
+/// What ldmatrix and stmatrix move, in Inst::type: pairs of bytes as they are; 4- or 6-bit elements, each into a byte;
+/// bytes, turned.
+enum class MatrixElement : uint8_t { kHalf, kFourBits, kSixBits, kByte };
 enum class BarrierOp : uint8_t { kSync, kArrive, kPopc, kAnd, kOr };
 enum class MbarrierOp : uint8_t {
   kInit,
@@ -157,9 +160,9 @@ constexpr uint32_t bits_of(MmaType t) {
 }
 
 /// Bits of a wgmma's `imm`, beside its WgmmaSum in the lowest two: the product is subtracted; A or B is contiguous in m
-/// or n; A is in registers, the last four entries of the list; there is no scale-d but `false`.
+/// or n; A is in registers, the last four entries of the list; there is no scale-d but `false`; integers saturate.
 inline constexpr int64_t kWgmmaSumMask = 3, kWgmmaNegative = 4, kWgmmaTurnedA = 8, kWgmmaTurnedB = 16,
-                         kWgmmaRegistersA = 32, kWgmmaReplaces = 64;
+                         kWgmmaRegistersA = 32, kWgmmaReplaces = 64, kWgmmaSaturates = 128;
 
 /// Accounting class of an instruction (struct Counts of pipeline.h).
 enum class Class : uint8_t {

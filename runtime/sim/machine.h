@@ -374,6 +374,8 @@ class Machine {
   uint32_t emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op op, const char* name, uint32_t* offset);
   void ldmatrix(Warp& w, const Inst& in, uint32_t mask);
   void stmatrix(Warp& w, const Inst& in, uint32_t mask);
+  void load_bytes(Warp& w, const Inst& in, const uint32_t* offset, uint32_t rows);
+  void store_bytes(Warp& w, const Inst& in, const uint32_t* offset, uint32_t rows);
   void cp_async(Warp& w, const Inst& in, uint32_t mask);
   void cp_commit(Warp& w, uint32_t mask);
   void cp_wait(Warp& w, const Inst& in, uint32_t mask);

@@ -28,14 +28,71 @@ uint32_t Machine::emit_matrices(const Warp& w, const Inst& in, uint32_t mask, Op
       check_alignment(address[l], 16, l);
       shared_offset(address[l], 16, l);
     });
-  emit(SharedAccess{{site(w), op, rows, 16}, offset});
+  const auto element = static_cast<MatrixElement>(in.type);
+  const uint32_t bytes = element == MatrixElement::kFourBits || element == MatrixElement::kSixBits ? 8 : 16;
+  emit(SharedAccess{{site(w), op, rows, bytes}, offset});
+  if (element != MatrixElement::kSixBits) return rows;
+  uint32_t rest[kWarpSize];
+  for (uint32_t l = 0; l < n; ++l) rest[l] = offset[l] + 8;
+  emit(SharedAccess{{site(w), op, rows, 4}, rest});
   return rows;
+}
+
+namespace {
+
+/// The line, by lane, and the byte in it of byte k of a lane's register. Those of expanded elements and of m16n8 are
+/// as in CUTLASS's traits of LDSM and STSM for sm_100, and so is m16n16: its lines go to lanes in pairs.
+struct MatrixByte {
+  uint32_t line, byte;
+  static MatrixByte of(const Inst& in, uint32_t i, uint32_t lane, uint32_t k) {
+    if (static_cast<MatrixElement>(in.type) != MatrixElement::kByte) return {8 * i + lane / 4, 4 * (lane % 4) + k};
+    const uint32_t byte = lane / 4 + 8 * (k / 2), across = lane % 4;
+    if (in.kind == Kind::kStmatrix) return {8 * i + 2 * across + k % 2, byte};
+    return {16 * (i / 2) + 4 * across + 2 * (i % 2) + k % 2, byte};
+  }
+};
+
+}  // namespace
+
+void Machine::load_bytes(Warp& w, const Inst& in, const uint32_t* offset, uint32_t rows) {
+  const auto element = static_cast<MatrixElement>(in.type);
+  const uint32_t bits = element == MatrixElement::kFourBits ? 4 : element == MatrixElement::kSixBits ? 6 : 8;
+  uint8_t lines[kWarpSize][16] = {};
+  for (uint32_t m = rows; m; m &= m - 1) {
+    const uint32_t l = first_lane(m);
+    for (uint32_t e = 0; e < 16; ++e) {
+      const uint32_t at = e * bits / 8;
+      uint16_t both = 0;
+      std::memcpy(&both, shared_.data() + offset[l] + at, at < 15 ? 2 : 1);
+      lines[l][e] = static_cast<uint8_t>(both >> e * bits % 8 & ((1u << bits) - 1));
+    }
+  }
+  for (uint32_t i = 0; i < in.count; ++i)
+    for (uint32_t l = 0; l < kWarpSize; ++l) {
+      uint32_t& d = row(w, kernel_.lists[in.list + i])[l];
+      d = 0;
+      for (uint32_t k = 0; k < 4; ++k) {
+        const MatrixByte from = MatrixByte::of(in, i, l, k);
+        d |= uint32_t{lines[from.line][from.byte]} << 8 * k;
+      }
+    }
+}
+
+void Machine::store_bytes(Warp& w, const Inst& in, const uint32_t* offset, uint32_t rows) {
+  for (uint32_t i = 0; i < in.count; ++i)
+    for (uint32_t l = 0; l < kWarpSize; ++l)
+      for (uint32_t k = 0; k < 4; ++k) {
+        const MatrixByte to = MatrixByte::of(in, i, l, k);
+        const uint32_t s = row(w, kernel_.lists[in.list + i])[l];
+        if (rows >> to.line & 1) shared_[offset[to.line] + to.byte] = static_cast<std::byte>(s >> 8 * k);
+      }
 }
 
 /// Lane 8i+r addresses row r of matrix i; the row of destination register i *is* that matrix.
 void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t offset[kWarpSize];
   const uint32_t rows = emit_matrices(w, in, mask, Op::kRead, "ldmatrix", offset);
+  if (in.type) return load_bytes(w, in, offset, rows);
   for (uint32_t i = 0; i < in.count; ++i) {
     uint32_t* d = row(w, kernel_.lists[in.list + i]);
     alignas(16) std::byte tile[128];
@@ -53,6 +110,7 @@ void Machine::ldmatrix(Warp& w, const Inst& in, uint32_t mask) {
 void Machine::stmatrix(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t offset[kWarpSize];
   const uint32_t rows = emit_matrices(w, in, mask, Op::kWrite, "stmatrix", offset);
+  if (in.type) return store_bytes(w, in, offset, rows);
   for (uint32_t i = 0; i < in.count; ++i) {
     alignas(16) std::byte tile[128];
     const uint32_t* s = row(w, kernel_.lists[in.list + i]);

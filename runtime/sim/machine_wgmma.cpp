@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <limits>
+#include <vector>
 
 #include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
@@ -260,7 +263,16 @@ void Machine::wgmma(Warp& w, const Inst& in, uint32_t mask) {
     for (uint32_t r = 0; r < sums_of(in); ++r) sums[i][r] = row(v, kernel_.lists[in.list + r]);
     all_sums[i] = sums[i];
     keeps[i] = v.regs.preds[in.c] != 0 && !(in.imm & kWgmmaReplaces);
-    if (!is_fp8(a_type)) lanes_.wgmma.multiply(sum, sums[i], a + 16 * i * k, b, n, k, keeps[i]);
+    const bool saturates = in.imm & kWgmmaSaturates && keeps[i];
+    std::vector<std::array<uint32_t, kWarpSize>> before(saturates ? sums_of(in) : 0);
+    for (size_t r = 0; r < before.size(); ++r) std::copy_n(sums[i][r], kWarpSize, before[r].begin());
+    if (!is_fp8(a_type)) lanes_.wgmma.multiply(sum, sums[i], a + 16 * i * k, b, n, k, keeps[i] && !saturates);
+    for (size_t r = 0; r < before.size(); ++r)
+      for (uint32_t l = 0; l < kWarpSize; ++l) {
+        const int64_t exact = int64_t{static_cast<int32_t>(before[r][l])} + static_cast<int32_t>(sums[i][r][l]);
+        sums[i][r][l] = static_cast<uint32_t>(
+            std::clamp<int64_t>(exact, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+      }
   }
   if (is_fp8(a_type)) lanes_.wgmma.multiply_fp8(a_type, b_type, sum, all_sums, a, b, n, k, keeps, kWarpgroup);
   if (doubles_) [[unlikely]]

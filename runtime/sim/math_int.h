@@ -280,6 +280,11 @@ template <class T>
 FN T mov(T a) {
   return a;
 }
+/// No `mov`: instructions that share a function share a rule of doubles.
+template <class T>
+FN T cvt_same(T a) {
+  return a;
+}
 FN u32 pack_b32_b16(u16 lo, u16 hi) { return lo | u32(hi) << 16; }
 FN u64 pack_b64_b32(u32 lo, u32 hi) { return lo | u64(hi) << 32; }
 FN u64 pack_b64_b16(u16 a, u16 b, u16 c, u16 d) { return a | u64(b) << 16 | u64(c) << 32 | u64(d) << 48; }

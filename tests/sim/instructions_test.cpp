@@ -66,7 +66,8 @@ enum class Coverage { kExecuted, kOrders, kHint, kNotModelled };
 
 /// What the decoder makes of the instruction; errors that are not about the instruction fail the test.
 Coverage coverage_of(const std::string& text) {
-  const bool tensor = text.starts_with("tcgen05");
+  const bool tensor = text.starts_with("tcgen05") || text.find("matrix.sync.aligned.m16n") != text.npos ||
+                      text.find(".m8n16.") != text.npos;
   const std::string ptx = fmt::format(
       ".version 9.0\n.target {}\n.address_size 64\n.visible .entry k(.param .u64 q) {{\n.reg .pred %p<4>;\n"
       ".reg .b16 %h<10>;\n.reg .b32 %r<12>;\n.reg .b64 %l<12>;\n.reg .b128 %q<4>;\n{};\ndone:\nret;\n}}\n",
@@ -167,7 +168,8 @@ TEST(Instructions, ThePageSaysWhatIsExecuted) {
   const std::string page = fmt::format(
       "# Instructions\n\nWhat the simulator does with the instructions of the PTX ISA 9.0 in kernels of sm_90a, as the "
       "decoder answers for each\nform of `tests/sim/instruction_forms.txt`. `[x]`: with and without; `(a|b)`: each. "
-      "Types and forms that are absent are\nnot modelled. Of `wgmma` and `wmma` the page has one shape. `tcgen05` is "
+      "Types and forms that are absent are\nnot modelled. Of `wgmma` and `wmma` the page has one shape. `tcgen05` and "
+      "matrices of bytes are "
       "decoded for sm_100a.\n\n"
       "- **executed** ({} forms): values, memory and checks as in the ISA.\n"
       "- **orders** ({}): fences and groups. No value changes; the checks follow the order.\n"

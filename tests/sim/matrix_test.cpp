@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "support.h"
@@ -298,6 +299,113 @@ TEST(Matrix, StoreIsTheMirrorOfLoad) {
     for (uint32_t i = 0; i < 32; ++i)
       for (uint32_t k = 0; k < 4; ++k) EXPECT_EQ(v[4 * i + k], i * 65537 + 1000 * k);
   }
+}
+
+/// A layout of CUTLASS: the place, in bits, of index i of the given sizes and strides.
+struct Mode {
+  uint32_t size, stride;
+};
+uint32_t place(uint32_t i, const std::vector<Mode>& modes) {
+  uint32_t at = 0;
+  for (const Mode& m : modes) at += i % m.size * m.stride, i /= m.size;
+  return at;
+}
+
+/// Moves of bytes as Copy_Traits of SM100_U8x8_LDSM_T and others have them (cute/atom/copy_traits_sm100.hpp): from a
+/// lane's line, or its registers, to places.
+struct ByteMove {
+  const char* name;
+  uint32_t registers;
+  std::vector<Mode> lines, lanes, values;
+  uint32_t bits = 8;  ///< of an element in memory
+};
+
+TEST(Matrix, BytesAndExpandedElementsGoWhereCutlassHasThem) {
+  const std::vector<Mode> lanes = {{4, 256}, {8, 8}}, straight = {{32, 32}};
+  const std::vector<ByteMove> moves = {
+      {"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8",
+       2,
+       {{2, 128}, {2, 1024}, {4, 256}, {2, 0}},
+       lanes,
+       {{8, 1}, {2, 128}, {2, 64}, {2, 1024}}},
+      {"ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8",
+       4,
+       {{2, 128}, {2, 1024}, {4, 256}, {2, 2048}},
+       lanes,
+       {{8, 1}, {2, 128}, {2, 64}, {4, 1024}}},
+      {"ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64", 1, {{8, 128}, {4, 0}}, straight, {{32, 1}}, 4},
+      {"ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b6x16_p32",
+       2,
+       {{16, 128}, {2, 0}},
+       straight,
+       {{32, 1}, {2, 1024}},
+       6},
+      {"ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64", 4, {{32, 128}}, straight, {{32, 1}, {4, 1024}}, 4},
+      {"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8", 1, {{8, 128}, {4, 0}}, lanes, {{8, 1}, {2, 128}, {2, 64}}},
+      {"stmatrix.sync.aligned.m16n8.x4.trans.shared.b8",
+       4,
+       {{32, 128}},
+       lanes,
+       {{8, 1}, {2, 128}, {2, 64}, {4, 1024}}}};
+  for (const ByteMove& move : moves) {
+    const bool stores = move.name[0] == 's';
+    std::string registers;
+    for (uint32_t i = 0; i < move.registers; ++i) registers += (i ? ", %r" : "{%r") + std::to_string(10 + i);
+    registers += "}";
+    // Lane l's line lies at 16 * (5 l mod 32). Of expanded elements, the rest of the line is never written.
+    const uint32_t used = 2 * move.bits;
+    std::string body =
+        "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; mov.u32 %r2, smem; mul.lo.u32 %r3, %r1, 80; and.b32 %r3, %r3, "
+        "511; add.u32 %r3, %r3, %r2; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;\n"
+        "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1];\n";
+    for (uint32_t at = 0; at < used; at += 4)
+      body +=
+          "st.shared.u32 [%r3+" + std::to_string(at) + "], " + (stores ? "0" : "%r1" + std::to_string(at / 4)) + ";\n";
+    body += "bar.warp.sync -1;\n" + std::string(move.name) +
+            (stores ? " [%r3], " + registers : " " + registers + ", [%r3]") + ";\nbar.warp.sync -1;\n";
+    if (stores) body += "ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r3];\n";
+    body += "st.global.v4.u32 [%rd1], {%r10, %r11, %r12, %r13};\n";
+    std::string text = kernel_text(1, body, ".shared .align 16 .b8 smem[512];\n");
+    text.replace(text.find(".target sm_90"), 13, ".target sm_120a");
+    std::mt19937 rng(5);
+    std::vector<uint8_t> bytes(512);
+    for (uint8_t& b : bytes) b = static_cast<uint8_t>(rng());
+    Bench bench;
+    ASSERT_EQ(bench.load(text), "");
+    const DevicePtr x = bench.buffer(bytes);
+    const RunResult r = bench.arg(x).run({1, 1, 1}, {32, 1, 1});
+    ASSERT_TRUE(r.findings.empty()) << move.name << ": " << r.findings[0].message;
+    const auto got = bench.read<uint8_t>(x, 512);
+    // The matrix between both sides, by the place of a byte in bits; lines that no lane of its own has are not in it.
+    std::map<uint32_t, uint8_t> matrix;
+    const uint32_t count = 8 * move.registers;
+    const auto each_value = [&](auto&& visit) {
+      for (uint32_t l = 0; l < 32; ++l)
+        for (uint32_t k = 0; k < 4 * move.registers; ++k)
+          visit(l * 16 + k, place(l, move.lanes) + place(8 * k, move.values));
+    };
+    if (stores) {
+      each_value([&](uint32_t at, uint32_t where) { matrix[where] = bytes[at]; });
+      for (uint32_t l = 0; l < count; ++l)
+        for (uint32_t k = 0; k < 16; ++k)
+          EXPECT_EQ(got[l * 16 + k], matrix.at(place(l, move.lines) + 8 * k)) << move.name << " " << l << " " << k;
+    } else {
+      for (uint32_t l = 0; l < count; ++l)
+        for (uint32_t k = 0; k < 16; ++k) {
+          uint32_t element = 0;
+          for (uint32_t bit = 0; bit < move.bits; ++bit) {
+            const uint32_t at = k * move.bits + bit;
+            element |= (bytes[l * 16 + at / 8] >> at % 8 & 1u) << bit;
+          }
+          matrix[place(l, move.lines) + 8 * k] = static_cast<uint8_t>(element);
+        }
+      each_value([&](uint32_t at, uint32_t where) { EXPECT_EQ(got[at], matrix.at(where)) << move.name << " " << at; });
+    }
+  }
+  Bench bench;
+  EXPECT_NE(bench.load(kernel_text(1, "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r1}, [%r2];"))
+                .find("needs '.target"),
+            std::string::npos);
 }
 
 }  // namespace

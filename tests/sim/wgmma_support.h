@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -77,6 +78,7 @@ struct Product {
   std::string sum = "f32";
   bool registers = false;  ///< A
   bool keeps = false;
+  bool saturates = false;  ///< sums that begin near the ends of their range
   int scale_a = 1, scale_b = 1;
 
   static constexpr uint32_t kPlaceB = 16384, kPlaceBarrier = 16384 + 32768, kShared = kPlaceBarrier + 64;
@@ -90,8 +92,8 @@ struct Product {
   }
   std::string instruction(uint32_t step) const {
     std::string out = fmt::format(
-        "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, {}, %rd21, {}", n(), a.k_step(), sum, a.type, b.type,
-        vector("%d", sums()),
+        "wgmma.mma_async.sync.aligned.m64n{}k{}{}.{}.{}.{} {}, {}, %rd21, {}", n(), a.k_step(),
+        saturates ? ".satfinite" : "", sum, a.type, b.type, vector("%d", sums()),
         registers ? fmt::format("{{%a{}, %a{}, %a{}, %a{}}}", 4 * step, 4 * step + 1, 4 * step + 2, 4 * step + 3)
                   : "%rd20",
         step == 0 ? "%p3" : "%p4");
@@ -221,6 +223,7 @@ inline ProductResult run_product(const Product& p, const std::string& text, uint
   r.expected.resize(size_t{128} * sums * (p.sum == "f16" ? 2 : 1));
   std::vector<int> old(r.expected.size());
   for (int& v : old) v = next(-3, 3);
+  for (size_t i = 0; p.saturates && i < old.size(); ++i) old[i] += i % 2 ? INT32_MIN + 3 : INT32_MAX - 3;
   for (size_t i = 0; i < old.size(); ++i) {
     if (p.sum == "f16")
       before[i / 2] |= encoded("f16", old[i]) << 16 * (i % 2);
@@ -247,9 +250,13 @@ inline ProductResult run_product(const Product& p, const std::string& text, uint
       const uint32_t w = thread / 32, g = thread % 32 / 4, t = thread % 4;
       const uint32_t row = 16 * w + g + 8 * (v >> 1 & 1), column = 8 * (v >> 2) + 2 * t + (v & 1);
       const size_t i = size_t{thread} * (p.n() / 2) + v;
-      int sum = 0;
-      for (uint32_t e = 0; e < k; ++e) sum += rows[0][row * k + e] * rows[1][column * k + e];
-      r.expected[i] = (p.keeps ? old[i] : 0) + p.scale_a * p.scale_b * sum;
+      int64_t sum = p.keeps ? old[i] : 0;
+      for (uint32_t first = 0; first < k; first += p.a.k_step()) {
+        for (uint32_t e = first; e < first + p.a.k_step(); ++e)
+          sum += p.scale_a * p.scale_b * rows[0][row * k + e] * rows[1][column * k + e];
+        if (p.saturates) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      }
+      r.expected[i] = static_cast<double>(sum);
     }
   return r;
 }

@@ -66,6 +66,19 @@ TEST(Wgmma, MultipliesOtherTypes) {
         }
 }
 
+TEST(Wgmma, IntegersSaturate) {
+  for (const bool keeps : {false, true})
+    for (const char* type : {"s8", "u8"}) {
+      Product p = product(64, type);
+      p.b.type = "s8";
+      p.keeps = keeps, p.saturates = true;
+      expect_right(p, fmt::format("{} keeps {}", type, keeps));
+    }
+  Product p = product(64);
+  p.saturates = true;
+  EXPECT_EQ(run_product(p, p.text()).run.findings[0].kind, "refused");
+}
+
 TEST(Wgmma, TakesAFromRegisters) {
   for (const char* type : {"bf16", "f16"})
     for (const bool turned : {false, true})
