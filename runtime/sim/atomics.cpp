@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace roofgen::sim {
 namespace {
@@ -29,6 +30,18 @@ namespace math {
 }  // namespace
 
 float from_half(uint16_t bits) { return math::half_to_float(bits); }
+
+uint32_t extremum(bool least, uint8_t how, uint32_t a, uint32_t b) {
+  constexpr uint32_t kNan = 0x7fffffff;
+  if (how & kOfMagnitudes) a &= kNan, b &= kNan;
+  const auto x = std::bit_cast<float>(a), y = std::bit_cast<float>(b);
+  if (std::isnan(x) || std::isnan(y)) {
+    const bool both = std::isnan(x) && std::isnan(y);
+    return how & kOfNans || both ? kNan : std::isnan(x) ? b : a;
+  }
+  const bool first = x < y || (x == y && std::signbit(x));
+  return first == least ? a : b;
+}
 
 uint64_t apply_atomic(AtomicOp op, ElementType type, uint64_t old, uint64_t b, uint64_t c) {
   auto o32 = static_cast<u32>(old), b32 = static_cast<u32>(b);

@@ -246,8 +246,8 @@ void Decoder::modelled_instruction(const PtxStmt& stmt) {
     ;
   else if (!memory_instruction(stmt, base, m) && !control_instruction(stmt, base, m) &&
            !cluster_instruction(stmt, base, m) && !warpgroup_instruction(stmt, base, m) &&
-           !tensor_instruction(stmt, base, m) && !launch_instruction(stmt, base, m) &&
-           !image_instruction(stmt, base, m) && !lane_instruction(stmt))
+           !tensor_instruction(stmt, base, m) && !tensor_map_instruction(stmt, base, m) &&
+           !launch_instruction(stmt, base, m) && !image_instruction(stmt, base, m) && !lane_instruction(stmt))
     unknown_opcode();
 }
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "runtime/sim/decoder.h"
+#include "runtime/sim/tensor_map.h"
 
 namespace roofgen::sim {
 namespace {
@@ -81,6 +82,14 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     return;
   }
   if (m.peek() == "prefetch") refused("prefetches of bulk copies");
+  // PTX writes the mode after the spaces, and takes it after the rank, too.
+  TensorWalk walk{};
+  const auto take_walk = [&] {
+    if (m.take("tile")) return;
+    if (m.take("tile::gather4") || m.take("tile::scatter4")) walk = TensorWalk::kFourRows;
+    if (m.take("im2col") || m.take("im2col_no_offs")) walk = TensorWalk::kColumn;
+    if (m.peek().starts_with("im2col")) refused("im2col copies along W");
+  };
   const bool tensor = m.take("tensor");
   uint32_t rank = 0;
   if (tensor) {
@@ -89,26 +98,34 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     for (uint32_t i = 0; i < 5; ++i)
       if (spelled == kRanks[i]) rank = i + 1;
     if (!rank) unknown_opcode();
+    take_walk();
   }
+  AtomicOp op{};
+  ElementType type{};
   const bool in = m.take("shared::cluster") || m.take("shared::cta"), shared = in && !tensor && m.take("shared::cta");
   if (!shared && !m.take("global")) unknown_opcode();
   if (!in && !m.take("shared::cta")) unknown_opcode();
   if (in && reduces) refused("reductions into shared memory");
-  if (tensor && !m.take("tile") && m.peek().starts_with("im2col")) refused("im2col copies");
-  if (tensor && (m.peek() == "tile::gather4" || m.peek() == "tile::scatter4")) refused("gathering tensor copies");
+  if (tensor && !reduces) take_walk();
+  const uint32_t coordinates = walk == TensorWalk::kFourRows ? 5 : rank;
+  if ((walk == TensorWalk::kFourRows && rank != 2) || (walk == TensorWalk::kColumn && rank < 3)) unknown_opcode();
+  if (reduces && tensor) {
+    const std::string_view name = m.next();
+    const auto found = std::find(std::begin(kReductions), std::end(kReductions), name);
+    if (found == std::end(kReductions)) unknown_opcode();
+    op = static_cast<AtomicOp>(found - std::begin(kReductions));
+    take_walk();
+  }
   if (in ? !m.take("mbarrier::complete_tx::bytes") : !m.take("bulk_group")) unknown_opcode();
   const bool multicast = in && !shared && m.take("multicast::cluster");
   const bool pair = tensor && in && m.take("cta_group::2");
   if (tensor && in && !pair) m.take("cta_group::1");
   const bool policy = m.take("L2::cache_hint");
-  AtomicOp op{};
-  ElementType type{};
-  if (reduces) {
+  if (reduces && !tensor) {
     const std::string_view name = m.next();
     const auto found = std::find(std::begin(kReductions), std::end(kReductions), name);
     if (found == std::end(kReductions)) unknown_opcode();
     op = static_cast<AtomicOp>(found - std::begin(kReductions));
-    if (tensor) refused("reductions of tensors");
     if (op == AtomicOp::kAdd) m.take("noftz");
     static constexpr std::pair<const char*, ElementType> kTypes[] = {
         {"u32", ElementType::kU32}, {"s32", ElementType::kS32}, {"u64", ElementType::kU64},
@@ -126,14 +143,15 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
       refused("such reductions");
   }
   if (!m.done()) unknown_opcode();
-  const size_t n = (in ? (tensor ? 3 : 4) : (tensor ? 2 : 3)) + multicast + policy;
+  const bool offsets = walk == TensorWalk::kColumn && in;
+  const size_t n = (in ? (tensor ? 3 : 4) : (tensor ? 2 : 3)) + offsets + multicast + policy;
   operands_are(stmt, n, n);
   // [dst], [map, {..}], [mbar] | [map, {..}], [src] | [dst], [src], size, [mbar] | [dst], [src], size
   const PtxOperand& far = o[in ? 1 : 0];
   const PtxOperand& near = o[in ? 0 : 1];
   emit(Kind::kBulkCopy, in ? Class::kCpAsync : Class::kGlobalStore);
   if (multicast) {
-    use(&Inst::e, o[tensor ? 3 : 4], Slot::kB16);
+    use(&Inst::e, o[tensor ? 3 + offsets : 4], Slot::kB16);
   } else {
     const uint32_t none = constant(0, false);
     kernel_.code.back().e = none;
@@ -149,21 +167,101 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     reference(&Inst::c, kernel_.code.back().c, false, false);
   }
   if (tensor) {
-    if (far.items.size() != 1 || far.items[0].items.size() != rank)
-      fail(fmt::format("'{}' needs [map, {{{} coordinates}}]", stmt.name, rank));
+    if (far.items.size() != 1 || far.items[0].items.size() != coordinates)
+      fail(fmt::format("'{}' needs [map, {{{} coordinates}}]", stmt.name, coordinates));
     for (const PtxOperand& coordinate : far.items[0].items) use_list(coordinate, Slot::kB32);
   } else {
     use_list(o[2], Slot::kB32);
   }
   kernel_.lists.push_back(near_at);
   kernel_.lists.push_back(barrier_at);
+  if (offsets) {
+    if (o[3].kind != PtxOperand::Kind::kVector || o[3].items.size() != rank - 2)
+      fail(fmt::format("'{}' needs {{{} offsets}} after the mbarrier", stmt.name, rank - 2));
+    for (const PtxOperand& offset : o[3].items) use_list(offset, Slot::kB16);
+  }
   Inst& made = kernel_.code.back();
   made.sub = static_cast<uint8_t>((in ? kBulkIn : 0) | (tensor ? kBulkTensor : 0) | (multicast ? kBulkMulticast : 0) |
                                   (shared ? kBulkShared : 0) | (reduces ? kBulkReduces : 0) | (pair ? kBulkPair : 0) |
                                   (pair && is_masked_to_even(o[2]) ? kBulkEven : 0));
   made.size = static_cast<uint8_t>(op);
   made.type = static_cast<uint8_t>(type);
-  made.count = static_cast<uint8_t>(tensor ? rank : 1);
+  made.count = static_cast<uint8_t>(tensor ? coordinates : 1);
+  made.space = static_cast<uint8_t>(walk);
+}
+
+namespace {
+
+constexpr std::pair<const char*, MemoryScope> kFenceScopes[] = {{"cta", MemoryScope::kCta},
+                                                                {"cluster", MemoryScope::kCluster},
+                                                                {"gpu", MemoryScope::kGpu},
+                                                                {"sys", MemoryScope::kSys}};
+
+}  // namespace
+
+/// tensormap.replace and .cp_fenceproxy, fence.proxy.tensormap.
+bool Decoder::tensor_map_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m) {
+  const std::vector<PtxOperand>& o = stmt.operands;
+  const bool fence = base == "fence" && stmt.name.starts_with("fence.proxy.tensormap");
+  if (base != "tensormap" && !fence) return false;
+  const auto scope = [&] {
+    const std::string_view name = m.next();
+    for (const auto& [spelled, is] : kFenceScopes)
+      if (name == spelled) return is;
+    unknown_opcode();
+  };
+  const auto is_whole = [&](const PtxOperand& size) {
+    if (size.kind != PtxOperand::Kind::kInteger || size.bits != 128)
+      fail(fmt::format("the size of '{}' must be 128", stmt.name));
+  };
+  if (fence) {
+    m.next(), m.next();
+    const bool acquires = m.take("acquire");
+    if (!acquires && !m.take("release")) unknown_opcode();
+    const MemoryScope of = scope();
+    if (!m.done()) unknown_opcode();
+    operands_are(stmt, acquires ? 2 : 0, acquires ? 2 : 0);
+    Inst& in = emit(acquires ? Kind::kTensorMap : Kind::kNop, Class::kControl);
+    in.sub = acquires ? static_cast<uint8_t>(TensorMapOp::kAcquire) : kNopFence;
+    in.scope = of;
+    in.flags |= acquires ? kFlagAcquire : kFlagRelease;
+    if (!acquires) return true;
+    is_whole(o[1]);
+    address(o[0], &Inst::a, &Inst::imm);
+  } else if (m.take("cp_fenceproxy")) {
+    if (!m.take("global") || !m.take("shared::cta") || !m.take("tensormap::generic") || !m.take("release"))
+      unknown_opcode();
+    const MemoryScope of = scope();
+    if (!m.take("sync") || !m.take("aligned") || !m.done()) unknown_opcode();
+    operands_are(stmt, 3, 3);
+    is_whole(o[2]);
+    Inst& in = emit(Kind::kTensorMap, Class::kGlobalStore);
+    in.sub = static_cast<uint8_t>(TensorMapOp::kPublish);
+    in.scope = of;
+    in.flags |= kFlagRelease | kFlagAligned;
+    address(o[0], &Inst::a, &Inst::imm);
+    kernel_.code.back().target = shared_place(o[1], &Inst::c);
+  } else {
+    if (!m.take("replace") || !m.take("tile")) unknown_opcode();
+    const auto found = std::ranges::find(kTensorMapFields, m.next());
+    if (found == std::end(kTensorMapFields)) unknown_opcode();
+    const auto op = static_cast<TensorMapOp>(found - std::begin(kTensorMapFields));
+    const bool wide = op == TensorMapOp::kAddress || op == TensorMapOp::kStride,
+               ordinal = op >= TensorMapOp::kBox && op <= TensorMapOp::kStep;
+    if (!m.take("global")) m.take("shared::cta");
+    if (!m.take("b1024") || !m.take(wide ? "b64" : "b32") || !m.done()) unknown_opcode();
+    operands_are(stmt, ordinal ? 3 : 2, ordinal ? 3 : 2);
+    if (ordinal && (o[1].kind != PtxOperand::Kind::kInteger || o[1].bits > 4))
+      fail(fmt::format("the ordinal of '{}' must be a constant from 0 to 4", stmt.name));
+    emit(Kind::kTensorMap, Class::kGlobalStore);
+    address(o[0], &Inst::a, &Inst::imm);
+    use(&Inst::b, o.back(), wide ? Slot::kB64 : Slot::kB32);
+    Inst& in = kernel_.code.back();
+    in.sub = static_cast<uint8_t>(op);
+    in.size = wide ? 8 : 4;
+    in.count = ordinal ? static_cast<uint8_t>(o[1].bits) : 0;
+  }
+  return true;
 }
 
 }  // namespace roofgen::sim

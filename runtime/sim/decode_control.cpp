@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <optional>
 
@@ -228,53 +229,110 @@ void Decoder::mma(const PtxStmt& stmt, const LaneEntry& entry) {
   }
 }
 
-/// mma.sync of the kinds of sm_120, with or without scales of blocks; false: none of them. CUTLASS writes the kind
-/// before the shape.
-bool Decoder::small_mma(const PtxStmt& stmt) {
+namespace {
+
+struct MmaName {
+  const char* name;
+  MmaType type;
+};
+constexpr MmaName kMmaTypes[] = {{"e4m3", MmaType::kE4m3}, {"e5m2", MmaType::kE5m2}, {"e2m3", MmaType::kE2m3},
+                                 {"e3m2", MmaType::kE3m2}, {"e2m1", MmaType::kE2m1}, {"f16", MmaType::kF16},
+                                 {"bf16", MmaType::kBf16}, {"tf32", MmaType::kTf32}, {"s8", MmaType::kS8},
+                                 {"u8", MmaType::kU8},     {"s4", MmaType::kS4},     {"u4", MmaType::kU4}};
+
+bool is_integer(MmaType t) { return t >= MmaType::kS8; }
+
+/// Depths of dense products with multiplicands of so many bits, those of 8 rows apart.
+bool has_depth(const MmaForm& f, bool kinds) {
+  const uint32_t bits = bits_of(f.a), k = f.sparse ? f.k / 2 : f.k;
+  if (f.rows == 8) return is_integer(f.a) && !f.sparse && k == 128 / bits;
+  if (kinds) return k == 256 / bits;
+  if (f.sparse && bits == 8 && !is_integer(f.a)) return k == 32;
+  return k == 128 / bits || k == 256 / bits;
+}
+
+}  // namespace
+
+/// mma of what mma.h has no function for: any types, the kinds of sm_120 with or without scales of blocks, and a sparse
+/// A. CUTLASS writes the kind before the shape, and .satfinite at the end. False: it is none.
+bool Decoder::any_mma(const PtxStmt& stmt) {
   std::vector<std::string_view> parts = split_opcode(stmt.name);
   const auto take = [&](std::string_view part) { return std::erase(parts, part) > 0; };
   const bool eight = take("kind::f8f6f4"), scaled = take("kind::mxf8f6f4"), four = take("kind::mxf4"),
-             four_nv = take("kind::mxf4nvf4");
-  if (!eight && !scaled && !four && !four_nv) return false;
-  const bool nibbles = four || four_nv;
-  uint8_t scales = eight ? 0 : scaled ? 1 : 2;
-  if (!eight && !take("block_scale")) unknown_opcode();
-  if (!eight && take("scale_vec::1X")) scales = 1;
-  if (!eight && take("scale_vec::2X")) scales = 2;
-  if (!eight && take("scale_vec::4X")) scales = 4;
-  // mma sync aligned shape row col f32 a b f32 [scale]
-  static constexpr const char* kFormats[] = {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"};
-  const auto format = [&](std::string_view name) {
-    const auto found = std::ranges::find(kFormats, name);
-    if (found == std::end(kFormats)) unknown_opcode();
-    return nibbles ? 14u : static_cast<uint32_t>(found - std::begin(kFormats));
+             four_nv = take("kind::mxf4nvf4"), blocks = scaled || four || four_nv;
+  MmaForm form;
+  form.ordered = take("sp::ordered_metadata");
+  form.sparse = take("sp") || form.ordered;
+  form.saturates = take("satfinite");
+  uint8_t scales = blocks ? (scaled ? 1 : 2) : 0;
+  if (blocks && !take("block_scale")) unknown_opcode();
+  if (blocks && take("scale_vec::1X")) scales = 1;
+  if (blocks && take("scale_vec::2X")) scales = 2;
+  if (blocks && take("scale_vec::4X")) scales = 4;
+  // mma sync aligned shape row col d a b c [scale]
+  if (parts.size() != (blocks ? 11u : 10u) || parts[1] != "sync" || parts[2] != "aligned" || parts[4] != "row" ||
+      parts[5] != "col" || parts[6] != parts[9])
+    return false;
+  const auto type = [&](std::string_view name, MmaType& to) {
+    const auto found = std::ranges::find(kMmaTypes, name, &MmaName::name);
+    if (found == std::end(kMmaTypes)) return false;
+    to = four || four_nv ? MmaType::kE2m1Half : found->type;
+    return !(four || four_nv) || name == "e2m1";
   };
-  const bool fits = parts.size() == (eight ? 10u : 11u) && parts[0] == "mma" && parts[1] == "sync" &&
-                    parts[2] == "aligned" && parts[3] == (nibbles ? "m16n8k64" : "m16n8k32") && parts[4] == "row" &&
-                    parts[5] == "col" && parts[6] == "f32" && parts[9] == "f32" &&
-                    (!nibbles || (parts[7] == "e2m1" && parts[8] == "e2m1"));
-  const bool powers = !eight && fits && parts[10] == "ue8m0";
-  if (!fits || (!eight && !powers && !(four_nv && parts[10] == "ue4m3")) || (scaled && scales != 1) ||
-      (four && scales != 2) || (four_nv && scales == 1))
-    unknown_opcode();
-  const uint32_t types = format(parts[7]) | format(parts[8]) << 4;
-  operands_are(stmt, eight ? 4 : 8, eight ? 4 : 8);
-  Inst& in = emit(Kind::kMma, Class::kMma);
-  in.lane = opcodes_.find("mma of small floats")->fn;
-  in.sub = nibbles ? 64 : 32;
-  in.type = static_cast<uint8_t>(types);
+  if (!type(parts[7], form.a) || !type(parts[8], form.b)) return false;
+  form.rows = parts[3].starts_with("m8n8k") ? 8 : 16;
+  const std::string_view depth = parts[3].substr(std::min(parts[3].size(), form.rows == 8 ? size_t{5} : size_t{6}));
+  if (form.rows == 16 && !parts[3].starts_with("m16n8k")) return false;
+  if (std::from_chars(depth.data(), depth.data() + depth.size(), form.k).ec != std::errc() || form.k > 128)
+    return false;
+  const bool integers = is_integer(form.a);
+  form.sum = parts[6] == "s32" ? WgmmaSum::kS32 : parts[6] == "f16" ? WgmmaSum::kF16 : WgmmaSum::kF32;
+  form.powers = blocks && parts[10] == "ue8m0";
+  // Types that go together: integers of one width, floats of 8 bits, or the same.
+  const bool small = bits_of(form.a) == 8 && !integers;
+  const bool together =
+      bits_of(form.a) == bits_of(form.b) && integers == is_integer(form.b) && (integers || small || form.a == form.b);
+  const bool plain_eight = small && !eight && !scaled && (form.a > MmaType::kE5m2 || form.b > MmaType::kE5m2);
+  const bool sums = integers
+                        ? parts[6] == "s32"
+                        : parts[6] == "f32" || (parts[6] == "f16" && !blocks && (small || form.a == MmaType::kF16));
+  if (!together || plain_eight || !sums || (form.saturates && !integers) || ((eight || scaled) && !small) ||
+      !has_depth(form, eight || blocks) || (blocks && !form.powers && !(four_nv && parts[10] == "ue4m3")) ||
+      (scaled && scales != 1) || (four && scales != 2) || (four_nv && scales == 1) ||
+      (form.sparse && (eight || blocks) && !form.ordered))
+    return false;
+  if (form.sparse && bits_of(form.a) <= 8 && form.chunks() == 8)
+    not_modelled(
+        fmt::format("'{}': the place of the metadata of this shape is in no text, so it is not supported", stmt.name));
+  const size_t registers = form.sum_registers(), per_word = 32 / bits_of(form.a),
+               stored = form.k / (form.sparse ? 2 : 1);
+  std::vector<size_t> sizes{registers, stored / per_word / 4 * (form.rows / 8), form.k / per_word / 4, registers};
+  if (form.sparse) sizes.insert(sizes.end(), {1, 0});
+  if (blocks) sizes.insert(sizes.end(), {1, 2, 1, 2});
+  operands_are(stmt, sizes.size(), sizes.size());
+  if (form.sparse) {
+    const uint64_t most = form.chunks() == 4 ? 3 : form.chunks() == 8 ? 1 : 0;
+    if (stmt.operands[5].kind != PtxOperand::Kind::kInteger || stmt.operands[5].bits > most)
+      fail(fmt::format("the sparsity selector of '{}' must be a constant from 0 to {}", stmt.name, most));
+    form.selector = static_cast<uint32_t>(stmt.operands[5].bits);
+  }
+  Inst& in = emit(form.sparse ? Kind::kSparseMma : Kind::kMma, Class::kMma);
+  in.lane = opcodes_.find("mma of any types")->fn;
+  in.sub = static_cast<uint8_t>(form.k);
+  in.type = static_cast<uint8_t>(static_cast<uint32_t>(form.a) | static_cast<uint32_t>(form.b) << 4);
   in.size = scales;
+  in.imm = form.packed();
   in.flags |= kFlagAligned;
-  if (powers) in.flags |= kFlagSigned;
-  constexpr size_t kSizes[] = {4, 4, 2, 4, 1, 2, 1, 2};
-  for (size_t i = 0; i < stmt.operands.size(); ++i) {
+  in.target = static_cast<uint32_t>(sizes[0] + sizes[1] + sizes[2] + sizes[3]);
+  for (size_t i = 0; i < sizes.size(); ++i) {
     const PtxOperand& o = stmt.operands[i];
+    if (!sizes[i]) continue;
     const bool braces = o.kind == PtxOperand::Kind::kVector;
-    if ((braces ? o.items.size() : 1) != kSizes[i])
-      fail(fmt::format("operand {} of '{}' needs {} registers", i + 1, stmt.name, kSizes[i]));
-    for (size_t j = 0; j < kSizes[i]; ++j) {
+    if ((braces ? o.items.size() : 1) != sizes[i])
+      fail(fmt::format("operand {} of '{}' needs {} registers", i + 1, stmt.name, sizes[i]));
+    for (size_t j = 0; j < sizes[i]; ++j) {
       const PtxOperand& r = braces ? o.items[j] : o;
-      const Slot slot = i == 5 || i == 7 ? Slot::kB16 : Slot::kB32;
+      const Slot slot = sizes[i] == 2 && i > 3 ? Slot::kB16 : Slot::kB32;
       i == 0 ? def_list(r, slot) : use_list(r, slot);
     }
   }
@@ -313,9 +371,16 @@ bool Decoder::control_instruction(const PtxStmt& stmt, std::string_view base, Mo
     vote(stmt, m);
   else if (base == "redux")
     redux(stmt, m);
-  else if (base == "mma" && small_mma(stmt))
+  else if (base == "mma" && !opcodes_.find(stmt.name) && any_mma(stmt))
     ;
-  else if (base == "match")
+  else if (stmt.name == "movmatrix.sync.aligned.m8n8.trans.b16") {
+    operands_are(stmt, 2, 2);
+    Inst& in = emit(Kind::kMma, Class::kShuffle);
+    in.lane = opcodes_.find("movmatrix")->fn;
+    in.flags |= kFlagAligned;
+    use(&Inst::a, stmt.operands[1], Slot::kB32);
+    def(&Inst::d, stmt.operands[0].name, Slot::kB32);
+  } else if (base == "match")
     match(stmt, m);
   else if (stmt.name == "activemask.b32") {
     operands_are(stmt, 1, 1);

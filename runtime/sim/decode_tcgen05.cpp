@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/sim/atomics.h"
 #include "runtime/sim/decoder.h"
 #include "runtime/sim/tcgen05.h"
 
@@ -167,20 +168,42 @@ bool Decoder::tensor_instruction(const PtxStmt& stmt, std::string_view base, Mod
 
 void Decoder::tensor_move(const PtxStmt& stmt, Modifiers& m, bool loads) {
   const std::vector<PtxOperand>& o = stmt.operands;
-  if (m.peek() == "red") not_modelled(fmt::format("'{}': loads that reduce are not supported", stmt.name));
+  const bool reduces = loads && m.take("red");
+  if (reduces) {
+    const std::string_view target = module_.target;
+    need_target(stmt, target.starts_with("sm_103") || target.starts_with("sm_101") || target.starts_with("sm_110"),
+                "sm_103a");
+  }
   if (!m.take("sync") || !m.take("aligned")) unknown_opcode();
   const auto shape = take_name(m, kTensorShapes), exponent = take_name(m, kTensorCounts);
   if (!shape || !exponent) unknown_opcode();
-  const bool packs = m.take(loads ? "pack::16b" : "unpack::16b");
-  if (!m.take("b32") || !m.done()) unknown_opcode();
+  uint8_t reduction = 0;
+  if (reduces) {  // the type may come before the operation
+    const bool before = m.peek().ends_with("32");
+    std::string_view type = before ? m.next() : std::string_view();
+    const bool least = m.take("min");
+    if (!least && !m.take("max")) unknown_opcode();
+    if (m.take("abs")) reduction |= kOfMagnitudes;
+    if (m.take("NaN")) reduction |= kOfNans;
+    if (!before) type = m.next();
+    if (type != "f32" && type != "u32" && type != "s32") unknown_opcode();
+    if (type != "f32" && reduction) unknown_opcode();
+    reduction |= (least ? kReducesToLeast : 0) | (type == "u32"   ? kReducesUnsigned
+                                                  : type == "s32" ? kReducesSigned
+                                                                  : 1);
+    if (!m.done() || *exponent == 0 || (*shape != 0 && *shape != 4)) unknown_opcode();
+    if (*shape) not_modelled(fmt::format("'{}': reductions of two halves of columns are not supported", stmt.name));
+  }
+  const bool packs = !reduces && m.take(loads ? "pack::16b" : "unpack::16b");
+  if (!reduces && (!m.take("b32") || !m.done())) unknown_opcode();
   const auto form = static_cast<TensorShape>(*shape);
   const uint32_t count = registers_of(form) << *exponent;
   const bool split = form == TensorShape::k16x32bx2;
   if (count > 128) unknown_opcode();
-  operands_are(stmt, 2 + split, 2 + split);
-  // ld: registers, address{, offset}; st: address{, offset}, registers
+  operands_are(stmt, 2 + split + reduces, 2 + split + reduces);
+  // ld: registers{, reduction}, address{, offset}; st: address{, offset}, registers
   const PtxOperand& registers = loads ? o[0] : o.back();
-  const PtxOperand& place = loads ? o[1] : o[0];
+  const PtxOperand& place = loads ? o[1 + reduces] : o[0];
   int64_t offset = 0;
   if (split) {
     const PtxOperand& half = loads ? o[2] : o[1];
@@ -195,6 +218,7 @@ void Decoder::tensor_move(const PtxStmt& stmt, Modifiers& m, bool loads) {
   in.count = 0;
   in.type = static_cast<uint8_t>(form);
   in.size = packs ? 2 : 1;
+  in.space = reduction;
   in.target = count;
   in.flags |= kFlagAligned;
   const uint32_t displacement = tensor_place(place, &Inst::a);
@@ -205,13 +229,14 @@ void Decoder::tensor_move(const PtxStmt& stmt, Modifiers& m, bool loads) {
     const PtxOperand& r = vector ? registers.items[i] : registers;
     loads ? def_list(r, Slot::kB32) : use_list(r, Slot::kB32);
   }
+  if (reduces) def_list(o[1], Slot::kB32);
 }
 
-/// d, a, b, idesc{, scales of a, of b}{, disabled lanes}, enable-input-d{, scale-input-d}
+/// d, a, b{, metadata}, idesc{, scales of a, of b}{, disabled lanes}, enable-input-d{, scale-input-d}
 void Decoder::tensor_mma(const PtxStmt& stmt, Modifiers& m) {
   const std::vector<PtxOperand>& o = stmt.operands;
   const bool stationary = m.take("ws");
-  if (m.peek() == "sp") not_modelled(fmt::format("'{}': sparse matrices are not supported", stmt.name));
+  const bool sparse = m.take("sp");
   const bool pair = m.take("cta_group::2");
   if ((!pair && !m.take("cta_group::1")) || (pair && stationary)) unknown_opcode();
   const auto found = take_name(m, kTensorKinds);
@@ -241,14 +266,14 @@ void Decoder::tensor_mma(const PtxStmt& stmt, Modifiers& m) {
   if (m.peek().starts_with("collector::")) m.next();
   if (!m.done()) unknown_opcode();
   const bool in_tensor = o.size() > 1 && o[1].kind == PtxOperand::Kind::kAddress;
-  size_t at = 4;
+  size_t at = 4 + sparse;
   const size_t least = is_scaled(kind) ? 7 : 5;
-  operands_are(stmt, least, is_scaled(kind) ? 7 : stationary ? 6 : 7);
+  operands_are(stmt, least + sparse, (is_scaled(kind) || !stationary ? 7 : 6) + sparse);
   Inst& in = emit(Kind::kTensor, Class::kMma);
   in.sub = static_cast<uint8_t>(TensorOp::kMma);
   in.count = pair ? 2 : 1;
   int64_t how = static_cast<int64_t>(kind) | (stationary ? kTensorStationary : 0) | (in_tensor ? kTensorAInTensor : 0) |
-                int64_t{scales} << kTensorScalesShift;
+                (sparse ? kTensorSparse : 0) | int64_t{scales} << kTensorScalesShift;
   const uint32_t d = tensor_place(o[0], &Inst::d);
   uint32_t a = 0;
   if (in_tensor)
@@ -256,12 +281,13 @@ void Decoder::tensor_mma(const PtxStmt& stmt, Modifiers& m) {
   else
     use(&Inst::a, o[1], Slot::kB64);
   use(&Inst::b, o[2], Slot::kB64);
-  use(&Inst::e, o[3], Slot::kB32);
+  use(&Inst::e, o[3 + sparse], Slot::kB32);
   kernel_.code.back().list = static_cast<uint32_t>(kernel_.lists.size());
   kernel_.lists.push_back(d);
   kernel_.lists.push_back(a);
+  if (sparse) tensor_entry(o[3]);
   if (is_scaled(kind))
-    for (; at < 6; ++at) tensor_entry(o[at]);
+    for (const size_t end = at + 2; at < end; ++at) tensor_entry(o[at]);
   if (o.size() > at && o[at].kind == PtxOperand::Kind::kVector) {
     const size_t words = pair ? 8 : 4;
     if (is_scaled(kind) || stationary || o[at].items.size() != words)

@@ -195,6 +195,7 @@ class Decoder {
   // decode_bulk.cpp
   void bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces);
   void store_async(const PtxStmt& stmt, Modifiers& m);
+  bool tensor_map_instruction(const PtxStmt& stmt, std::string_view base, Modifiers& m);
   uint32_t shared_place(const PtxOperand& operand, uint32_t Inst::*field);
 
   // decode_cluster.cpp
@@ -219,7 +220,7 @@ class Decoder {
   void redux(const PtxStmt& stmt, Modifiers& m);
   void match(const PtxStmt& stmt, Modifiers& m);
   void mma(const PtxStmt& stmt, const LaneEntry& entry);
-  bool small_mma(const PtxStmt& stmt);
+  bool any_mma(const PtxStmt& stmt);
 
   const PtxModule& module_;
   const PtxFunction& function_;           ///< the kernel

@@ -66,6 +66,8 @@ enum class Kind : uint8_t {
   kSurfaceStore,   ///< sust
   kTensor,         ///< tcgen05: `sub` is a TensorOp (tcgen05.h)
   kLaunchControl,  ///< clusterlaunchcontrol: `sub` is a LaunchOp; a and b: halves of a response, or places
+  kSparseMma,      ///< mma.sp: as kMma, with metadata to check
+  kTensorMap,      ///< tensormap and its fences: `sub` is a TensorMapOp, a the map's address
   kAssert,         ///< a failed assertion: a is the address of its text, b of the file's name, c the line
 };
 
@@ -111,6 +113,9 @@ inline constexpr uint8_t kNopGridWait = 6, kNopGridTrigger = 7;  ///< griddepcon
 inline constexpr uint8_t kBulkIn = 1, kBulkTensor = 2, kBulkMulticast = 4, kBulkShared = 8, kBulkReduces = 16;
 /// The barrier may be in the other CTA of a pair; it is in the even one, whatever the address says.
 inline constexpr uint8_t kBulkPair = 32, kBulkEven = 64;
+/// How a tensor copy walks, in Inst::space: a box; four rows of .tile::gather4 and .tile::scatter4; the pixels of a
+/// column of .im2col, whose offsets, registers of 16 bits, are at the end of the list (.im2col_no_offs: none).
+enum class TensorWalk : uint8_t { kBox, kFourRows, kColumn };
 /// Inst::type of an mbarrier instruction.
 inline constexpr uint8_t kMbarrierParity = 1;      ///< a wait names the phase by its parity
 inline constexpr uint8_t kMbarrierExpects = 2;     ///< an arrival expects bytes, `b`, and counts once
@@ -120,11 +125,37 @@ enum class LaunchOp : uint8_t { kCancel, kIsCanceled, kFirstX, kFirstY, kFirstZ 
 enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
 enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot, kElect };
 
+/// Inst::sub of Kind::kTensorMap. b: the new value of the field, `count` its ordinal.
+enum class TensorMapOp : uint8_t {
+  kAddress,
+  kRank,
+  kBox,
+  kDimension,
+  kStride,
+  kStep,
+  kElements,
+  kInterleave,
+  kSwizzle,
+  kAtom,
+  kFill,
+  kPublish,  ///< tensormap.cp_fenceproxy: from the place c in shared memory, with the release of `scope`
+  kAcquire,  ///< fence.proxy.tensormap::generic.acquire
+};
+
 /// Types of the multiplicands of wgmma: Inst::type has that of A, and that of B in its upper half.
 enum class Multiplicand : uint8_t { kF16, kBf16, kTf32, kE4m3, kE5m2, kS8, kU8 };
 constexpr bool is_fp8(Multiplicand t) { return t == Multiplicand::kE4m3 || t == Multiplicand::kE5m2; }
 /// What the products of wgmma are added to.
 enum class WgmmaSum : uint8_t { kF32, kF16, kS32 };
+/// Types of the multiplicands of mma.sync: Inst::type has that of A, and that of B in its upper half.
+enum class MmaType : uint8_t { kE4m3, kE5m2, kE2m3, kE3m2, kE2m1, kE2m1Half, kF16, kBf16, kTf32, kS8, kU8, kS4, kU4 };
+constexpr uint32_t bits_of(MmaType t) {
+  return t == MmaType::kTf32                                                 ? 32
+         : t == MmaType::kF16 || t == MmaType::kBf16                         ? 16
+         : t == MmaType::kE2m1Half || t == MmaType::kS4 || t == MmaType::kU4 ? 4
+                                                                             : 8;
+}
+
 /// Bits of a wgmma's `imm`, beside its WgmmaSum in the lowest two: the product is subtracted; A or B is contiguous in m
 /// or n; A is in registers, the last four entries of the list; there is no scale-d but `false`.
 inline constexpr int64_t kWgmmaSumMask = 3, kWgmmaNegative = 4, kWgmmaTurnedA = 8, kWgmmaTurnedB = 16,
@@ -212,6 +243,57 @@ struct Inst {
   uint16_t flags = 0;
   uint8_t type = 0;                       ///< element type tag of atomics and reductions
   MemoryScope scope = MemoryScope::kSys;  ///< of strong accesses and fences
+};
+
+/// A product of mma.sync that mma.h has no function of its own for. Inst::sub: K; imm: the rest.
+struct MmaForm {
+  MmaType a{}, b{};
+  WgmmaSum sum{};
+  uint32_t k = 0, rows = 16, selector = 0;
+  bool sparse = false, ordered = false, saturates = false, powers = false;
+
+  static constexpr MmaForm of(const Inst& in) {
+    const auto bits = static_cast<uint32_t>(in.imm);
+    return {static_cast<MmaType>(in.type & 15),
+            static_cast<MmaType>(in.type >> 4),
+            static_cast<WgmmaSum>(bits & 3),
+            in.sub,
+            bits & 4 ? 8u : 16u,
+            bits >> 4 & 3,
+            (bits & 64) != 0,
+            (bits & 128) != 0,
+            (bits & 256) != 0,
+            (bits & 512) != 0};
+  }
+  constexpr int64_t packed() const {
+    return static_cast<int64_t>(static_cast<uint32_t>(sum) | (rows == 8 ? 4u : 0) | selector << 4 | (sparse ? 64u : 0) |
+                                (ordered ? 128u : 0) | (saturates ? 256u : 0) | (powers ? 512u : 0));
+  }
+  constexpr uint32_t sum_registers() const { return rows / 8 * (sum == WgmmaSum::kF16 ? 1 : 2); }
+  /// Of a sparse A: 1 of 2, 2 of 4 or two pairs of 8 elements are stored, and a code of four bits says which.
+  constexpr uint32_t per_chunk() const { return bits_of(a) == 32 ? 1 : bits_of(a) == 4 ? 4 : 2; }
+  constexpr uint32_t chunks() const { return k / 2 / per_chunk(); }  ///< of a row
+  /// The element of the dense row that stored element i is.
+  constexpr uint32_t place_of(uint32_t i, uint32_t code) const {
+    if (bits_of(a) == 32) return 2 * i + (code >> 3 & 1);
+    if (bits_of(a) == 4) return i / 4 * 8 + 2 * (i / 2 % 2 ? code >> 2 : code & 3) + i % 2;
+    return i / 2 * 4 + (i % 2 ? code >> 2 : code & 3);
+  }
+  constexpr bool is_code(uint32_t code) const {
+    if (bits_of(a) == 32) return code == 4 || code == 14;
+    return ordered ? (code & 3) < code >> 2 : (code & 3) != code >> 2;
+  }
+  struct Code {
+    uint32_t lane, shift;
+  };
+  /// Who gives the code of a chunk: one thread of four that the selector names; a pair, each for half of K; or all,
+  /// each for half of K of one row.
+  constexpr Code code_of(uint32_t row, uint32_t chunk) const {
+    const uint32_t group = row % 8 * 4, half = row / 8;
+    if (chunks() == 4) return {group + selector, 16 * half + 4 * chunk};
+    if (chunks() == 8) return {group + 2 * selector + chunk / 4, 16 * half + chunk % 4 * 4};
+    return {group + 2 * (chunk / 8) + half, chunk % 8 * 4};
+  }
 };
 
 /// Computes an undefined result from undefined sources without a finding; a use that decides or leaves the registers

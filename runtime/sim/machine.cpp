@@ -255,6 +255,8 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           in.lane(w.regs, in, lists, mask);
           ++w.pc;
           break;
+        case Kind::kSparseMma: sparse_mma(w, in, mask), ++w.pc; break;
+        case Kind::kTensorMap: change_tensor_map(w, in, mask), ++w.pc; break;
         case Kind::kBranch: branch_to(w, mask, in.target); break;
         case Kind::kBranchIndexed: branch_indexed(w, in, mask); break;
         case Kind::kExit: exit_lanes(w, mask); break;

@@ -126,6 +126,7 @@ struct MatrixPlaces {
 
 struct Image;
 struct TensorView;
+struct TensorCorner;
 class CtaDoubles;
 
 struct Warp {
@@ -466,6 +467,7 @@ class Machine {
   void tensor_alloc(Warp& w, const Inst& in, uint32_t mask);
   void tensor_dealloc(Warp& w, const Inst& in, uint32_t mask);
   void tensor_move(Warp& w, const Inst& in, uint32_t mask, bool loads);
+  void reduce_loaded(Warp& w, const Inst& in, bool finds_unwritten);
   bool has_unwritten(uint32_t first, uint32_t columns, uint32_t quarter, uint32_t lanes) const;
   void use_loaded(Warp& w, const Inst& in);
   void tensor_copy(Warp& w, const Inst& in, uint32_t lane);
@@ -478,6 +480,7 @@ class Machine {
   void tensor_mma(Warp& w, const Inst& in, uint32_t lane);
   void read_tensor_matrix(TensorWork& work, bool is_a, uint32_t rows, float* out);
   void read_tensor_a(const TensorWork& work, const TensorPart& part, float* out);
+  void expand_sparse(const TensorWork& work, float* rows) const;
   void read_scales(const TensorWork& work, bool is_a, uint32_t rows, float* out);
   void access_of_mma(const TensorWork& work, const std::vector<TensorPart>& parts, bool a_in_tensor);
   void multiply_part(const TensorWork& work, const TensorPart& part, const float* a, const float* b);
@@ -497,15 +500,15 @@ class Machine {
   void surface_load(Warp& w, const Inst& in, uint32_t lanes, const Image& image);
   void surface_store(Warp& w, const Inst& in, uint32_t mask);
   TensorView tensor_map(const Warp& w, uint64_t address, uint32_t lane);
-  template <class F>
-  void each_tensor_row(const TensorView& view, const int32_t* at, F&& row);
+  void change_tensor_map(Warp& w, const Inst& in, uint32_t mask);
+  TensorCorner corner_of(const Warp& w, const Inst& in, const TensorView& view, uint32_t lane) const;
   template <class F>
   void bulk_row(BulkRequest row, F&& move);
   Machine& barrier_cta(uint64_t& address, uint32_t lane, bool even);
   void use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const Machine& owner);
   std::vector<Machine*> targets(uint32_t lane, Machine& owner, bool multicast, uint32_t ctas);
   void store_async(Warp& w, const Inst& in, uint32_t mask);
-  void reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
+  void reduce_device(const Warp& w, const Inst& in, ElementType type, uint64_t address, uint32_t bytes, uint32_t lane,
                      const std::byte* values);
   uint32_t land_bulk(uint32_t at);
   void bulk_group(Warp& w, const Inst& in, uint32_t mask);
@@ -535,6 +538,7 @@ class Machine {
   void match(Warp& w, const Inst& in, uint32_t mask);
   void redux(Warp& w, const Inst& in, uint32_t mask);
   void is_space(Warp& w, const Inst& in, uint32_t mask);
+  void sparse_mma(Warp& w, const Inst& in, uint32_t mask);
   bool together(Warp& w, const Inst& in, uint32_t mask);
   void lane_barrier(Warp& w, const Inst& in, uint32_t mask);
   void check_members(const Warp& w, uint32_t row, uint32_t mask) const;
@@ -580,6 +584,8 @@ class Machine {
   std::unordered_map<uint64_t, uint8_t> partly_undefined_;
   Barrier barriers_[16];
   std::vector<BulkCopy> bulk_copies_;
+  /// Tensor maps in device memory that the CTA has changed, and no fence.proxy.tensormap makes known: the instruction.
+  std::unordered_map<uint64_t, uint32_t> changed_maps_;
   std::vector<uint32_t> wgmma_reads_;      ///< offsets of the pieces that the current product reads
   std::array<MatrixPlaces, 64> places_;    ///< by a hash
   std::unique_ptr<TensorMemory> tensor_;   ///< null: the kernel uses none

@@ -143,6 +143,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
   ended_ = met_ = refused_ = false;
   canceled_ = 0;
   bulk_copies_.clear();
+  changed_maps_.clear();
   group_registers_.assign((n_warps_ + 3) / 4, kernel_.registers_per_thread);
   free_registers_ = 0;
   last_buffer_ = nullptr;

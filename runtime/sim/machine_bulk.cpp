@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "runtime/sim/atomics.h"
 #include "runtime/sim/doubles.h"
@@ -25,10 +26,23 @@ constexpr uint32_t kMostBytes = (1u << 20) - 1;
 constexpr size_t kMostWithValues = 64;
 constexpr size_t kMostUnderWay = 1024;  ///< far more than shared memory has room for
 
-/// Where a piece of a swizzled box lies: bits 4 and up of its address are mixed with those from bit 7 on.
-uint64_t swizzled(uint64_t address, uint32_t span) {
-  const uint64_t rows = span / kPiece - 1;  // 1, 3 or 7
-  return span ? address ^ ((address >> 7 & rows) << 4) : address;
+/// What may be reduced in device memory by a tensor copy; nothing: elements of 8 and 16 bits.
+std::optional<ElementType> reduced_as(TensorData data, AtomicOp op) {
+  switch (data) {
+    case TensorData::kU32: return ElementType::kU32;
+    case TensorData::kS32: return ElementType::kS32;
+    case TensorData::kU64: return ElementType::kU64;
+    case TensorData::kS64: return ElementType::kS64;
+    default: break;
+  }
+  if (op != AtomicOp::kAdd) return std::nullopt;
+  switch (data) {
+    case TensorData::kF16: return ElementType::kF16;
+    case TensorData::kBf16: return ElementType::kBf16;
+    case TensorData::kF32: return ElementType::kF32;
+    case TensorData::kF64: return ElementType::kF64;
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -36,6 +50,12 @@ uint64_t swizzled(uint64_t address, uint32_t span) {
 TensorView Machine::tensor_map(const Warp& w, uint64_t address, uint32_t lane) {
   if (address % 64)
     throw Fault{"misaligned", fmt::format("tensor map at {}, which is not aligned to 64 bytes", text(address)), lane};
+  if (const auto changed = changed_maps_.find(address); changed != changed_maps_.end())
+    checker_.report(site(w), "race", lane, [&] {
+      return fmt::format(
+          "the copy uses the tensor map at {}, changed{}, with no fence.proxy.tensormap::generic.acquire between",
+          text(address), checker_.at(changed->second));
+    });
   alignas(16) std::byte bytes[kTensorMapBytes];
   if (address >= kParamBase && address < kParamWindowEnd) {
     const uint64_t offset = address - kParamBase;
@@ -50,30 +70,107 @@ TensorView Machine::tensor_map(const Warp& w, uint64_t address, uint32_t lane) {
   return view;
 }
 
-/// Calls `row(offset in the box, address, bytes before, bytes inside)` for every row of the box: of its bytes those
+/// Where a tensor copy begins: coordinates; of .im2col also the offsets from the filter's corner, in W, H and D.
+struct TensorCorner {
+  int32_t at[kMaxTensorRank] = {};
+  uint32_t offset[kMaxTensorRank - 2] = {};
+};
+
+/// The registers of a tensor copy, as the map and the mode allow them.
+TensorCorner Machine::corner_of(const Warp& w, const Inst& in, const TensorView& view, uint32_t lane) const {
+  const auto walk = static_cast<TensorWalk>(in.space);
+  const uint32_t* const list = kernel_.lists.data() + in.list;
+  const uint32_t rank = walk == TensorWalk::kFourRows ? 2 : in.count;
+  if (view.rank != rank)
+    throw Fault{"bad-tensor-map", fmt::format("a tensor of {} dimensions is copied as one of {}", view.rank, rank),
+                lane};
+  if (view.im2col != (walk == TensorWalk::kColumn))
+    throw Fault{"bad-tensor-map",
+                view.im2col ? "an im2col map in a tiled copy" : "a tiled map in an im2col copy: expected an im2col map",
+                lane};
+  if (walk == TensorWalk::kFourRows && view.box[1] != 1)
+    throw Fault{"bad-tensor-map",
+                fmt::format("a copy of four rows with a box of {} rows: expected a box of 1 row", view.box[1]), lane};
+  TensorCorner out;
+  for (uint32_t d = 0; d < in.count; ++d) out.at[d] = static_cast<int32_t>(row(w, list[d])[lane]);
+  if (walk != TensorWalk::kColumn) return out;
+  // PTX ISA, "im2col mode": limits of the offsets by the number of dimensions.
+  constexpr uint32_t kMostOffset[] = {65535, 255, 31};
+  constexpr char kNames[] = {'W', 'H', 'D'};
+  for (uint32_t i = 0; i + 2 < rank; ++i) {
+    const int64_t last = static_cast<int64_t>(view.dims[1 + i]) - 1 + view.upper[i];
+    if (out.at[1 + i] < view.lower[i] || out.at[1 + i] > last)
+      throw Fault{"out-of-bounds",
+                  fmt::format("the filter's corner is at {} in {}, outside the bounding box from {} to {}",
+                              out.at[1 + i], kNames[i], view.lower[i], last),
+                  lane};
+    if (!(in.sub & kBulkIn)) continue;
+    out.offset[i] = row(w, list[in.count + 2 + i])[lane] & 0xffff;
+    if (out.offset[i] > kMostOffset[rank - 3])
+      throw Fault{"out-of-bounds",
+                  fmt::format("an im2col offset of {} in {}: at most {} with {} dimensions", out.offset[i], kNames[i],
+                              kMostOffset[rank - 3], rank),
+                  lane};
+  }
+  return out;
+}
+
+namespace {
+
+/// Calls `row(address, bytes before, bytes inside)` for the elements along dimension 0 from `at` on: of the bytes those
 /// outside the tensor come before and after what is inside.
 template <class F>
-void Machine::each_tensor_row(const TensorView& view, const int32_t* at, F&& row) {
-  const uint32_t row_bytes = view.box[0] * view.element_bytes;
-  uint32_t index[kMaxTensorRank] = {};
-  for (uint32_t offset = 0;; offset += row_bytes) {
-    bool inside = true;
-    uint64_t address = view.address;
-    for (uint32_t d = 1; d < view.rank; ++d) {
-      const int64_t coordinate = int64_t{at[d]} + index[d];
-      inside &= coordinate >= 0 && static_cast<uint64_t>(coordinate) < view.dims[d];
-      address += static_cast<uint64_t>(coordinate) * view.strides[d];
+void tensor_row(const TensorView& view, const int64_t* at, F&& row) {
+  bool inside = true;
+  uint64_t address = view.address;
+  for (uint32_t d = 1; d < view.rank; ++d) {
+    inside &= at[d] >= 0 && static_cast<uint64_t>(at[d]) < view.dims[d];
+    address += static_cast<uint64_t>(at[d]) * view.strides[d];
+  }
+  const int64_t width = view.box[0], begin = std::clamp<int64_t>(-at[0], 0, width);
+  const int64_t end = std::clamp<int64_t>(static_cast<int64_t>(view.dims[0]) - at[0], begin, width);
+  const auto bytes = static_cast<int64_t>(view.element_bytes);
+  row(address + static_cast<uint64_t>((at[0] + begin) * bytes), static_cast<uint32_t>(begin * bytes),
+      inside ? static_cast<uint32_t>((end - begin) * bytes) : 0u);
+}
+
+/// Calls `to(coordinates)` for the first element of each row that a copy moves, in their order in shared memory.
+template <class F>
+void each_tensor_row(const TensorView& view, TensorWalk walk, const TensorCorner& corner, F&& to) {
+  int64_t at[kMaxTensorRank] = {};
+  std::copy_n(corner.at, view.rank, at);
+  if (walk == TensorWalk::kFourRows) {
+    for (uint32_t i = 0; i < 4; ++i) at[1] = corner.at[1 + i], to(at);
+    return;
+  }
+  if (walk == TensorWalk::kColumn) {
+    // The corner of the filter goes through the bounding box of each image, W first.
+    int64_t filter[kMaxTensorRank];
+    std::copy_n(at, view.rank, filter);
+    for (uint32_t pixel = 0; pixel < view.box[1]; ++pixel) {
+      for (uint32_t d = 1; d < view.rank; ++d) at[d] = filter[d] + (d + 1 < view.rank ? corner.offset[d - 1] : 0);
+      to(at);
+      uint32_t d = 1;
+      for (; d + 1 < view.rank; ++d) {
+        filter[d] += view.steps[d];
+        if (filter[d] <= static_cast<int64_t>(view.dims[d]) - 1 + view.upper[d - 1]) break;
+        filter[d] = view.lower[d - 1];
+      }
+      if (d + 1 == view.rank) ++filter[d];
     }
-    const int64_t width = view.box[0], begin = std::clamp<int64_t>(-int64_t{at[0]}, 0, width);
-    const int64_t end = std::clamp<int64_t>(static_cast<int64_t>(view.dims[0]) - at[0], begin, width);
-    const auto bytes = static_cast<int64_t>(view.element_bytes);
-    row(offset, address + static_cast<uint64_t>((int64_t{at[0]} + begin) * bytes), static_cast<uint32_t>(begin * bytes),
-        inside ? static_cast<uint32_t>((end - begin) * bytes) : 0u);
+    return;
+  }
+  uint32_t index[kMaxTensorRank] = {};
+  for (;;) {
+    for (uint32_t d = 1; d < view.rank; ++d) at[d] = int64_t{corner.at[d]} + index[d] * view.steps[d];
+    to(at);
     uint32_t d = 1;
-    for (; d < view.rank && ++index[d] == view.box[d]; ++d) index[d] = 0;
+    for (; d < view.rank && ++index[d] == view.side(d); ++d) index[d] = 0;
     if (d >= view.rank) return;
   }
 }
+
+}  // namespace
 
 /// Pieces that do not cross 16 bytes: `f(address, bytes, bytes before)`.
 template <class F>
@@ -136,10 +233,10 @@ void Machine::use_barrier(const Warp& w, uint32_t barrier, uint32_t lane, const 
 }
 
 /// Elements of a copy are added to, or combined with, what is there, each at once.
-void Machine::reduce_device(const Warp& w, const Inst& in, uint64_t address, uint32_t bytes, uint32_t lane,
-                            const std::byte* values) {
+void Machine::reduce_device(const Warp& w, const Inst& in, ElementType type, uint64_t address, uint32_t bytes,
+                            uint32_t lane, const std::byte* values) {
   static constexpr uint8_t kSizes[] = {4, 8, 4, 4, 8, 8, 2, 2, 4, 4, 4, 8};  // by ElementType
-  const uint32_t size = kSizes[in.type];
+  const uint32_t size = kSizes[static_cast<size_t>(type)];
   uint32_t slot, at;
   device_line(address, bytes, lane, Op::kAtomic, true, &slot, &at);
   const Piece piece = piece_of(lane, bytes);
@@ -151,14 +248,14 @@ void Machine::reduce_device(const Warp& w, const Inst& in, uint64_t address, uin
     uint64_t old = 0, value = 0;
     std::memcpy(&old, state_.memory.data(slot) + at + i, size);
     std::memcpy(&value, values + i, size);
-    const uint64_t result =
-        apply_atomic(static_cast<AtomicOp>(in.size), static_cast<ElementType>(in.type), old, value, 0);
+    const uint64_t result = apply_atomic(static_cast<AtomicOp>(in.size), type, old, value, 0);
     write_device(slot, at + i, size, reinterpret_cast<const std::byte*>(&result), 0);
   }
 }
 
 void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
   const bool inwards = in.sub & kBulkIn, tensor = in.sub & kBulkTensor, shared = in.sub & kBulkShared;
+  const auto walk = static_cast<TensorWalk>(in.space);
   const uint32_t* list = kernel_.lists.data() + in.list;
   uint64_t far[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, far);
@@ -170,14 +267,17 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       throw Fault{"out-of-bounds", "a bulk copy out of the shared memory of another CTA", l};
     TensorView view;
     uint64_t asked = row(w, list[0])[l];
-    int32_t at[kMaxTensorRank] = {};
+    TensorCorner corner;
+    auto type = static_cast<ElementType>(in.type);
     if (tensor) {
       view = tensor_map(w, far[l], l);
-      if (view.rank != in.count)
-        throw Fault{"bad-tensor-map",
-                    fmt::format("a tensor of {} dimensions is copied as one of {}", view.rank, in.count), l};
-      for (uint32_t d = 0; d < in.count; ++d) at[d] = static_cast<int32_t>(row(w, list[d])[l]);
-      asked = view.box_bytes();
+      corner = corner_of(w, in, view, l);
+      asked = view.box_bytes() * (walk == TensorWalk::kFourRows ? 4 : 1);
+      if (in.sub & kBulkReduces) {
+        const auto reduced = reduced_as(view.data, static_cast<AtomicOp>(in.size));
+        if (!reduced) throw Fault{"not-modelled", "this reduction of the elements of the tensor is not modelled", l};
+        type = *reduced;
+      }
       if (near % 128)
         throw Fault{"misaligned", fmt::format("{} of a tensor copy is not aligned to 128 bytes", text(near)), l};
     } else {
@@ -194,7 +294,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     const uint32_t to = bytes ? owner.shared_offset(near, bytes, l) : 0;
     std::vector<uint32_t> pieces;
     for (uint32_t i = 0; i < bytes; i += kPiece) {
-      pieces.push_back(static_cast<uint32_t>(swizzled(near + i, view.swizzle_bytes) - near + to));
+      pieces.push_back(static_cast<uint32_t>(view.swizzled(near + i) - near + to));
       if (pieces.back() + kPiece > shared_bytes_)
         throw Fault{"out-of-bounds", fmt::format("a swizzled box at {} goes past the CTA's shared memory", text(near)),
                     l};
@@ -216,7 +316,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
         if (inwards)
           read_device(w, part, k, l, data.data() + begin + done, false);
         else if (in.sub & kBulkReduces)
-          reduce_device(w, in, part, k, l, data.data() + begin + done);
+          reduce_device(w, in, type, part, k, l, data.data() + begin + done);
         else
           write_device(w, part, k, l, data.data() + begin + done);
       });
@@ -242,9 +342,12 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
       for (uint32_t i = 0; i < bytes; i += view.element_bytes)
         std::memcpy(data.data() + i, &view.fill, view.element_bytes);
     }
+    uint32_t offset = 0;
     if (tensor)
-      each_tensor_row(view, at, [&](uint32_t offset, uint64_t address, uint32_t before, uint32_t n) {
-        row_of(address, n, offset + before);
+      each_tensor_row(view, walk, corner, [&](const int64_t* at) {
+        tensor_row(view, at,
+                   [&](uint64_t address, uint32_t before, uint32_t n) { row_of(address, n, offset + before); });
+        offset += view.box[0] * view.element_bytes;
       });
     else if (!shared)
       row_of(far[l], bytes, 0);

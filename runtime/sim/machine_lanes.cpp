@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "runtime/sim/atomics.h"
 #include "runtime/sim/doubles.h"
 #include "runtime/sim/machine.h"
 
@@ -161,29 +162,6 @@ void Machine::match(Warp& w, const Inst& in, uint32_t mask) {
   if (in.e) set_pred(w, in.e, all_same, mask);
 }
 
-namespace {
-
-/// redux.sync.min and .max of fp32: NaNs do not count unless the instruction says so.
-uint32_t reduced_floats(const Inst& in, const uint32_t* values, uint32_t members) {
-  constexpr uint32_t kNan = 0x7fffffff;
-  uint32_t result = kNan;
-  for (uint32_t k = members; k; k &= k - 1) {
-    const uint32_t bits = values[first_lane(k)] & (in.type & 2 ? 0x7fffffffu : ~0u);
-    const auto x = std::bit_cast<float>(bits), best = std::bit_cast<float>(result);
-    if (std::isnan(x)) {
-      if (in.type & 4) return kNan;
-      continue;
-    }
-    // -0 is less than +0.
-    const bool less = x < best || (x == best && std::signbit(x) && !std::signbit(best));
-    const bool more = x > best || (x == best && !std::signbit(x) && std::signbit(best));
-    if (std::isnan(best) || (in.sub == 1 ? less : more)) result = bits;
-  }
-  return result;
-}
-
-}  // namespace
-
 void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
   uint32_t values[kWarpSize], members_of[kWarpSize];
   std::copy_n(row(w, in.a), kWarpSize, values);
@@ -195,7 +173,10 @@ void Machine::redux(Warp& w, const Inst& in, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_lane(m), members = members_of[l] & mask, result = values[first_lane(members)];
     if (in.type) {
-      row(w, in.d)[l] = reduced_floats(in, values, members);
+      result = extremum(in.sub == 1, in.type, result, result);
+      for (uint32_t k = members & (members - 1); k; k &= k - 1)
+        result = extremum(in.sub == 1, in.type, result, values[first_lane(k)]);
+      row(w, in.d)[l] = result;
       continue;
     }
     for (uint32_t k = members & (members - 1); k; k &= k - 1) {
@@ -224,6 +205,25 @@ void Machine::is_space(Warp& w, const Inst& in, uint32_t mask) {
     is |= static_cast<uint32_t>(space == static_cast<Space>(in.space)) << first_lane(m);
   }
   set_pred(w, in.d, is, mask);
+}
+
+/// mma.sp. The codes of stored elements name different places.
+void Machine::sparse_mma(Warp& w, const Inst& in, uint32_t mask) {
+  require_full(w, in, mask, "partial-warp", "mma.sp");
+  const MmaForm form = MmaForm::of(in);
+  const uint32_t* const metadata = row(w, kernel_.lists[in.list + in.target]);
+  for (uint32_t r = 0; r < form.rows; ++r)
+    for (uint32_t chunk = 0; chunk < form.chunks(); ++chunk) {
+      const auto [lane, shift] = form.code_of(r, chunk);
+      if (const uint32_t code = metadata[lane] >> shift & 15; !form.is_code(code))
+        throw Fault{
+            "bad-metadata",
+            fmt::format("bits {} to {} of the metadata {:#x} are {:#06b}, which is no choice of elements of row "
+                        "{}, chunk {}",
+                        shift, shift + 3, metadata[lane], code, r, chunk),
+            lane};
+    }
+  in.lane(w.regs, in, kernel_.lists.data(), mask);
 }
 
 }  // namespace roofgen::sim

@@ -2,9 +2,11 @@
 // know until when an asynchronous operation may be under way (checker_tensor.cpp). Products: machine_tcgen05_mma.cpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "runtime/sim/atomics.h"
 #include "runtime/sim/machine.h"
 
 namespace roofgen::sim {
@@ -211,8 +213,32 @@ void Machine::tensor_move(Warp& w, const Inst& in, uint32_t mask, bool loads) {
     }
   }
   if (!loads) return;
+  if (in.space) reduce_loaded(w, in, finds_unwritten);
   w.tensor_loads.push_back(w.tensor_load);
-  for (uint32_t r = 0; r < count; ++r) w.load_of[kernel_.watched_lists[in.list + r]] = w.tensor_load;
+  for (uint32_t r = 0; r < count + (in.space != 0); ++r) w.load_of[kernel_.watched_lists[in.list + r]] = w.tensor_load;
+}
+
+/// tcgen05.ld.red: the least or greatest of each thread's columns.
+void Machine::reduce_loaded(Warp& w, const Inst& in, bool finds_unwritten) {
+  const uint32_t* const list = kernel_.lists.data() + in.list;
+  const uint32_t count = in.target, to = list[count];
+  const bool least = in.space & kReducesToLeast;
+  uint32_t result[kWarpSize];
+  for (uint32_t l = 0; l < kWarpSize; ++l) {
+    result[l] = row(w, list[0])[l];
+    for (uint32_t r = 0; r < count; ++r) {
+      const uint32_t x = row(w, list[r])[l], best = result[l];
+      const bool less = in.space & kReducesSigned ? static_cast<int32_t>(x) < static_cast<int32_t>(best) : x < best;
+      result[l] = in.space & (kReducesSigned | kReducesUnsigned) ? (less == least ? x : best)
+                                                                 : extremum(least, in.space, best, x);
+    }
+  }
+  std::copy_n(result, kWarpSize, row(w, to));
+  for (uint32_t r = 0; finds_unwritten && r < count; ++r)
+    for (uint32_t m = w.undefined[list[r]]; m; m &= m - 1) {
+      const uint32_t l = first_lane(m);
+      set_undefined(w, to, l, low_bytes(4), w.details[list[r]].origin[l]);
+    }
 }
 
 bool Machine::has_unwritten(uint32_t first, uint32_t columns, uint32_t quarter, uint32_t lanes) const {

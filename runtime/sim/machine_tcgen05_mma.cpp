@@ -1,9 +1,11 @@
 // tcgen05.mma: the product of a thread, on the shared and tensor memory of its CTA or of a pair of CTAs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "runtime/sim/machine.h"
 
@@ -46,6 +48,7 @@ struct Machine::TensorWork {
   TensorProduct p;
   uint32_t d, a_address;  ///< of tensor memory
   uint64_t a_descriptor, b_descriptor;
+  uint32_t metadata;                   ///< its address
   uint32_t scales[2];                  ///< addresses, of A and B
   std::array<uint32_t, 8> disabled{};  ///< lanes of both CTAs
   bool keeps;
@@ -63,12 +66,18 @@ void Machine::read_tensor_matrix(TensorWork& work, bool is_a, uint32_t rows, flo
   const bool turned = is_a ? p.turned_a : p.turned_b;
   const TensorElement type = is_a ? p.a : p.b;
   const char* const name = is_a ? "A" : "B";
-  const TensorMatrix at = matrix_of(bits, turned, 2 * kPiece, name, work.lane);
+  const uint32_t depth = is_a ? p.stored() : p.k, pieces = depth / (8 * kPiece / p.container());
+  const TensorMatrix at = matrix_of(bits, turned, pieces * kPiece, name, work.lane);
+  if (!turned && at.span != kPiece && pieces * kPiece > at.span)
+    throw Fault{
+        "not-modelled",
+        fmt::format("{} bytes along K of {} in rows of {} bytes are not modelled", pieces * kPiece, name, at.span),
+        work.lane};
   const std::string what = fmt::format("{} of tcgen05.mma", name);
   const uint32_t per_piece = 8 * kPiece / p.container();
   const float sign = (is_a ? p.negates_a : p.negates_b) ? -1.0f : 1.0f;
   const auto put = [&](uint32_t row, uint32_t k, const std::byte* piece, uint32_t index) {
-    if (row < rows) (is_a ? out[k * rows + row] : out[row * p.k + k]) = sign * element(piece, type, index);
+    if (row < rows) (is_a ? out[k * rows + row] : out[row * depth + k]) = sign * element(piece, type, index);
   };
   const auto piece_at = [&](uint32_t address) {
     const uint32_t offset = matrix_piece(address, what.c_str(), work.lane);
@@ -77,14 +86,14 @@ void Machine::read_tensor_matrix(TensorWork& work, bool is_a, uint32_t rows, flo
   };
   if (!turned) {
     for (uint32_t row = 0; row < rows; ++row)
-      for (uint32_t i = 0; i < 2; ++i) {
+      for (uint32_t i = 0; i < pieces; ++i) {
         const std::byte* const piece = piece_at(at.along_k(row, i));
         for (uint32_t e = 0; e < per_piece; ++e) put(row, i * per_piece + e, piece, e);
       }
     return;
   }
   for (uint32_t i = 0; i * per_piece < rows; ++i)
-    for (uint32_t k = 0; k < p.k; ++k) {
+    for (uint32_t k = 0; k < depth; ++k) {
       const std::byte* const piece = piece_at(at.along_rows(i, k));
       for (uint32_t e = 0; e < per_piece; ++e) put(i * per_piece + e, k, piece, e);
     }
@@ -101,9 +110,32 @@ void Machine::read_tensor_a(const TensorWork& work, const TensorPart& part, floa
   for (uint32_t row = 0; row < rows; ++row) {
     uint32_t words[8];
     for (uint32_t i = 0; i < 8; ++i) words[i] = tensor_->at(part.lane + row / 16 * part.stride + row % 16, first + i);
-    for (uint32_t k = 0; k < p.k; ++k)
+    for (uint32_t k = 0; k < p.stored(); ++k)
       out[k * rows + row] = (p.negates_a ? -1.0f : 1.0f) * element(reinterpret_cast<const std::byte*>(words), p.a, k);
   }
+}
+
+/// Puts the stored elements of A at the places in their rows that the metadata says, with zeros between.
+void Machine::expand_sparse(const TensorWork& work, float* rows) const {
+  const TensorProduct& p = work.p;
+  if (!p.sparse) return;
+  const uint32_t first = (work.metadata & 0xffff) + (p.container() >= 16 ? p.selector : 0), n = p.rows();
+  alignas(64) static thread_local float stored[kMostMmaRows * kMostMmaDepth / 2];
+  std::copy_n(rows, size_t{n} * p.stored(), stored);
+  std::fill_n(rows, size_t{n} * p.k, 0.0f);
+  for (uint32_t row = 0; row < n; ++row)
+    for (uint32_t i = 0; i < p.stored(); ++i) {
+      const TensorProduct::Code at = p.code_of(row, 2 * i / p.chunk());
+      const uint32_t code = tensor_->at(at.lane, first + at.column) >> at.shift & 15;
+      if (!p.is_code(code))
+        throw Fault{
+            "bad-metadata",
+            fmt::format("bits {} to {} of lane {}, column {} are {:#06b}, which is no choice of elements of row "
+                        "{} of A",
+                        at.shift, at.shift + 3, at.lane, first + at.column, code, row),
+            work.lane};
+      rows[p.place_of(i, code) * n + row] = stored[i * n + row];
+    }
 }
 
 /// The scales of A's rows or B's columns, which each warp's lanes have a copy of: row r in lane r modulo 32, column
@@ -139,15 +171,26 @@ void Machine::multiply_part(const TensorWork& work, const TensorPart& part, cons
       for (uint32_t c = 0; work.disabled[mine + l / 32] >> l % 32 & 1 && c < part.columns; ++c)
         kept.emplace_back(&tensor_->at(l, first + c), tensor_->at(l, first + c));
   }
+  const bool saturates = work.p.saturates && work.keeps;
+  std::vector<uint32_t> before;
+  for (uint32_t c = 0; saturates && c < part.columns; ++c)
+    for (uint32_t g = 0; g < part.groups; ++g)
+      before.insert(before.end(), groups[g] + c * kTensorLanes, groups[g] + c * kTensorLanes + 16);
   lanes_.tensor.multiply(work.p.sum, groups, part.groups, a, b + size_t{part.first_column} * work.p.k, part.columns,
-                         work.p.k, work.keeps ? &work.scale_d : nullptr);
+                         work.p.k, work.keeps && !saturates ? &work.scale_d : nullptr);
+  for (size_t i = 0; i < before.size(); ++i) {
+    uint32_t& cell = groups[i / 16 % part.groups][i / 16 / part.groups * kTensorLanes + i % 16];
+    const int64_t sum = int64_t{static_cast<int32_t>(before[i])} + static_cast<int32_t>(cell);
+    cell = static_cast<uint32_t>(
+        std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+  }
   for (const auto& [cell, value] : kept) *cell = value;
 }
 
 void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
   const uint32_t* const list = kernel_.lists.data() + in.list;
   const auto address = [&](uint32_t place, uint32_t displacement) { return row(w, place)[lane] + displacement; };
-  TensorWork work{in, site(w), lane, {}, 0, 0, 0, 0, {}, {}, false, 1, -1, 0, {}};
+  TensorWork work{in, site(w), lane, {}, 0, 0, 0, 0, 0, {}, {}, false, 1, -1, 0, {}};
   const uint32_t bits = row(w, in.e)[lane];
   if (const std::string why = TensorProduct::decode(bits, in, work.p); !why.empty())
     throw Fault{"bad-descriptor", fmt::format("the instruction descriptor {:#x}: {}", bits, why), lane};
@@ -163,6 +206,15 @@ void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
   work.keeps = w.regs.preds[in.c] >> lane & 1;
   work.scale_d = std::ldexp(1.0f, -static_cast<int>(std::max<int64_t>((in.imm >> kTensorScaleDShift) - 1, 0)));
   uint32_t next = 2;
+  if (p.sparse) {
+    work.metadata = address(list[2], list[3]);
+    next = 4;
+    if (work.metadata >> 16 || (p.container() >= 16 && work.metadata % 2))
+      throw Fault{"bad-tensor-memory",
+                  fmt::format("the metadata of A at lane {}, column {}: expected lane 0{}", work.metadata >> 16,
+                              work.metadata & 0xffff, p.container() >= 16 ? " and an even column" : ""),
+                  lane};
+  }
   if (is_scaled(p.kind))
     for (uint32_t i = 0; i < 2; ++i, next += 2) work.scales[i] = address(list[next], list[next + 1]) & 0x3fffffff;
   if (in.imm & kTensorDisables)
@@ -195,6 +247,7 @@ void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
     work.part_of_pair = cta->rank_ & (p.group - 1);
     float* const rows = a[work.part_of_pair];
     cta->access_of_mma(work, parts, a_in_tensor);
+    if (!a_in_tensor) cta->expand_sparse(work, rows);
     if (p.scales && !a_in_tensor) {
       cta->read_scales(work, true, p.rows(), scales);
       scale_elements(p, scales, p.rows(), true, lane, rows);
@@ -202,7 +255,10 @@ void Machine::tensor_mma(Warp& w, const Inst& in, uint32_t lane) {
     if (p.scales) cta->read_scales(work, false, p.n, scales);
     if (p.scales && cta == ctas[0]) scale_elements(p, scales, p.n, false, lane, b);
     for (const TensorPart& part : parts) {
-      if (a_in_tensor) cta->read_tensor_a(work, part, rows);
+      if (a_in_tensor) {
+        cta->read_tensor_a(work, part, rows);
+        cta->expand_sparse(work, rows);
+      }
       if (a_in_tensor && p.scales) {
         float of_a[kMostMmaRows * 4];
         cta->read_scales(work, true, p.rows(), of_a);
@@ -224,6 +280,10 @@ void Machine::access_of_mma(const TensorWork& work, const std::vector<TensorPart
     e.columns = columns;
     emit(e);
   };
+  if (p.sparse) {
+    e.lanes.fill(~0u);
+    access(work.metadata + (p.container() >= 16 ? p.selector : 0), p.metadata_columns());
+  }
   if (p.scales) {
     const bool halved = p.rows() == 64;
     e.lanes.fill(~0u);

@@ -16,14 +16,14 @@ inline constexpr uint32_t kTensorLanes = 128, kTensorColumns = 512;  ///< of a C
 inline constexpr uint32_t kTensorUnit = 32;                          ///< columns: the least allocation
 inline constexpr uint32_t kTensorHalf = 16;                          ///< lanes that every instruction uses together
 inline constexpr uint32_t kTensorHalves = kTensorLanes / kTensorHalf;
-inline constexpr uint32_t kMostMmaRows = 128, kMostMmaColumns = 256, kMostMmaDepth = 64;
+inline constexpr uint32_t kMostMmaRows = 128, kMostMmaColumns = 256, kMostMmaDepth = 128;
 
 /// Inst::sub of Kind::kTensor. `count` has the CTAs of the group.
 enum class TensorOp : uint8_t {
   kAlloc,       ///< a: where to write the address; b: columns
   kDealloc,     ///< a: the address; b: columns
   kRelinquish,  ///< the right to allocate
-  kLoad,        ///< the list: registers; a: the address; `type` a TensorShape, `size` 2: packed halves
+  kLoad,  ///< the list: registers, and that of a reduction; a: the address; `type` a TensorShape, `size` 2: packed
   kStore,
   kWaitLoad,
   kWaitStore,
@@ -32,7 +32,7 @@ enum class TensorOp : uint8_t {
   kCommit,  ///< a: the mbarrier; b: CTAs of a multicast
   kCopy,    ///< a: the address; b: the descriptor; `type` a TensorCopy
   kMma,  ///< d: D; a: A's address or descriptor; b: B's descriptor; e: the instruction descriptor; c: enable-input-d;
-         ///< the list: scales of A and B, then the disabled lanes or the mask of columns
+         ///< the list: metadata of a sparse A, scales of A and B, then the disabled lanes or the mask of columns
 };
 
 /// Data movement shapes of ld and st: lanes of tensor memory and bits of columns.
@@ -64,12 +64,15 @@ constexpr bool is_scaled(TensorKind k) { return k >= TensorKind::kMxf8f6f4; }
 const char* name_of(TensorKind kind);
 
 /// Bits of an mma's `imm`: its TensorKind in the lowest three, then whether it is weight-stationary, has A in tensor
-/// memory, has a mask of disabled lanes, or of columns that are zero; 1 + the scales of a row that the opcode names; 1
-/// + scale-input-d.
+/// memory, has a mask of disabled lanes, or of columns that are zero, or a sparse A; 1 + the scales of a row that the
+/// opcode names; 1 + scale-input-d.
 inline constexpr int64_t kTensorKindMask = 7, kTensorStationary = 8, kTensorAInTensor = 16, kTensorDisables = 32,
-                         kTensorMasks = 64;
+                         kTensorMasks = 64, kTensorSparse = 128;
 inline constexpr uint32_t kTensorScalesShift = 8, kTensorScaleDShift = 16;
 /// Of the other operations: the displacement of an address in the lower 32 bits, the offset of k16x32bx2 above.
+
+/// Inst::space of a load that reduces: bits of extremum() (atomics.h), 1 for fp32, and these.
+inline constexpr uint8_t kReducesToLeast = 8, kReducesUnsigned = 16, kReducesSigned = 32;
 
 /// Elements of A and B, and scales.
 enum class TensorElement : uint8_t { kF16, kBf16, kTf32, kE4m3, kE5m2, kE2m3, kE3m2, kE2m1, kU8, kS8, kUe4m3, kUe8m0 };
@@ -97,14 +100,42 @@ struct TensorProduct {
   uint32_t group = 1;                 ///< CTAs
   uint32_t scales = 0;                ///< of a row; 0: none
   uint32_t scale_a = 0, scale_b = 0;  ///< byte of the first in its word
-  bool negates_a = false, negates_b = false, turned_a = false, turned_b = false, stationary = false;
+  uint32_t selector = 0;              ///< of the metadata of a sparse A
+  bool negates_a = false, negates_b = false, turned_a = false, turned_b = false, stationary = false, sparse = false,
+       saturates = false;
   std::string not_modelled;  ///< what instructions may have, but this simulator does not; empty: nothing
 
-  uint32_t rows() const { return m / group; }  ///< in each CTA
+  uint32_t rows() const { return m / group; }             ///< in each CTA
+  uint32_t stored() const { return sparse ? k / 2 : k; }  ///< elements of a row of A
   /// Bits that an element of A and B takes of shared memory on average: 16 elements of 4 or 6 bits are packed at the
   /// beginning of 16 bytes, but for mxf4 without padding.
   uint32_t container() const {
     return kind == TensorKind::kTf32 ? 32 : kind == TensorKind::kF16 ? 16 : kind >= TensorKind::kMxf4 ? 4 : 8;
+  }
+
+  /// Of a sparse A: elements of a row of which a code says which half is stored.
+  uint32_t chunk() const { return kind == TensorKind::kTf32 ? 2 : container() == 4 ? 8 : 4; }
+  uint32_t metadata_columns() const { return container() >= 16 ? 1 : 2; }
+  struct Code {
+    uint32_t lane, column, shift;
+  };
+  /// Where the code of a chunk lies, with 128 rows (CUTLASS, mma_traits_sm100_frag.hpp, tmem_e_frg): 16 rows of 16- and
+  /// 32-bit elements have 16 lanes, 8 for each half of K, with two rows in a word; of others a row has its lane.
+  Code code_of(uint32_t row, uint32_t at) const {
+    if (container() < 16) return {row, at * 4 / 32, at * 4 % 32};
+    const uint32_t half = k / chunk() / 2;
+    return {row / 16 * 16 + row % 8 + at / half * 8, 0, row / 8 % 2 * 16 + at % half * 4};
+  }
+  /// The element of the dense row that stored element i is (MmaForm::place_of).
+  uint32_t place_of(uint32_t i, uint32_t code) const {
+    if (chunk() == 2) return 2 * i + (code >> 3);
+    if (chunk() == 8) return i / 4 * 8 + 2 * (i / 2 % 2 ? code >> 2 : code & 3) + i % 2;
+    return i / 2 * 4 + (i % 2 ? code >> 2 : code & 3);
+  }
+  /// PTX ISA, "Sparse Matrices": meaningful codes.
+  bool is_code(uint32_t code) const {
+    if (chunk() == 2) return code == 4 || code == 14;
+    return code == 6 || (code & 3) < code >> 2;
   }
 
   /// Why no instruction may have it; empty: one may.

@@ -70,7 +70,10 @@ Coverage coverage_of(const std::string& text) {
   const std::string ptx = fmt::format(
       ".version 9.0\n.target {}\n.address_size 64\n.visible .entry k(.param .u64 q) {{\n.reg .pred %p<4>;\n"
       ".reg .b16 %h<10>;\n.reg .b32 %r<12>;\n.reg .b64 %l<12>;\n.reg .b128 %q<4>;\n{};\ndone:\nret;\n}}\n",
-      tensor ? "sm_100a" : "sm_90a", text);
+      text.starts_with("tcgen05.ld.red") ? "sm_103a"
+      : tensor                           ? "sm_100a"
+                                         : "sm_90a",
+      text);
   const Result<PtxModule> module = parse_ptx(ptx, "form.ptx");
   if (!module) {
     ADD_FAILURE() << text << ": " << to_string(module.error());

@@ -167,6 +167,38 @@ TEST(Tcgen05Findings, Descriptors) {
   instruction(scaled, 0, 1 << 23, "scales of ue8m0");
 }
 
+TEST(Tcgen05Findings, MetadataOfSparseMatrices) {
+  Mma p;
+  p.sparse = true, p.b.rows_of_32 = 2;
+  EXPECT_EQ(found(p, {}), "");
+  const auto instruction = [&](uint32_t with, uint32_t without, const char* kind, const char* part) {
+    expect_found(p,
+                 {{fmt::format("mov.u32 %r31, {};", p.descriptor()),
+                   fmt::format("mov.u32 %r31, {};", (p.descriptor() & ~without) | with)}},
+                 kind, part);
+  };
+  instruction(0, 4, "bad-descriptor", "it says dense, but the instruction has .sp");
+  instruction(2, 3, "bad-descriptor", "its sparsity selector is 2: expected 0 or 1");
+  instruction(4 << 24, 31 << 24, "not-modelled", "a sparse A with 64 rows in a CTA");
+  const auto place = fmt::format("add.u32 %r35, %r20, {};", Mma::kMetadata);
+  expect_found(p, {{place, fmt::format("add.u32 %r35, %r20, {};", Mma::kMetadata + 1)}}, "bad-tensor-memory",
+               "expected lane 0 and an even column");
+  expect_found(p, {{place, "add.u32 %r35, %r20, 512;"}}, "bad-tensor-memory", "512 columns");
+  // A column of zeros: both stored elements would have the same place.
+  expect_found(p,
+               {{"add.u32 %r25, %r21, %r23;", fmt::format("setp.eq.u32 %p5, %r23, {};\n@%p5 mov.u32 %r24, 0;\nadd.u32 "
+                                                          "%r25, %r21, %r23;",
+                                                          Mma::kMetadata)}},
+               "bad-metadata", "bits 0 to 3 of lane 0, column 340 are 0b0000");
+  Mma narrow = p;
+  narrow.b.span = 32;
+  expect_found(narrow, {}, "not-modelled", "64 bytes along K of B in rows of 32 bytes");
+  p.kind = "i8", p.sum = 2;
+  p.a.type = p.b.type = kS8;
+  p.a.container = p.b.container = 8;
+  instruction(1, 3, "bad-descriptor", "its sparsity selector is 1: expected 0");
+}
+
 TEST(Tcgen05Findings, NotModelled) {
   const auto bit = [](const Mma& p, uint32_t bit, const char* part) {
     EXPECT_EQ(found(p, {}), "");
@@ -175,11 +207,6 @@ TEST(Tcgen05Findings, NotModelled) {
                    fmt::format("mov.u32 %r31, {};", p.descriptor() | 1u << bit)}},
                  "not-modelled", part);
   };
-  Mma integers;
-  integers.kind = "i8", integers.sum = 2;
-  integers.a.type = integers.b.type = kS8;
-  integers.a.container = integers.b.container = 8;
-  bit(integers, 3, "a saturated sum of kind::i8 is not modelled");
   Mma stationary;
   stationary.stationary = true;
   bit(stationary, 30, "a shift of B is not modelled");
@@ -239,7 +266,6 @@ TEST(Tcgen05Findings, RefusedByName) {
     const std::string says = found(p, {{mma, text}});
     EXPECT_TRUE(says.starts_with("refused:") && says.find(part) != says.npos) << says;
   };
-  refused("tcgen05.mma.sp.cta_group::1.kind::f16 [%r30], %rd20, %rd21, [%r32], %r31, %p3;\n", "sparse matrices");
   refused("tcgen05.shift.cta_group::1.down [%r30];\n", "shifts of tensor memory");
   refused("tcgen05.cp.cta_group::1.4x256b [%r30], %rd20;\n", "copies to 4 lanes");
   refused("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64 [%r30], %rd20;\n", "widen elements");

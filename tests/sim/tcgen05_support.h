@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -49,12 +50,13 @@ struct Matrix {
   bool wide_atoms = false;          ///< swizzled by 32 bytes
   uint32_t container = 16;          ///< bits of an element in shared memory
   uint32_t step = 0;                ///< the product is this one of those along a row
-  uint32_t k() const { return 256 / container; }
+  uint32_t rows_of_32 = 1;          ///< 32 bytes along k; 2 of B where A is sparse
+  uint32_t k() const { return rows_of_32 * 256 / container; }
   uint32_t per_piece() const { return 128 / container; }
   uint32_t groups() const { return (rows * container / 8 + span - 1) / span; }  ///< turned: of rows of `span` bytes
   uint32_t bytes() const {
     if (turned) return span == 16 ? (rows + per_piece() - 1) / per_piece() * k() * 16 : groups() * k() * span;
-    return span == 16 ? rows * 32 : (rows + 7) / 8 * 8 * span;
+    return span == 16 ? rows * 32 * rows_of_32 : (rows + 7) / 8 * 8 * span;
   }
   uint64_t layout() const { return wide_atoms ? 1 : span == 128 ? 2 : span == 64 ? 4 : span == 32 ? 6 : 0; }
   /// Bytes from one block to the next: along the rows for unswizzled ones, else as the PTX ISA's canonical layouts.
@@ -104,15 +106,19 @@ struct Mma {
   uint32_t scale_a = 0, scale_b = 0;  ///< ids
   std::string opcode_tail, operands_tail;
   std::vector<uint32_t> disabled;
+  bool sparse = false, saturates = false;
+  uint32_t selector = 0;
+  int old_sums = 3;  ///< their greatest magnitude
 
   static constexpr uint32_t kPlaceB = 32768, kPlaceBarrier = 65536, kShared = kPlaceBarrier + 64;
-  static constexpr uint32_t kD = 0, kA = 256, kScaleA = 300, kScaleB = 320;  ///< columns
+  static constexpr uint32_t kD = 0, kA = 256, kScaleA = 300, kScaleB = 320, kMetadata = 340;  ///< columns
 
   uint32_t rows() const { return m / group; }
   uint32_t b_rows() const { return n / group; }
   uint32_t descriptor() const {
     uint32_t bits = a.type.field << 7 | b.type.field << 10 | uint32_t{negates_a} << 13 | uint32_t{negates_b} << 14 |
-                    uint32_t{a.turned} << 15 | uint32_t{b.turned} << 16 | n / 8 << 17 | m / 16 << 24;
+                    uint32_t{a.turned} << 15 | uint32_t{b.turned} << 16 | n / 8 << 17 | m / 16 << 24 | selector |
+                    uint32_t{sparse} << 2 | uint32_t{saturates} << 3;
     if (scales)
       bits |= scale_b << 4 | uint32_t{ue8m0} << 23 | scale_a << 29;
     else
@@ -121,8 +127,9 @@ struct Mma {
   }
   std::string instruction() const {
     std::string out =
-        fmt::format("tcgen05.mma{}.cta_group::{}.kind::{}{}{} [%r30], {}, %rd21, %r31", stationary ? ".ws" : "", group,
-                    kind, scales ? ".block_scale" : "", opcode_tail, a_in_tensor ? "[%r32]" : "%rd20");
+        fmt::format("tcgen05.mma{}{}.cta_group::{}.kind::{}{}{} [%r30], {}, %rd21, {}%r31", stationary ? ".ws" : "",
+                    sparse ? ".sp" : "", group, kind, scales ? ".block_scale" : "", opcode_tail,
+                    a_in_tensor ? "[%r32]" : "%rd20", sparse ? "[%r35], " : "");
     if (scales) out += ", [%r33], [%r34]";
     if (!disabled.empty()) {
       out += ", {";
@@ -205,8 +212,8 @@ tcgen05.fence::after_thread_sync;
     body += matrix(a, 0, "%rd20") + matrix(b, kPlaceB, "%rd21");
     body += fmt::format(
         "add.u32 %r30, %r20, {};\nmov.u32 %r31, {};\nadd.u32 %r32, %r20, {};\nadd.u32 %r33, %r20, {};\n"
-        "add.u32 %r34, %r20, {};\nsetp.ne.u32 %p3, {}, 0;\n",
-        d_lane << 16 | kD, descriptor(), d_lane << 16 | kA, kScaleA, kScaleB, int{keeps});
+        "add.u32 %r34, %r20, {};\nadd.u32 %r35, %r20, {};\nsetp.ne.u32 %p3, {}, 0;\n",
+        d_lane << 16 | kD, descriptor(), d_lane << 16 | kA, kScaleA, kScaleB, kMetadata, int{keeps});
     body += "//issue\n" + instruction() + "//issued\n";
     if (pair)
       body +=
@@ -263,6 +270,27 @@ inline std::pair<uint32_t, uint32_t> place_of_sum(const Mma& p, uint32_t r, uint
   return {n / part * p.rows() + r, n % part};
 }
 
+/// Which elements of a chunk of a sparse row are stored, and the code that says so: each choice somewhere.
+struct StoredElements {
+  std::vector<uint32_t> places;
+  uint32_t code;
+};
+inline StoredElements stored_elements(uint32_t bits, uint32_t row, uint32_t chunk) {
+  static constexpr uint32_t kCodes[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110};
+  if (bits == 32) return {{(row + chunk) % 2}, (row + chunk) % 2 ? 0b1110u : 0b0100u};
+  const uint32_t code = kCodes[(5 * row + chunk) % 7], first = code & 3, second = code >> 2;
+  if (bits != 4) return {{first, second}, code};
+  return {{2 * first, 2 * first + 1, 2 * second, 2 * second + 1}, code};
+}
+/// The lane and the bit, from the first column on, of the code for dense element k: the layouts of CUTLASS
+/// (tmem_e_frg).
+inline std::pair<uint32_t, uint32_t> place_of_code(uint32_t bits, uint32_t row, uint32_t k) {
+  if (bits == 8) return {row, k};
+  if (bits == 4) return {row, k / 2};
+  const uint32_t half = bits == 16 ? 16 : 8, lane = row % 8 + row / 16 * 16 + k / half * 8;
+  return {lane, (half * (row / 8 % 2) + k % half) * (bits / 16)};
+}
+
 inline MmaResult run_mma(const Mma& p, const std::string& text, uint32_t seed = 1, bool go_on = false) {
   MmaResult result;
   uint64_t state = seed * 0x9e3779b97f4a7c15u;
@@ -278,7 +306,21 @@ inline MmaResult run_mma(const Mma& p, const std::string& text, uint32_t seed = 
     for (float& x : out) x = static_cast<float>(next(t.name == std::string("u8") ? 0 : -3, 3));
     return out;
   };
-  const std::vector<float> a = numbers(p.m * k, p.a.type), b = numbers(p.n * k, p.b.type);
+  const uint32_t stored = p.sparse ? k / 2 : k, container = p.a.container,
+                 chunk = container == 32  ? 2
+                         : container == 4 ? 8
+                                          : 4;
+  const std::vector<float> packed = numbers(p.m * stored, p.a.type), b = numbers(p.n * k, p.b.type);
+  std::vector<float> a = packed;
+  if (p.sparse) {
+    a.assign(size_t{p.m} * k, 0);
+    for (uint32_t row = 0; row < p.m; ++row)
+      for (uint32_t i = 0; i < k / chunk; ++i) {
+        const std::vector<uint32_t> places = stored_elements(container, row, i).places;
+        for (size_t j = 0; j < places.size(); ++j)
+          a[row * k + i * chunk + places[j]] = packed[row * stored + i * places.size() + j];
+      }
+  }
   std::vector<std::byte> image(size_t{p.group} * Mma::kPlaceBarrier);
   result.before.resize(size_t{p.group} * kLanes * kColumns);
   for (uint32_t& x : result.before) x = static_cast<uint32_t>(next(0, 1 << 30));
@@ -295,15 +337,15 @@ inline MmaResult run_mma(const Mma& p, const std::string& text, uint32_t seed = 
   for (size_t i = 0; i < of_a.size() && p.scales; ++i) bits_a[i] = scale_bits(of_a[i]);
   for (size_t i = 0; i < of_b.size() && p.scales; ++i) bits_b[i] = scale_bits(of_b[i]);
   std::vector<int> old(size_t{p.m} * p.n);
-  for (int& x : old) x = next(-3, 3);
+  for (int& x : old) x = next(-p.old_sums, p.old_sums);
   const auto put_byte = [](uint32_t& word, uint32_t byte, uint32_t value) {
     word = (word & ~(255u << 8 * byte)) | value << 8 * byte;
   };
   for (uint32_t cta = 0; cta < p.group; ++cta) {
     const uint32_t base = cta * Mma::kPlaceBarrier;
     for (uint32_t r = 0; r < p.rows(); ++r)
-      for (uint32_t c = 0; c < k; ++c) {
-        const uint32_t bits = encode(p.a.type, a[(cta * p.rows() + r) * k + c]);
+      for (uint32_t c = 0; c < stored; ++c) {
+        const uint32_t bits = encode(p.a.type, packed[(cta * p.rows() + r) * stored + c]);
         p.a.put(image, base, r, c, bits);
         const uint32_t per_word = 32 / p.a.type.bits;
         for (uint32_t copy = 0;
@@ -321,6 +363,13 @@ inline MmaResult run_mma(const Mma& p, const std::string& text, uint32_t seed = 
     for (uint32_t r = 0; r < p.b_rows(); ++r)
       for (uint32_t c = 0; c < k; ++c)
         p.b.put(image, base + Mma::kPlaceB, r, c, encode(p.b.type, b[(cta * p.b_rows() + r) * k + c]));
+    for (uint32_t r = 0; r < p.rows() && p.sparse; ++r)
+      for (uint32_t c = 0; c < k; c += chunk) {
+        const auto [lane, bit] = place_of_code(container, r, c);
+        const uint32_t column = Mma::kMetadata + (container >= 16 ? p.selector : 0) + bit / 32;
+        uint32_t& word = cell(cta, lane, column);
+        word = (word & ~(15u << bit % 32)) | stored_elements(container, cta * p.rows() + r, c / chunk).code << bit % 32;
+      }
     // Scales: row r in lane r % 32 of each warp's lanes, column r / 32. Of B with 64 rows of A a half of the columns
     // for the lower and the upper lanes.
     for (uint32_t s = 0; s < p.scales; ++s) {
@@ -340,7 +389,7 @@ inline MmaResult run_mma(const Mma& p, const std::string& text, uint32_t seed = 
       for (uint32_t c = 0; c < p.n; ++c) {
         const auto [lane, column] = place_of_sum(p, r, c);
         const auto value = static_cast<float>(old[(cta * p.rows() + r) * p.n + c]);
-        cell(cta, lane, Mma::kD + column) = p.sum == 2   ? static_cast<uint32_t>(static_cast<int>(value))
+        cell(cta, lane, Mma::kD + column) = p.sum == 2   ? static_cast<uint32_t>(old[(cta * p.rows() + r) * p.n + c])
                                             : p.sum == 1 ? std::bit_cast<uint32_t>(value)
                                                          : small_float(value, 5, 10);
       }
@@ -356,11 +405,12 @@ inline MmaResult run_mma(const Mma& p, const std::string& text, uint32_t seed = 
       if (p.negates_a != p.negates_b) sum = 0 - sum;
       const double scaled = p.operands_tail.empty() ? 1 : std::ldexp(1.0, -std::stoi(p.operands_tail.substr(2)));
       if (p.keeps) sum += scaled * old[size_t{row} * p.n + c];
+      if (p.saturates) sum = std::clamp(sum, -0x1p31, 0x1p31 - 1);
       const uint32_t cta = row / p.rows();
       const auto [lane, column] = place_of_sum(p, row % p.rows(), c);
       if (!p.disabled.empty() && p.disabled[cta * 4 + lane / 32] >> lane % 32 & 1) continue;
       result.expected[(size_t{cta} * kColumns + Mma::kD + column) * kLanes + lane] =
-          p.sum == 2   ? static_cast<uint32_t>(static_cast<int>(sum))
+          p.sum == 2   ? static_cast<uint32_t>(static_cast<int64_t>(sum))
           : p.sum == 1 ? std::bit_cast<uint32_t>(static_cast<float>(sum))
                        : small_float(static_cast<float>(sum), 5, 10);
     }
