@@ -266,7 +266,10 @@ def run(options, kernel):
             outputs = "right"
         else:
             outputs = "wrong" if "AssertionError" in text else "failed"
-        return {**kernel, "outputs": outputs, "verdict": out.get("verdict", "-"), "seconds": time.monotonic() - begin,
+        verdict = out.get("verdict", "-")
+        if verdict == "findings" and all(f["kind"] == "unfenced" for f in out["findings"]):
+            verdict = "unfenced"
+        return {**kernel, "outputs": outputs, "verdict": verdict, "seconds": time.monotonic() - begin,
                 "why": "" if outputs == "right" else reason(text, out), "report": out}
 
 
@@ -308,11 +311,13 @@ def main():
             print(f"{result['name']:70} {result['label']:6} {result['outputs']:6} {result['verdict']:10} "
                   f"{result['seconds']:4.0f} s  {result['why']}", flush=True)
             findings = result["report"].get("findings", [])
-            for finding in findings:
-                print(f"    {finding['kind']}: {finding['message']}", flush=True)
+            of_kind = {kind: [f for f in findings if f["kind"] == kind] for kind in {f["kind"] for f in findings}}
+            for kind, found in sorted(of_kind.items()):
+                print(f"    {kind}, {len(found)} lines, first {found[0]['ptx']['file']}:{found[0]['ptx']['line']}: "
+                      f"{found[0]['message']}", flush=True)
             launches = result["report"].get("kernels", [])
             rows.append([result["name"], result["arch"], result["label"], result["outputs"], result["verdict"],
-                         " ".join(sorted({f["kind"] for f in findings})),
+                         " ".join(sorted(of_kind)),
                          sum(k.get("counts", {}).get("warp_instructions", 0) for k in launches),
                          f"{result['seconds']:.0f}"])
     if options.csv:

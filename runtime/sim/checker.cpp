@@ -387,7 +387,7 @@ void Checker::on(const SharedAccess& e) {
   }
   const bool quick = !(excepted_ >> warp & 1);
   if (quick && at_once(e)) return;
-  const uint32_t done = quick && e.op == Op::kCopyIn ? issue_at_once(e) : 0;
+  const uint32_t done = quick && e.op == Op::kCopyIn && !e.rank ? issue_at_once(e) : 0;
   shadow_.record_races(true);
   for (uint32_t m = e.mask & ~done; m; m &= m - 1) {
     const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);

@@ -81,7 +81,7 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     in.imm = static_cast<int64_t>(std::min<uint64_t>(o[0].bits, 1u << 30));
     return;
   }
-  if (m.peek() == "prefetch") refused("prefetches of bulk copies");
+  if (m.peek() == "prefetch") return void(emit(Kind::kNop, Class::kControl));  // no value changes
   // PTX writes the mode after the spaces, and takes it after the rank, too.
   TensorWalk walk{};
   const auto take_walk = [&] {

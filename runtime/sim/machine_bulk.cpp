@@ -272,6 +272,9 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     if (tensor) {
       view = tensor_map(w, far[l], l);
       corner = corner_of(w, in, view, l);
+      if (corner.at[0] % static_cast<int>(view.per_byte))
+        throw Fault{"misaligned", fmt::format("element {} of 4 bits is not the first of a byte", corner.at[0]), l};
+      corner.at[0] /= static_cast<int>(view.per_byte);
       asked = view.box_bytes() * (walk == TensorWalk::kFourRows ? 4 : 1);
       if (in.sub & kBulkReduces) {
         const auto reduced = reduced_as(view.data, static_cast<AtomicOp>(in.size));

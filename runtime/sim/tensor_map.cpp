@@ -16,6 +16,7 @@ struct Packed {
   uint8_t rank, element_bytes, swizzle_bytes, data;
   int16_t lower[kMaxTensorRank - 2], upper[kMaxTensorRank - 2];
   uint8_t more_atom, more_steps[kMaxTensorRank], im2col;  ///< beyond 16 bytes and 1 element
+  uint8_t per_byte;
 };
 static_assert(sizeof(Packed) <= kTensorMapBytes);
 
@@ -60,6 +61,7 @@ void TensorView::encode(std::byte* out) const {
   p.swizzle_bytes = static_cast<uint8_t>(swizzle_bytes);
   p.more_atom = static_cast<uint8_t>(atom - 16);
   p.im2col = im2col;
+  p.per_byte = static_cast<uint8_t>(per_byte);
   std::memset(out, 0, kTensorMapBytes);
   std::memcpy(out, &p, sizeof p);
 }
@@ -76,6 +78,7 @@ bool TensorView::read(const std::byte* in) {
   swizzle_bytes = p.swizzle_bytes;
   atom = p.more_atom + 16u;
   im2col = p.im2col;
+  per_byte = p.per_byte;
   strides[0] = element_bytes;
   for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
     if (i) strides[i] = p.strides[i - 1];
