@@ -19,6 +19,7 @@ struct Element {
   uint64_t nan;
   TensorData data;
   uint32_t per_byte = 1;
+  bool to_tf32 = false;
 };
 constexpr Element kFloat = {4, 0x7fffffff, TensorData::kF32};
 constexpr Element kElements[] = {{1, 0, TensorData::kU8},
@@ -32,8 +33,8 @@ constexpr Element kElements[] = {{1, 0, TensorData::kU8},
                                  {8, 0x7fffffffffffffff, TensorData::kF64},
                                  {2, 0x7fff, TensorData::kBf16},
                                  kFloat,  // flushes subnormal numbers in reductions
-                                 kFloat,  // tf32: the lower bits stay, and tensor cores ignore them
-                                 kFloat,
+                                 {4, 0x7fffffff, TensorData::kF32, 1, true},
+                                 {4, 0x7fffffff, TensorData::kF32, 1, true},
                                  {1, 0, TensorData::kU8, 2}};
 
 /// The rules of cuda.h. Interleaved layouts and elements that are padded in shared memory are not supported.
@@ -55,6 +56,7 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
   view.element_bytes = element.bytes;
   view.data = element.data;
   view.per_byte = element.per_byte;
+  view.to_tf32 = element.to_tf32;
   view.swizzle_bytes = swizzle > 3 ? 128 : swizzle ? 16u << swizzle : 0;
   view.atom = swizzle == 4 ? 32 : swizzle == 6 ? 64 : 16;
   view.fill = fill ? element.nan : 0;

@@ -77,7 +77,11 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   Function* f = s.function_of(handle);
   CHECK(f, kInvalidHandle, "no such function");
   const sim::Kernel& k = f->kernel;
-  const Dim3 grid = k.counts_clusters ? k.ctas_of(shape.grid) : shape.grid, &block = shape.block;
+  // __block_size__ of CUDA C++ fixes the block, so that its launches name none.
+  const bool fixed = k.counts_clusters && shape.block.count() == 1;
+  const Dim3 grid = k.counts_clusters ? k.ctas_of(shape.grid) : shape.grid;
+  const uint32_t* const sides = k.required_threads;
+  const Dim3 block = fixed ? Dim3{sides[0], sides[1], sides[2]} : shape.block;
   CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, "{}: a block of {} threads",
         k.name, text_of(block));
   const bool empty = shape.may_be_empty && grid.count() == 0;
@@ -89,7 +93,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
         block.count(), most);
   CHECK(k.required_threads[0] == 0 ||
             (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
-        kInvalidValue, "{}: .reqntid requires another block size", k.name);
+        kInvalidValue, "{}: blocks of {} threads; .reqntid requires {} x {} x {}", k.name, text_of(block),
+        k.required_threads[0], k.required_threads[1], k.required_threads[2]);
   // Fewer threads fit with any register count, and ptxas keeps declared limits: then the count is not needed.
   if (const int threads = static_cast<int>(block.count());
       threads > most_threads(kMostRegisters) && most + k.required_threads[0] == 0) {

@@ -172,6 +172,17 @@ void each_tensor_row(const TensorView& view, TensorWalk walk, const TensorCorner
 
 }  // namespace
 
+/// To the nearest, ties to even; infinities and NaN stay.
+void round_to_tf32(std::vector<std::byte>& words) {
+  for (size_t i = 0; i < words.size(); i += 4) {
+    uint32_t word;
+    std::memcpy(&word, &words[i], 4);
+    if ((word & 0x7f800000) == 0x7f800000) continue;
+    word = (word + 0xfff + (word >> 13 & 1)) & 0xffffe000;
+    std::memcpy(&words[i], &word, 4);
+  }
+}
+
 /// Pieces that do not cross 16 bytes: `f(address, bytes, bytes before)`.
 template <class F>
 void each_piece(uint64_t first, uint32_t bytes, F&& f) {
@@ -361,6 +372,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
                                keeps ? std::move(data) : std::vector<std::byte>(), (in.sub & kBulkReduces) != 0});
       continue;
     }
+    if (view.to_tf32) round_to_tf32(data);
     for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
       // Each CTA of a multicast signals its own barrier, or in pairs that of its CTA with the parity of the barrier's.
       Machine& signalled =
