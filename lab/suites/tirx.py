@@ -3,7 +3,8 @@
 
   tirx.py --python PYTHON --corpus FOLDER [--roofgen PROGRAM] [--only TEXT] [--jobs N] [--seconds N] [--dump FOLDER]
           [--csv FILE]
-  tirx.py --one FOLDER NAME      by itself: one kernel, in a process of `roofgen run`
+  tirx.py --one FOLDER NAME [CALL]      by itself: one kernel, in a process of `roofgen run`; CALL makes another case of
+                                        it: 'gemm.prepare_nvfp4_case(1024, 1024, 1024)'
 
 PYTHON has apache-tvm, tirx-kernels and torch, FOLDER is the unpacked source archive of tirx-harness
 (docs/evidence/check-suites.md names the versions). No GPU is needed. The corpus gives each kernel small inputs, a
@@ -91,7 +92,7 @@ def label(case):
     return "clean" if verdicts <= {"clean", None} else "review"
 
 
-def one(folder, name):
+def one(folder, name, call=""):
     arch = arch_of(name)
     os.environ["TIRX_PREPARE_CUDA_ARCH"] = arch
     import tvm
@@ -105,23 +106,27 @@ def one(folder, name):
             code = re.sub(r"__launch_bounds__\(\d+, 1\) ", "", code)
         return kept(code, name, lambda: nvcc.compile_cuda(code, target_format="ptx", arch=arch, compiler="nvcc"))
 
-    case = corpus(folder)[name].prepare()
+    case, (family, _, rest) = corpus(folder)[name], call.partition(".")
+    family = sys.modules.get("tests.numsim.corpus.kernels." + family)
+    case = eval(rest, {}, {f: getattr(family, f) for f in [rest.partition("(")[0]]}) if family else case.prepare()
     kernels = case.kernel if isinstance(case.kernel, (list, tuple)) else [case.kernel]
     target = tvm.target.Target({"kind": "cuda", "arch": arch})
     with target:
         programs = [tvm.compile(tvm.IRModule({"main": kernel}), target=target, tir_pipeline="tirx")
                     for kernel in kernels]
     memory = Memory(tvm, case.args)
+    begin = time.monotonic()
     for i, (kernel, program) in enumerate(zip(kernels, programs)):
         bound = [f"k{i}:{p.name}" if f"k{i}:{p.name}" in case.args else p.name for p in kernel.params]
         program(*(memory.argument(b, p.ty) for b, p in zip(bound, kernel.params)))
     tvm.cuda(0).sync()
+    seconds = time.monotonic() - begin
     outputs = case.outputs if isinstance(case.outputs, dict) else {output: output for output in case.outputs}
     expected = case.reference()
     for output, bound in outputs.items():
         if output in expected:
             compare(output, memory.output(bound), expected[output], case.comparisons.get(output))
-    print("right: outputs " + ", ".join(expected))
+    print(f"right: outputs {', '.join(expected)}; {seconds:.2f} s from the first launch to the end")
 
 
 def kept(code, name, compile_code):
@@ -133,7 +138,7 @@ def kept(code, name, compile_code):
         source, ptx = Path(folder, f"{name}.{i}.cu"), Path(folder, f"{name}.{i}.ptx")
         if ptx.exists() and source.read_text() == code:
             return ptx.read_bytes()
-        if not source.exists() or os.environ.get("TIRX_REPLACE"):
+        if not source.exists():
             break
     made = compile_code()
     source.write_text(code)
@@ -281,9 +286,16 @@ def reason(text, report):
     return (errors or lines or [""])[-1][:200]
 
 
+def write_table(path, rows):
+    with open(path, "w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["kernel", "arch", "label", "outputs", "verdict", "findings", "warp_instructions", "seconds"])
+        table.writerows(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--one", nargs=2, metavar=("FOLDER", "NAME"))
+    parser.add_argument("--one", nargs="+", metavar="FOLDER NAME CALL")
     parser.add_argument("--names", metavar="FOLDER", help="print the cases as JSON")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--corpus", help="the unpacked archive of tirx-harness")
@@ -292,7 +304,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--dump", help="folder for CUDA sources and PTX, which are used again")
-    parser.add_argument("--csv", help="file for the table")
+    parser.add_argument("--csv", help="file for the table; rows of kernels that are not chosen stay")
     options = parser.parse_args()
     if options.one:
         return one(*options.one)
@@ -303,7 +315,10 @@ def main():
     kernels = json.loads(subprocess.run([options.python, __file__, "--names", options.corpus], text=True, check=True,
                                         stdout=subprocess.PIPE).stdout)
     chosen = [k for k in kernels if k["arch"] and any(text in k["name"] for text in options.only.split(","))]
-    counts, rows = {}, []
+    counts, rows = {}, {k["name"]: [k["name"], k["arch"] or "other", k["label"]] + ["-"] * 5 for k in kernels}
+    if options.csv and Path(options.csv).exists():
+        with open(options.csv, newline="") as file:
+            rows |= {row[0]: row for row in list(csv.reader(file))[1:] if row[0] in rows}
     with ThreadPoolExecutor(options.jobs) as pool:
         for result in pool.map(lambda kernel: run(options, kernel), chosen):
             key = (result["label"], result["outputs"], result["verdict"])
@@ -316,16 +331,12 @@ def main():
                 print(f"    {kind}, {len(found)} lines, first {found[0]['ptx']['file']}:{found[0]['ptx']['line']}: "
                       f"{found[0]['message']}", flush=True)
             launches = result["report"].get("kernels", [])
-            rows.append([result["name"], result["arch"], result["label"], result["outputs"], result["verdict"],
-                         " ".join(sorted(of_kind)),
-                         sum(k.get("counts", {}).get("warp_instructions", 0) for k in launches),
-                         f"{result['seconds']:.0f}"])
-    if options.csv:
-        with open(options.csv, "w", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(["kernel", "arch", "label", "outputs", "verdict", "findings", "warp_instructions",
-                            "seconds"])
-            table.writerows(rows)
+            rows[result["name"]] = [
+                result["name"], result["arch"], result["label"], result["outputs"], result["verdict"],
+                " ".join(sorted(of_kind)) or "-",
+                sum(k["counts"]["warp_instructions"] for k in launches if "counts" in k), f"{result['seconds']:.0f}"]
+            if options.csv:
+                write_table(options.csv, rows.values())
     print(f"{len(kernels) - len([k for k in kernels if k['arch']])} for other GPUs")
     for (labelled, outputs, verdict), count in sorted(counts.items()):
         print(f"{count:4} labelled {labelled}: {outputs}, {verdict}")

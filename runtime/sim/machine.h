@@ -132,10 +132,10 @@ class CtaDoubles;
 struct Warp {
   WarpRegs regs{};
   uint32_t index = 0;
-  uint32_t pc = 0, active = 0;  ///< the running lanes; active 0: none is ready
-  uint32_t dead = 0;            ///< lanes that exited or never were
-  uint32_t merge_pc = ~0u;      ///< another fragment is here: stop and choose again
-  uint32_t spins = 0;           ///< backward branches while other fragments waited
+  uint32_t pc = 0, active = 0;              ///< the running lanes; active 0: none is ready
+  uint32_t dead = 0;                        ///< lanes that exited or never were
+  uint32_t merge_pc = ~0u;                  ///< another fragment is here: stop and choose again
+  uint32_t spins = 0;                       ///< backward branches while other fragments waited
   uint32_t hoped_at = ~0u, hoped_dead = 0;  ///< the barrier where lanes wait for others that may come; `dead` then
   std::vector<Fragment> parked;
   std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value is not wholly defined

@@ -87,8 +87,8 @@ bool Machine::others_leave(const Warp& w) const {
   return !w.parked.empty();
 }
 
-/// Whether every path of all other lanes leads to this instruction, or some path. Compilers may lay out a join before the
-/// code that leads to it; the lanes that skip this code then arrive first, and hardware lets them wait at the join.
+/// Whether every path of all other lanes leads to this instruction, or some path. Compilers may lay out a join before
+/// the code that leads to it; the lanes that skip this code then arrive first, and hardware lets them wait at the join.
 Machine::Come Machine::others_come(const Warp& w) const {
   std::vector<bool> seen(kernel_.code.size());
   std::vector<uint32_t> ways;

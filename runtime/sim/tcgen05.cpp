@@ -201,8 +201,8 @@ TensorMatrix TensorMatrix::of(uint64_t bits) {
           (bits >> 52 & 1) != 0};
 }
 
-/// `along`: bytes of the matrix along its rows of `span` bytes. A matrix may begin inside the swizzle's pattern: the base
-/// offset is that of the pattern's start, which is a multiple of 1024 bytes in memory that tensor copies fill.
+/// `along`: bytes of the matrix along its rows of `span` bytes. A matrix may begin inside the swizzle's pattern: the
+/// base offset is that of the pattern's start, which is a multiple of 1024 bytes in memory that tensor copies fill.
 std::string TensorMatrix::fault(uint64_t bits, bool turned, uint32_t along) {
   constexpr uint64_t kReserved = 0x1fe0'0000'c000'c000;
   if (bits & kReserved) return fmt::format("its reserved bits {:#x} are set", bits & kReserved);

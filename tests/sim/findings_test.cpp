@@ -277,7 +277,9 @@ TEST(Findings, DivergentBarrier) {
     return ".shared .align 8 .b8 mb[8];\nmov.u32 %r4, mb; setp.ne.u32 %p1,%r1,0; @%p1 bra A;\n"
            "mbarrier.init.shared.b64 [%r4], 1;\nA: bar.sync 0; @%p1 bra M;\n"
            "W: mbarrier.try_wait.parity.shared.b64 %p2,[%r4],0; @!%p2 bra W;\n"
-           "setp.eq.u32 %p2,%r1," + leaves + "; @%p2 bra N;\n"
+           "setp.eq.u32 %p2,%r1," +
+           leaves +
+           "; @%p2 bra N;\n"
            "M: setp.eq.u32 %p2,%r1,32; @%p2 mbarrier.arrive.shared.b64 _,[%r4];\nbar.sync 0;\nN: add.u32 %r3,%r1,1;";
   };
   EXPECT_EQ(run(late("1")), "");
