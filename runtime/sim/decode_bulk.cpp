@@ -81,7 +81,15 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     in.imm = static_cast<int64_t>(std::min<uint64_t>(o[0].bits, 1u << 30));
     return;
   }
-  if (m.peek() == "prefetch") return void(emit(Kind::kNop, Class::kControl));  // no value changes
+  if (m.take("prefetch")) {  // no value changes
+    if (m.take("tensor")) m.next();
+    if (!m.take("L2") || !m.take("global")) unknown_opcode();
+    for (const char* mode : {"tile", "tile::gather4", "im2col", "im2col::w", "im2col::w::128", "L2::cache_hint"})
+      m.take(mode);
+    if (!m.done()) unknown_opcode();
+    emit(Kind::kNop, Class::kControl);
+    return;
+  }
   // PTX writes the mode after the spaces, and takes it after the rank, too.
   TensorWalk walk{};
   const auto take_walk = [&] {
