@@ -2,7 +2,7 @@
 """Runs the labelled kernels for Blackwell of TIRx on a simulated GPU, and tells what roofgen finds in them.
 
   tirx.py --python PYTHON --corpus FOLDER [--roofgen PROGRAM] [--only TEXT] [--jobs N] [--seconds N] [--dump FOLDER]
-          [--csv FILE]
+          [--csv FILE] [--mutants N]
   tirx.py --one FOLDER NAME [CALL]      by itself: one kernel, in a process of `roofgen run`; CALL makes another case of
                                         it: 'gemm.prepare_nvfp4_case(1024, 1024, 1024)'
 
@@ -17,7 +17,9 @@ import csv
 import ctypes
 import json
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -286,6 +288,36 @@ def reason(text, report):
     return (errors or lines or [""])[-1][:200]
 
 
+# What orders accesses: an instruction that a mutant lacks. A loop of waits without its branch looks once.
+ORDER = re.compile(r"(bar\.(warp\.)?(sync|arrive)|fence\.proxy|tcgen05\.(wait|commit)|mbarrier\.arrive|"
+                   r"cp\.async\.bulk\.wait_group|bra\.uni +LAB_WAIT)")
+
+
+def mutants(options, kernel):
+    """Runs the kernel with one of these instructions left out. Found: findings of kinds that the right run lacks, other
+    outputs, or no end."""
+    right = run(options, kernel)
+    kinds = {f["kind"] for f in right["report"].get("findings", [])}
+    if right["outputs"] != "right":
+        return []
+    places = [(file, i) for file in sorted(Path(options.dump).glob(kernel["name"] + ".*.ptx"))
+              for i, line in enumerate(file.read_text().split("\n")) if ORDER.search(line)]
+    out = []
+    for file, i in random.Random(1).sample(places, min(options.mutants, len(places))):
+        with tempfile.TemporaryDirectory() as folder:
+            for other in Path(options.dump).glob(kernel["name"] + ".*"):
+                shutil.copy(other, folder)
+            lines = file.read_text().split("\n")
+            lines[i], gone = "", lines[i].strip()
+            Path(folder, file.name).write_text("\n".join(lines))
+            result = run(types.SimpleNamespace(**(vars(options) | {"dump": folder})), kernel)
+        new = {f["kind"] for f in result["report"].get("findings", [])} - kinds
+        found = " ".join(sorted(new)) or ("" if result["outputs"] == "right" else result["outputs"])
+        print(f"{kernel['name']}: {file.name}:{i + 1}: {gone[:60]}: {found or 'not found'}", flush=True)
+        out.append(bool(found))
+    return out
+
+
 def write_table(path, rows):
     with open(path, "w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
@@ -304,6 +336,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--dump", help="folder for CUDA sources and PTX, which are used again")
+    parser.add_argument("--mutants", type=int, default=0, metavar="N",
+                        help="N mutants of each kernel, whose PTX is in the folder of --dump, that lack what orders")
     parser.add_argument("--csv", help="file for the table; rows of kernels that are not chosen stay")
     options = parser.parse_args()
     if options.one:
@@ -315,6 +349,10 @@ def main():
     kernels = json.loads(subprocess.run([options.python, __file__, "--names", options.corpus], text=True, check=True,
                                         stdout=subprocess.PIPE).stdout)
     chosen = [k for k in kernels if k["arch"] and any(text in k["name"] for text in options.only.split(","))]
+    if options.mutants:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            found = sum(pool.map(lambda kernel: mutants(options, kernel), chosen), [])
+        return print(f"{sum(found)} of {len(found)} mutants found")
     counts, rows = {}, {k["name"]: [k["name"], k["arch"] or "other", k["label"]] + ["-"] * 5 for k in kernels}
     if options.csv and Path(options.csv).exists():
         with open(options.csv, newline="") as file:
