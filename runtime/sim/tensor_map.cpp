@@ -16,7 +16,7 @@ struct Packed {
   uint8_t rank, element_bytes, swizzle_bytes, data;
   int16_t lower[kMaxTensorRank - 2], upper[kMaxTensorRank - 2];
   uint8_t more_atom, more_steps[kMaxTensorRank], im2col;  ///< beyond 16 bytes and 1 element
-  uint8_t per_byte, to_tf32;
+  uint8_t more_per_byte, to_tf32;  ///< beyond 1
 };
 static_assert(sizeof(Packed) <= kTensorMapBytes);
 
@@ -62,7 +62,7 @@ void TensorView::encode(std::byte* out) const {
   p.swizzle_bytes = static_cast<uint8_t>(swizzle_bytes);
   p.more_atom = static_cast<uint8_t>(atom - 16);
   p.im2col = im2col;
-  p.per_byte = static_cast<uint8_t>(per_byte);
+  p.more_per_byte = static_cast<uint8_t>(per_byte - 1);
   p.to_tf32 = to_tf32;
   std::memset(out, 0, kTensorMapBytes);
   std::memcpy(out, &p, sizeof p);
@@ -80,7 +80,7 @@ bool TensorView::read(const std::byte* in) {
   swizzle_bytes = p.swizzle_bytes;
   atom = p.more_atom + 16u;
   im2col = p.im2col;
-  per_byte = p.per_byte;
+  per_byte = p.more_per_byte + 1u;
   to_tf32 = p.to_tf32;
   strides[0] = element_bytes;
   for (uint32_t i = 0; i < kMaxTensorRank; ++i) {

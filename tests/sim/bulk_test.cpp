@@ -523,7 +523,6 @@ TEST(Bulk, TheSeedMakesAMapThatIsOne) {
 
 TEST(Bulk, UnsupportedFormsAreRefusedByName) {
   const auto error = [](const std::string& copy) { return run(text(copy, 16), TensorView(), 32).kind; };
-  EXPECT_NE(error("cp.async.bulk.prefetch.L2.global [%rd1], 16;\n").find("prefetches"), std::string::npos);
   EXPECT_NE(error("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r2], [%r2], "
                   "16, [%r3];\n")
                 .find("reductions into shared memory"),
