@@ -1,270 +1,383 @@
 #!/usr/bin/env python3
-"""Runs kernels of the package tirx-kernels on a simulated Blackwell GPU, and tells what roofgen finds in them.
+"""Runs the labelled kernels for Blackwell of TIRx on a simulated GPU, and tells what roofgen finds in them.
 
-  tirx.py --python PYTHON [--roofgen PROGRAM] [--only TEXT] [--seconds N] [--dump FOLDER]
-  tirx.py --one MODULE [NAME=VALUE ...]      by itself: one kernel, in a process of `roofgen run`
+  tirx.py --python PYTHON --corpus FOLDER [--roofgen PROGRAM] [--only TEXT] [--jobs N] [--seconds N] [--dump FOLDER]
+          [--csv FILE] [--mutants N]
+  tirx.py --one FOLDER NAME [CALL]      by itself: one kernel, in a process of `roofgen run`; CALL makes another case of
+                                        it: 'gemm.prepare_nvfp4_case(1024, 1024, 1024)'
 
-PYTHON has apache-tvm, tirx-kernels, torch and pytest (docs/evidence/check-suites.md names the versions); it needs no
-GPU. Each kernel is emitted as CUDA for sm_100a and compiled to PTX by nvcc. TVM launches it through the simulated
-driver with the first configuration of its module, reduced as KERNELS says. The module's own test compares the outputs
-with its reference in torch, on the CPU. A kernel is: right or wrong (its outputs), or failed (no comparison was made),
-beside the verdict of `roofgen run` about its launches. Prints a line for each kernel, the findings, the counts."""
+PYTHON has apache-tvm, tirx-kernels and torch, FOLDER is the unpacked source archive of tirx-harness
+(docs/evidence/check-suites.md names the versions). No GPU is needed. The corpus gives each kernel small inputs, a
+reference in NumPy, the tolerance, and a label: clean, or a review of reads of unwritten values, or of order that the
+corpus's own checkers do not decide. TVM emits CUDA, nvcc makes PTX, and TVM launches the kernel through the simulated
+driver. Outputs are right, wrong, or not compared (failed, slow), beside the verdict of `roofgen run` about the
+launches. Prints a line for each kernel, the findings, the counts."""
 import argparse
-import ast
+import csv
 import ctypes
 import json
 import os
+import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ARCH = "sm_100a"
-KERNELS = {
-    "gemm.fp16_bf16_gemm": "K=256",
-    "gemm.nvfp4_gemm": "M=256 N=256 K=512",
-    "norm.rmsnorm": "batch_size=16",
-    "ported.cudnn.swiglu.dense_gemm_persistent_swiglu": "",
-    "ported.cudnn.swiglu.dense_blockscaled_gemm_persistent_swiglu_interleaved_quant": "",
-    "ported.cudnn.amax.dense_blockscaled_gemm_persistent_amax": "",
-    "ported.cudnn.dsrelu.dense_blockscaled_gemm_persistent_dsrelu_quant": "",
-    "ported.cudnn.srelu.dense_blockscaled_gemm_persistent_srelu_quant": "",
-    "ported.cudnn.dglu.moe_blockscaled_grouped_gemm_dglu_dbias": "",
-    "ported.cudnn.dglu.moe_grouped_gemm_dglu_dbias": "",
-    "ported.cudnn.proj_rope_mxfp8.gemm_proj_rope_mxfp8_mxfp8in": "",
-    "ported.cudnn.proj_rope_mxfp8.gemm_proj_rope_mxfp8_bf16in": "",
-    "ported.cudnn.flex_attention.flex_attention_backward_sm100": "",
-    "ported.cudnn.flex_attention.forward_hd256_sm100": "",
-    "ported.cudnn.bsa.block_sparse_attention_forward_sm100_blk128": "",
-    "ported.cudnn.bsa.block_sparse_attention_forward_sm100_blk64": "",
-    "ported.cudnn.bsa.block_sparse_attention_backward_sm100_blk64": "",
-    "ported.cudnn.bsa.block_sparse_attention_backward_sm100_blk128": "",
-    "ported.cudnn.bsa.block_sparse_attention_forward_combine_sm100_blk64": "",
-    "ported.cudnn.csa.compressor_fwd_sm100": "seq_lens=(256,)",
-    "ported.cudnn.linear_attention.gdn_prefill_f16": "",
-    "ported.cudnn.linear_attention.gdn_recompute_f16": "",
-    "ported.cudnn.linear_attention.gdn_bprop_f16": "",
-    "ported.cudnn.linear_attention.gdn2_prefill_f16": "",
-    "ported.cudnn.linear_attention.gdn2_recompute_f16": "",
-    "ported.cudnn.linear_attention.gdn2_bprop_f16": "",
-    "ported.cudnn.linear_attention.kda_bprop_f16": "",
-    "ported.deepgemm.fp8_gemm_1d1d": "M=256 N=256 K=512",
-    "ported.deepgemm.fp8_bmm": "H=2 R=512 D=256",
-    "ported.deepgemm.m_grouped_fp8_gemm_contiguous": "num_groups=2 expected_m_per_group=128 N=256 K=512",
-    "ported.deepgemm.m_grouped_fp8_gemm_masked": "num_groups=2 expected_m_per_group=64 N=256 K=512",
-    "ported.deepgemm.k_grouped_fp8_gemm_contiguous": "num_groups=2 M=256 N=256",
-    "ported.deepgemm.tf32_hc_prenorm_gemm": "k=2048 num_splits=8",
-    "ported.fastcu.nvfp4_gemm_gb300": "",
-    "ported.flashattention.flash_attention4": "batch_size=1 seq_len_q=256 seq_len_kv=256 num_qo_heads=2 num_kv_heads=2",
-    "ported.flashattention.flash_attention_backward": "seq_len=256 num_heads=2",
-    "ported.flashmla.sparse_prefill_head64_phase1": "s_q=2 s_kv=1024",
-    "ported.flashmla.sparse_prefill_head128_phase1": "s_q=2 s_kv=2048",
-    "ported.flashinfer.kda.recurrent_kda_decode_one_warp": "",
-    "ported.flashinfer.kda.recurrent_kda_decode_grouped": "",
-    "ported.flashinfer.gdn_decode.gdn_decode_bf16_ilp4": "",
-    "ported.flashinfer.gdn_decode.gdn_decode_bf16_wide_vec_mtp": "",
-    "ported.flashinfer.gdn_decode.gdn_decode_fp32_mtp_warp": "",
-    "ported.flashinfer.mamba.selective_state_update_stp_simple": "batch=2 nheads=8",
-    "ported.flashinfer.mamba.selective_state_update_mtp_simple": "batch=2 nheads=8",
-    "ported.flashinfer.cascade.merge_state": "",
-    "ported.flashinfer.activation.act_and_mul": "d=256 num_tokens=8",
-    "ported.flashinfer.norm.rmsnorm": "",
-    "ported.flashinfer.norm.layernorm": "",
-    "ported.flashinfer.norm.fused_add_rmsnorm": "",
-    "ported.flashinfer.quantization.mxfp8_quantize": "",
-    "ported.flashinfer.quantization.nvfp4_quantize": "",
-    "ported.msa.sparse_atten_fwd_combine": "seqlen_q=64 seqlen_k=64",
-    "kda.kda_decode_multishape": "",
-}
+DEVICES = {"sm_100a": "b200", "sm_103a": "b300"}
 
 
 # ---- One kernel, in the simulated process ------------------------------------------------------
 
-def one(module, changes):
-    os.environ["TIRX_PREPARE_CUDA_ARCH"] = ARCH
-    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
+class Lazy:
+    """Stands for what `load` loads, when something of it is used; of a `family`, when a function of it is called."""
+    def __init__(self, load, family=False):
+        self.__dict__.update(load=load, family=family)
+
+    def __getattr__(self, name):
+        if not self.family:
+            return getattr(self.load(), name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: getattr(self.load(), name)(*args, **kwargs)
+
+
+def corpus(folder):
+    """The cases of the corpus by name, without the simulator of tirx-harness, and without kernels that nobody asks
+    for: the corpus imports all, which takes longer than most runs."""
     import importlib
-    import torch
+    root = Path(folder, "tirx_harness")
+    sys.path[:0] = [str(root), str(root / "src")]
+    for name in ("tirx_harness", "tirx_harness.numsim"):
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = [str(root / "src" / name.replace(".", "/"))]
+    kernels = importlib.import_module("tests.numsim.support._tirx_kernels")
+    load = kernels.load_tirx_kernel
+    kernels.load_tirx_kernel = lambda name: Lazy(lambda: load(name))
+    families = {}
+    for file in (root / "tests/numsim/corpus/kernels").glob("*.py"):
+        if file.stem != "__init__":
+            families["tests.numsim.corpus.kernels." + file.stem] = file.stem
+    for name in families:
+        sys.modules[name] = Lazy(lambda name=name: load_family(importlib, families, name), family=True)
+    cases = importlib.import_module("tests.numsim.corpus.canonical_cases").CANONICAL_KERNEL_CASES
+    return {case.name: case for case in cases}
+
+
+def load_family(importlib, families, name):
+    if isinstance(sys.modules[name], Lazy):
+        for other in families:  # families use functions of each other while they are imported
+            if isinstance(sys.modules[other], Lazy):
+                del sys.modules[other]
+        importlib.import_module(name)
+    return sys.modules[name]
+
+
+def archs(name):
+    from tirx_kernels.registry import kernel_index
+    return kernel_index(strict=True)[name].runtime_cuda_archs
+
+
+def arch_of(name):
+    """The first architecture of the kernel that a simulated device has."""
+    return next((arch for arch in DEVICES if arch in archs(name)), None)
+
+
+def label(case):
+    """Whether all checkers of the corpus say clean."""
+    verdicts = {case.expected_verdict, case.racecheck_expected_verdict, *case.synccheck_phase_expected_verdicts,
+                *case.racecheck_phase_expected_verdicts}
+    return "clean" if verdicts <= {"clean", None} else "review"
+
+
+def one(folder, name, call=""):
+    arch = arch_of(name)
+    os.environ["TIRX_PREPARE_CUDA_ARCH"] = arch
     import tvm
     import tvm_ffi
     from tvm.support import nvcc
 
     @tvm_ffi.register_global_func("tvm_callback_cuda_compile", override=True)
     def compile_to_ptx(code):
-        if os.environ.get("TIRX_DUMP"):
-            Path(os.environ["TIRX_DUMP"], module + ".cu").write_text(code)
         # nvcc makes PTX with both .reqntid and .maxntid of these two, and ptxas refuses that.
         if "__block_size__" in code:
             code = re.sub(r"__launch_bounds__\(\d+, 1\) ", "", code)
-        return nvcc.compile_cuda(code, target_format="ptx", arch=ARCH, compiler="nvcc")
+        return kept(code, name, lambda: nvcc.compile_cuda(code, target_format="ptx", arch=arch, compiler="nvcc"))
 
-    device_is_host(torch)
-    tvm.cuda(0).sync()  # some tests encode tensor maps before anything is on the device
-    import tirx_kernels.runner as runner
-    compiled = runner.compile_kernel
-    runner.compile_kernel = lambda *args, **kwargs: Executable(compiled(*args, **kwargs), torch, tvm)
-    kernel = importlib.import_module("tirx_kernels." + module)
-    config = {key: value for key, value in kernel.CONFIGS[0].items() if key != "label"}
-    config |= {key: ast.literal_eval(value) for key, value in (change.split("=") for change in changes)}
-    kernel.run_test(**config)
-    print("right", config)
-
-
-def device_is_host(torch):
-    """Tensors "on the GPU" stay on the host, where the references run."""
-    from types import SimpleNamespace
-    from torch.overrides import TorchFunctionMode
-
-    def host(value):
-        return "cpu" if isinstance(value, (str, torch.device)) and str(value).startswith("cuda") else value
-
-    class OnHost(TorchFunctionMode):
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
-            moves = getattr(function, "__name__", "") == "cuda"
-            on_device = moves or any(host(value) is not value for value in (*args, *kwargs.values()))
-            result = args[0] if moves else function(*map(host, args), **{k: host(v) for k, v in kwargs.items()})
-            if on_device and isinstance(result, torch.Tensor):
-                lock(result)
-            return result
-
-    generator = torch.Generator
-    torch.Generator = lambda device="cpu": generator(device=host(device))
-    cuda = torch.cuda
-    cuda.is_available = lambda: True
-    cuda.device_count = lambda: 1
-    cuda.current_device = lambda: 0
-    cuda.get_device_capability = lambda *_: (10, 0)
-    cuda.get_device_properties = lambda *_: SimpleNamespace(multi_processor_count=148, major=10, minor=0,
-                                                            name="NVIDIA B200", total_memory=180 << 30)
-    cuda.current_stream = lambda *_: SimpleNamespace(cuda_stream=0, synchronize=lambda: None)
-    for name in ("synchronize", "manual_seed", "manual_seed_all", "empty_cache", "set_device"):
-        setattr(cuda, name, lambda *_: None)
-    OnHost().__enter__()
+    case, (family, _, rest) = corpus(folder)[name], call.partition(".")
+    family = sys.modules.get("tests.numsim.corpus.kernels." + family)
+    case = eval(rest, {}, {f: getattr(family, f) for f in [rest.partition("(")[0]]}) if family else case.prepare()
+    kernels = case.kernel if isinstance(case.kernel, (list, tuple)) else [case.kernel]
+    target = tvm.target.Target({"kind": "cuda", "arch": arch})
+    with target:
+        programs = [tvm.compile(tvm.IRModule({"main": kernel}), target=target, tir_pipeline="tirx")
+                    for kernel in kernels]
+    memory = Memory(tvm, case.args)
+    begin = time.monotonic()
+    for i, (kernel, program) in enumerate(zip(kernels, programs)):
+        bound = [f"k{i}:{p.name}" if f"k{i}:{p.name}" in case.args else p.name for p in kernel.params]
+        program(*(memory.argument(b, p.ty) for b, p in zip(bound, kernel.params)))
+    tvm.cuda(0).sync()
+    seconds = time.monotonic() - begin
+    outputs = case.outputs if isinstance(case.outputs, dict) else {output: output for output in case.outputs}
+    expected = case.reference()
+    for output, bound in outputs.items():
+        if output in expected:
+            compare(output, memory.output(bound), expected[output], case.comparisons.get(output))
+    print(f"right: outputs {', '.join(expected)}; {seconds:.2f} s from the first launch to the end")
 
 
-class Executable:
-    """A compiled module that takes tensors of the host for tensors of the device."""
-    def __init__(self, module, torch, tvm):
-        self.module, self.torch, self.tvm = module, torch, tvm
-
-    def __getitem__(self, name):
-        return Executable(self.module[name], self.torch, self.tvm)
-
-    def __call__(self, *args):
-        result = self.module(*(self.on_device(a) if isinstance(a, self.torch.Tensor) else a for a in args))
-        self.tvm.cuda(0).sync()
-        return result
-
-    def on_device(self, tensor):
-        lock(tensor)
-        capsule = tensor.detach().__dlpack__()
-        ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.POINTER(DLTensor)
-        ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-        ctypes.pythonapi.PyCapsule_GetPointer(capsule, b"dltensor").contents.device_type = DEVICE_CUDA
-        return self.tvm.runtime.from_dlpack(Capsule(capsule))
+def kept(code, name, compile_code):
+    """The PTX of the same code from the folder for dumps, else of the compiler."""
+    folder = os.environ.get("TIRX_DUMP")
+    if not folder:
+        return compile_code()
+    for i in range(99):
+        source, ptx = Path(folder, f"{name}.{i}.cu"), Path(folder, f"{name}.{i}.ptx")
+        if ptx.exists() and source.read_text() == code:
+            return ptx.read_bytes()
+        if not source.exists():
+            break
+    made = compile_code()
+    source.write_text(code)
+    ptx.write_bytes(made)
+    return made
 
 
-LOCKED = {}  # by address: the tensors, which stay
+class Memory:
+    """Arrays of a case in the device's memory. The corpus describes tensor maps by bytes of its own, in arguments or
+    inside arrays."""
+    def __init__(self, tvm, arguments):
+        import numpy
+        from tirx_harness.numsim import bindings
+        self.tvm, self.numpy, self.bindings, self.arguments = tvm, numpy, bindings, arguments
+        arrays = {name: value for name, value in arguments.items() if isinstance(value, numpy.ndarray)}
+        maps = {name for name, value in arrays.items()
+                if value.shape == (128,) and len(bindings._decode_tensor_maps(value)) == 1}
+        self.bound = bindings.prepare_bindings(arrays, expected_tensor_map_names=maps)
+        self.device = [tvm.runtime.empty((max(a.byte_len, 1),), "uint8", tvm.cuda(0)) for a in self.bound.allocations]
+        self.host = [numpy.frombuffer(a.snapshot(), numpy.uint8).copy() for a in self.bound.allocations]
+        self.maps = []  # aligned, while kernels use them
+        for name, buffer in self.bound.buffers.items():
+            array = numpy.asarray(arguments[name])
+            for found in bindings._decode_tensor_maps(array):
+                at = buffer.data_offset + found.byte_offset
+                self.host[buffer.allocation][at:at + 128] = numpy.frombuffer(self.encoded(found), numpy.uint8)
+        for host, device in zip(self.host, self.device):
+            if host.size:
+                device.copyfrom(host)
+
+    def place(self, address, size):
+        """The device's address of bytes that lie in an array of the host."""
+        for allocation, device in zip(self.bound.allocations, self.device):
+            offset = address - allocation.host_address
+            if 0 <= offset and offset + size <= allocation.byte_len:
+                return device.data_ptr() + offset
+        raise ValueError("a tensor map of memory that is no argument")
+
+    def encoded(self, m):
+        types = {"uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7,
+                 "float64": 8, "bfloat16": 9, "float32_ftz": 10, "tf32": 11, "tf32_ftz": 12, "float4_e2m1fn": 13,
+                 "float8_e4m3fn": 0, "float8_e8m0fnu": 0, "int8": 0}
+        number = types[m.dtype] + (m.fp4_shared_layout == "align16_padded")
+        swizzle = {None: 0, "32B": 1, "64B": 2, "128B": 3, "128B_ATOM_32B": 4, "128B_ATOM_32B_FLIP_8B": 5,
+                   "128B_ATOM_64B": 6}[m.swizzle]
+        if m.im2col or m.interleave_bytes:
+            raise ValueError("im2col, interleaved layouts: not supported")
+        storage = ctypes.create_string_buffer(192)
+        at = (ctypes.addressof(storage) + 63) // 64 * 64
+        rank = len(m.global_shape)
+        wide, narrow = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+        status = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled(
+            ctypes.c_void_p(at), number, rank, ctypes.c_void_p(self.place(m.address, m.required_byte_len)),
+            wide(*m.global_shape), wide(*m.global_strides), narrow(*m.box_shape), narrow(*m.element_strides), 0,
+            swizzle, 0, int(m.fill_mode == "nan"))
+        if status:
+            raise ValueError(f"cuTensorMapEncodeTiled: error {status}")
+        return ctypes.string_at(at, 128)
+
+    def argument(self, name, kind):
+        value = self.arguments[name]
+        if not isinstance(value, self.numpy.ndarray):
+            return value.item() if isinstance(value, self.numpy.generic) else value
+        buffer = self.bound.buffers[name]
+        if isinstance(kind, self.tvm.ir.PointerType) and type(kind.element_type).__name__ == "TensorMapType":
+            storage = ctypes.create_string_buffer(192)
+            at = (ctypes.addressof(storage) + 63) // 64 * 64
+            ctypes.memmove(at, self.host[buffer.allocation][buffer.data_offset:].ctypes.data, 128)
+            self.maps.append(storage)
+            return ctypes.c_void_p(at)
+        dtype = str(getattr(kind, "dtype", value.dtype))
+        shape = value.shape
+        if self.tvm.DataType(dtype).bits * self.tvm.DataType(dtype).lanes != 8 * value.itemsize:
+            shape = [int(side) for side in kind.shape]
+        return self.device[buffer.allocation]._create_view(shape, dtype, buffer.data_offset)
+
+    def output(self, name):
+        buffer, numpy = self.bound.buffers[name], self.numpy
+        mapped = self.bound.tensor_map_outputs.get(name)
+        data = self.device[(mapped or buffer).allocation].numpy()
+        if mapped:
+            return self.bindings._tensor_map_array_from_buffer(
+                data, data_offset=mapped.data_offset, global_shape=mapped.global_shape,
+                global_strides=mapped.global_strides, dtype=mapped.dtype)
+        return numpy.ndarray(buffer.shape, self.arguments[name].dtype, data, buffer.data_offset, buffer.byte_strides)
 
 
-def lock(tensor):
-    """The simulated driver lets kernels use page-locked memory by its host address."""
-    storage = tensor.untyped_storage()
-    if storage.nbytes() == 0 or storage.data_ptr() in LOCKED:
-        return
-    LOCKED[storage.data_ptr()] = tensor
-    status = ctypes.CDLL("libcuda.so.1").cuMemHostRegister_v2(ctypes.c_void_p(storage.data_ptr()),
-                                                              ctypes.c_size_t(storage.nbytes()), 0)
-    if status:
-        raise RuntimeError(f"cuMemHostRegister: error {status}")
+def compare(name, actual, expected, rule):
+    """As the corpus compares: by the rule's tolerance and regions, exactly without a rule."""
+    import numpy
+    expected = numpy.asarray(expected)
+    if rule and rule.actual_encoding == "bfloat16":
+        actual = (numpy.ascontiguousarray(actual).view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
+    for region in (rule.regions if rule else ()) or [None]:
+        a = actual[region.actual] if region else actual
+        e = expected[region.expected if region.expected is not None else region.actual] if region else expected
+        if a.shape != e.shape:
+            raise AssertionError(f"{name} has shape {a.shape}, and the reference {e.shape}")
+        as_float = [x.astype(numpy.float32) if x.dtype.name == "bfloat16" else x for x in (a, e)]
+        close = numpy.isclose(*as_float, rtol=rule.rtol, atol=rule.atol, equal_nan=rule.equal_nan) if rule else a == e
+        if not close.all():
+            first = tuple(int(i) for i in numpy.argwhere(~close)[0])
+            raise AssertionError(f"{name}{list(first)} is {a[first]}, expected {e[first]}; {int((~close).sum())} of "
+                                 f"{close.size} differ")
 
 
-DEVICE_CUDA = 2  # kDLCUDA of DLPack
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
-
-
-class Capsule:
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack__(self, **_):
-        return self.capsule
-
-    def __dlpack_device__(self):
-        return (DEVICE_CUDA, 0)
+def names(folder):
+    print(json.dumps([{"name": name, "arch": arch_of(name), "label": label(case)}
+                      for name, case in corpus(folder).items()]))
 
 
 # ---- All kernels -------------------------------------------------------------------------------
 
-# Page-locked memory has to begin at a multiple of 128 bytes; torch asks for 64.
-ALIGNED = """#include <stdlib.h>
-int posix_memalign(void** out, size_t alignment, size_t bytes) {
-  *out = aligned_alloc(alignment < 256 ? 256 : alignment, (bytes + 255) / 256 * 256);
-  return *out ? 0 : 12;
-}
-"""
-
-
-def run(options, module, changes):
+def run(options, kernel):
     with tempfile.TemporaryDirectory() as folder:
-        report, aligned = Path(folder, "report.json"), Path(folder, "aligned.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", aligned, "-x", "c", "-"], input=ALIGNED, text=True, check=True)
-        command = [options.roofgen, "run", "--device", "b200", "--keep-going", "--output", report, "--", options.python,
-                   __file__, "--one", module, *changes.split()]
-        environment = dict(os.environ, OMP_NUM_THREADS="1", LD_PRELOAD=str(aligned))
+        report = Path(folder, "report.json")
+        command = [options.roofgen, "run", "--device", DEVICES[kernel["arch"]], "--keep-going", "--output", report,
+                   "--", options.python, __file__, "--one", options.corpus, kernel["name"]]
+        environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         if options.dump:
             environment["TIRX_DUMP"] = options.dump
         begin = time.monotonic()
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds, env=environment)
         except subprocess.TimeoutExpired:
-            return {"outputs": "slow", "verdict": "-", "seconds": options.seconds, "why": ""}
+            return {**kernel, "outputs": "slow", "verdict": "-", "seconds": options.seconds, "why": "", "report": {}}
         text = done.stdout + done.stderr
         out = json.loads(report.read_text()) if report.exists() else {}
-        if "\nright {" in "\n" + text:
+        if "\nright: " in "\n" + text:
             outputs = "right"
         else:
             outputs = "wrong" if "AssertionError" in text else "failed"
-        return {"outputs": outputs, "verdict": out.get("verdict", "-"), "seconds": time.monotonic() - begin,
-                "why": "" if outputs == "right" else reason(text), "report": out}
+        verdict = out.get("verdict", "-")
+        if verdict == "findings" and all(f["kind"] == "unfenced" for f in out["findings"]):
+            verdict = "unfenced"
+        return {**kernel, "outputs": outputs, "verdict": verdict, "seconds": time.monotonic() - begin,
+                "why": "" if outputs == "right" else reason(text, out), "report": out}
 
 
-def reason(text):
+def reason(text, report):
+    for call in report.get("failed_calls", []):
+        return f"{call['call']}: {call['message']}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "Error" in line or "unknown" in line or "not modelled" in line]
     return (errors or lines or [""])[-1][:200]
 
 
+# What orders accesses: an instruction that a mutant lacks. A loop of waits without its branch looks once.
+ORDER = re.compile(r"(bar\.(warp\.)?(sync|arrive)|fence\.proxy|tcgen05\.(wait|commit)|mbarrier\.arrive|"
+                   r"cp\.async\.bulk\.wait_group|bra\.uni +LAB_WAIT)")
+
+
+def mutants(options, kernel):
+    """Runs the kernel with one of these instructions left out. Found: findings of kinds that the right run lacks, other
+    outputs, or no end."""
+    right = run(options, kernel)
+    kinds = {f["kind"] for f in right["report"].get("findings", [])}
+    if right["outputs"] != "right":
+        return []
+    places = [(file, i) for file in sorted(Path(options.dump).glob(kernel["name"] + ".*.ptx"))
+              for i, line in enumerate(file.read_text().split("\n")) if ORDER.search(line)]
+    out = []
+    for file, i in random.Random(1).sample(places, min(options.mutants, len(places))):
+        with tempfile.TemporaryDirectory() as folder:
+            for other in Path(options.dump).glob(kernel["name"] + ".*"):
+                shutil.copy(other, folder)
+            lines = file.read_text().split("\n")
+            lines[i], gone = "", lines[i].strip()
+            Path(folder, file.name).write_text("\n".join(lines))
+            result = run(types.SimpleNamespace(**(vars(options) | {"dump": folder})), kernel)
+        new = {f["kind"] for f in result["report"].get("findings", [])} - kinds
+        found = " ".join(sorted(new)) or ("" if result["outputs"] == "right" else result["outputs"])
+        print(f"{kernel['name']}: {file.name}:{i + 1}: {gone[:60]}: {found or 'not found'}", flush=True)
+        out.append(bool(found))
+    return out
+
+
+def write_table(path, rows):
+    with open(path, "w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["kernel", "arch", "label", "outputs", "verdict", "findings", "warp_instructions", "seconds"])
+        table.writerows(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--one", nargs="+", metavar="MODULE")
+    parser.add_argument("--one", nargs="+", metavar="FOLDER NAME CALL")
+    parser.add_argument("--names", metavar="FOLDER", help="print the cases as JSON")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--corpus", help="the unpacked archive of tirx-harness")
     parser.add_argument("--roofgen", default="build/cli/roofgen")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="kernels with this in their names; several: divided by commas")
     parser.add_argument("--seconds", type=float, default=300)
-    parser.add_argument("--dump", help="folder for the CUDA sources")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--dump", help="folder for CUDA sources and PTX, which are used again")
+    parser.add_argument("--mutants", type=int, default=0, metavar="N",
+                        help="N mutants of each kernel, whose PTX is in the folder of --dump, that lack what orders")
+    parser.add_argument("--csv", help="file for the table; rows of kernels that are not chosen stay")
     options = parser.parse_args()
     if options.one:
-        return one(options.one[0], options.one[1:])
-    counts = {}
-    for module, changes in KERNELS.items():
-        if options.only not in module:
-            continue
-        result = run(options, module, changes)
-        key = (result["outputs"], result["verdict"])
-        counts[key] = counts.get(key, 0) + 1
-        print(f"{module:75} {result['outputs']:7} {result['verdict']:11} {result['seconds']:5.0f} s  {result['why']}",
-              flush=True)
-        for finding in result.get("report", {}).get("findings", []):
-            print(f"    {finding['kind']}: {finding['message']}", flush=True)
-    for (outputs, verdict), count in sorted(counts.items()):
-        print(f"{count:4} {outputs}, {verdict}")
+        return one(*options.one)
+    if options.names:
+        return names(options.names)
+    if not options.corpus:
+        parser.error("--corpus FOLDER is missing: the unpacked source archive of tirx-harness")
+    kernels = json.loads(subprocess.run([options.python, __file__, "--names", options.corpus], text=True, check=True,
+                                        stdout=subprocess.PIPE).stdout)
+    chosen = [k for k in kernels if k["arch"] and any(text in k["name"] for text in options.only.split(","))]
+    if options.mutants:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            found = sum(pool.map(lambda kernel: mutants(options, kernel), chosen), [])
+        return print(f"{sum(found)} of {len(found)} mutants found")
+    counts, rows = {}, {k["name"]: [k["name"], k["arch"] or "other", k["label"]] + ["-"] * 5 for k in kernels}
+    if options.csv and Path(options.csv).exists():
+        with open(options.csv, newline="") as file:
+            rows |= {row[0]: row for row in list(csv.reader(file))[1:] if row[0] in rows}
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(lambda kernel: run(options, kernel), chosen):
+            key = (result["label"], result["outputs"], result["verdict"])
+            counts[key] = counts.get(key, 0) + 1
+            print(f"{result['name']:70} {result['label']:6} {result['outputs']:6} {result['verdict']:10} "
+                  f"{result['seconds']:4.0f} s  {result['why']}", flush=True)
+            findings = result["report"].get("findings", [])
+            of_kind = {kind: [f for f in findings if f["kind"] == kind] for kind in {f["kind"] for f in findings}}
+            for kind, found in sorted(of_kind.items()):
+                print(f"    {kind}, {len(found)} lines, first {found[0]['ptx']['file']}:{found[0]['ptx']['line']}: "
+                      f"{found[0]['message']}", flush=True)
+            launches = result["report"].get("kernels", [])
+            rows[result["name"]] = [
+                result["name"], result["arch"], result["label"], result["outputs"], result["verdict"],
+                " ".join(sorted(of_kind)) or "-",
+                sum(k["counts"]["warp_instructions"] for k in launches if "counts" in k), f"{result['seconds']:.0f}"]
+            if options.csv:
+                write_table(options.csv, rows.values())
+    print(f"{len(kernels) - len([k for k in kernels if k['arch']])} for other GPUs")
+    for (labelled, outputs, verdict), count in sorted(counts.items()):
+        print(f"{count:4} labelled {labelled}: {outputs}, {verdict}")
 
 
 if __name__ == "__main__":

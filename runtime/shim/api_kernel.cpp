@@ -57,9 +57,11 @@ Status shape_of(State& s, const char* call, const roofgen::cuda::LaunchConfig& c
       case roofgen::cuda::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
         out->overlap = a.value.programmaticStreamSerializationAllowed != 0;
         break;
-      // Hints: cluster scheduling, priority, shared memory carve-out.
+      // Hints: cluster scheduling, priority, a preferred cluster beside the one that is always possible, shared memory
+      // carve-out.
       case 5:
       case 8:
+      case 11:
       case 14: break;
       default: return s.refuse(call, kNotSupported, fmt::format("launch attribute {}", a.id));
     }

@@ -11,18 +11,34 @@ using namespace roofgen::shim;
 
 namespace {
 
+using roofgen::sim::TensorData;
 using roofgen::sim::TensorView;
 
-/// CUtensorMapDataType: bytes, and whether out-of-bounds elements may be NaN. 0 bytes: unsupported types, whose copies
-/// convert or unpack the values.
+/// CUtensorMapDataType: bytes, what out-of-bounds elements are that may be NaN, and elements in a byte.
 struct Element {
   uint32_t bytes;
   uint64_t nan;
+  TensorData data;
+  uint32_t per_byte = 1;
+  bool to_tf32 = false;
 };
-constexpr Element kElements[] = {
-    {1, 0}, {2, 0}, {4, 0}, {4, 0}, {8, 0}, {8, 0}, {2, 0x7fff}, {4, 0x7fffffff}, {8, 0x7fffffffffffffff}, {2, 0x7fff}};
+constexpr Element kFloat = {4, 0x7fffffff, TensorData::kF32};
+constexpr Element kElements[] = {{1, 0, TensorData::kU8},
+                                 {2, 0, TensorData::kU16},
+                                 {4, 0, TensorData::kU32},
+                                 {4, 0, TensorData::kS32},
+                                 {8, 0, TensorData::kU64},
+                                 {8, 0, TensorData::kS64},
+                                 {2, 0x7fff, TensorData::kF16},
+                                 kFloat,
+                                 {8, 0x7fffffffffffffff, TensorData::kF64},
+                                 {2, 0x7fff, TensorData::kBf16},
+                                 kFloat,  // flushes subnormal numbers in reductions
+                                 {4, 0x7fffffff, TensorData::kF32, 1, true},
+                                 {4, 0x7fffffff, TensorData::kF32, 1, true},
+                                 {1, 0, TensorData::kU8, 2}};
 
-/// The rules of cuda.h. Element strides, interleaved layouts and swizzles with other atoms are not supported.
+/// The rules of cuda.h. Interleaved layouts and elements that are padded in shared memory are not supported.
 Status make_view(State& s, const char* call, int type, uint32_t rank, Address address, const uint64_t* dims,
                  const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave, int swizzle,
                  int fill, TensorView* out) {
@@ -31,7 +47,7 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
   CHECK(dims && box && steps && (strides || rank == 1), kInvalidValue, "null");
   CHECK(type >= 0 && type < static_cast<int>(std::size(kElements)), kNotSupported, "elements of type {}", type);
   CHECK(interleave == 0, kNotSupported, "interleaved layouts");
-  CHECK(swizzle >= 0 && swizzle <= 3, kNotSupported, "swizzle {}", swizzle);
+  CHECK(swizzle >= 0 && swizzle <= 6 && swizzle != 5, kNotSupported, "swizzle {}", swizzle);
   const Element element = kElements[type];
   CHECK(fill == 0 || (fill == 1 && element.nan), kInvalidValue, "NaN outside of a tensor of integers, or no such fill");
   CHECK(address % 16 == 0, kInvalidValue, "address {:#x} is not a multiple of 16", address);
@@ -39,21 +55,28 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
   view.address = address;
   view.rank = rank;
   view.element_bytes = element.bytes;
-  view.swizzle_bytes = swizzle ? 16u << swizzle : 0;
+  view.data = element.data;
+  view.per_byte = element.per_byte;
+  view.to_tf32 = element.to_tf32;
+  view.swizzle_bytes = swizzle > 3 ? 128 : swizzle ? 16u << swizzle : 0;
+  view.atom = swizzle == 4 ? 32 : swizzle == 6 ? 64 : 16;
   view.fill = fill ? element.nan : 0;
   for (uint32_t i = 0; i < rank; ++i) {
     CHECK(dims[i] >= 1 && dims[i] <= uint64_t{1} << 32, kInvalidValue, "dimension {} is {}", i, dims[i]);
     CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue, "side {} of the box is {}; 1 to 256 are possible", i, box[i]);
     CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, "an element stride of {}", steps[i]);
-    CHECK(steps[i] == 1, kNotSupported, "element strides");
-    view.dims[i] = dims[i];
-    view.box[i] = box[i];
+    const uint32_t unit = i == 0 ? element.per_byte : 1;
+    CHECK(dims[i] % unit == 0 && box[i] % unit == 0, kInvalidValue, "{} elements of 4 bits, {} of the box: odd",
+          dims[i], box[i]);
+    view.dims[i] = dims[i] / unit;
+    view.box[i] = box[i] / unit;
+    if (i) view.steps[i] = steps[i];
     if (i == 0) continue;
     CHECK(strides[i - 1] % 16 == 0 && strides[i - 1] < uint64_t{1} << 40, kInvalidValue,
           "a stride of {} bytes is not a multiple of 16 below 2^40", strides[i - 1]);
     view.strides[i] = strides[i - 1];
   }
-  const uint32_t inner = box[0] * element.bytes;
+  const uint32_t inner = view.box[0] * element.bytes;
   CHECK(inner % 16 == 0, kInvalidValue, "a box {} bytes wide is not a multiple of 16", inner);
   CHECK(swizzle == 0 || inner <= view.swizzle_bytes, kInvalidValue, "a box {} bytes wide does not fit a swizzle of {}",
         inner, view.swizzle_bytes);

@@ -54,9 +54,9 @@ int resident(State& s, const char* call, const Function& f, int threads, int64_t
 namespace {
 
 /// The cluster of a launch: requested, required by the function, or one CTA.
-Status cluster_of(State& s, const char* call, const Function& f, const LaunchShape& shape, Dim3* out) {
+Status cluster_of(State& s, const char* call, const Function& f, const Dim3& grid, const Dim3& asked, Dim3* out) {
   const Dim3 required = {f.cluster[0], f.cluster[1], f.cluster[2]};
-  *out = shape.cluster.count() > 0 ? shape.cluster : required.count() > 0 ? required : Dim3{1, 1, 1};
+  *out = asked.count() > 0 ? asked : required.count() > 0 ? required : Dim3{1, 1, 1};
   if (out->count() == 1 && required.count() == 0) return kSuccess;
   const std::string& name = f.kernel.name;
   CHECK(s.attribute(120), kNotSupported, "{}: clusters need sm_90 or newer", name);
@@ -65,8 +65,8 @@ Status cluster_of(State& s, const char* call, const Function& f, const LaunchSha
   const uint64_t most = f.big_clusters ? sim::kMaxClusterCtas : kPortableCluster;
   CHECK(out->count() <= most, kInvalidClusterSize, "{}: clusters of {} CTAs; at most {} are possible", name,
         out->count(), most);
-  CHECK(shape.grid.x % out->x == 0 && shape.grid.y % out->y == 0 && shape.grid.z % out->z == 0, kInvalidValue,
-        "{}: a grid of {} CTAs is not a multiple of clusters of {}", name, text_of(shape.grid), text_of(*out));
+  CHECK(grid.x % out->x == 0 && grid.y % out->y == 0 && grid.z % out->z == 0, kInvalidValue,
+        "{}: a grid of {} CTAs is not a multiple of clusters of {}", name, text_of(grid), text_of(*out));
   return kSuccess;
 }
 
@@ -77,7 +77,11 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   Function* f = s.function_of(handle);
   CHECK(f, kInvalidHandle, "no such function");
   const sim::Kernel& k = f->kernel;
-  const Dim3 &grid = shape.grid, &block = shape.block;
+  // __block_size__ of CUDA C++ fixes the block, so that its launches name none.
+  const bool fixed = k.counts_clusters && shape.block.count() == 1;
+  const Dim3 grid = k.counts_clusters ? k.ctas_of(shape.grid) : shape.grid;
+  const uint32_t* const sides = k.required_threads;
+  const Dim3 block = fixed ? Dim3{sides[0], sides[1], sides[2]} : shape.block;
   CHECK(block.count() > 0 && block.count() <= kMostThreads && block.z <= 64, kInvalidValue, "{}: a block of {} threads",
         k.name, text_of(block));
   const bool empty = shape.may_be_empty && grid.count() == 0;
@@ -89,7 +93,8 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
         block.count(), most);
   CHECK(k.required_threads[0] == 0 ||
             (block.x == k.required_threads[0] && block.y == k.required_threads[1] && block.z == k.required_threads[2]),
-        kInvalidValue, "{}: .reqntid requires another block size", k.name);
+        kInvalidValue, "{}: blocks of {} threads; .reqntid requires {} x {} x {}", k.name, text_of(block),
+        k.required_threads[0], k.required_threads[1], k.required_threads[2]);
   // Fewer threads fit with any register count, and ptxas keeps declared limits: then the count is not needed.
   if (const int threads = static_cast<int>(block.count());
       threads > most_threads(kMostRegisters) && most + k.required_threads[0] == 0) {
@@ -101,7 +106,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   CHECK(shape.smem_bytes <= static_cast<unsigned>(f->max_dynamic_smem), kInvalidValue,
         "{}: {} bytes of dynamic shared memory; at most {} are set", k.name, shape.smem_bytes, f->max_dynamic_smem);
   Dim3 cluster;
-  if (Status status = cluster_of(s, call, *f, shape, &cluster); status != kSuccess) return status;
+  if (Status status = cluster_of(s, call, *f, grid, shape.cluster, &cluster); status != kSuccess) return status;
   if (shape.cooperative) {
     const uint64_t held =
         static_cast<uint64_t>(resident(s, call, *f, static_cast<int>(block.count()), shape.smem_bytes)) *

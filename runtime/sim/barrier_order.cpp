@@ -15,6 +15,7 @@ void BarrierOrder::begin(uint32_t actors) {
   actors_ = actors;
   barriers_.clear();
   places_.clear();
+  commits_.clear();
 }
 
 void BarrierOrder::join(Clock& into, const Clock& other) {
@@ -37,9 +38,10 @@ bool BarrierOrder::is_latest(const std::vector<Event>& events, uint32_t actor, u
   return found != events.end() && found->pc == pc && found->stamp == clocks_[actor][actor];
 }
 
-const BarrierOrder::Event* BarrierOrder::unknown(const std::vector<Event>& events, uint32_t actor) const {
+const BarrierOrder::Event* BarrierOrder::unknown(const std::vector<Event>& events, uint32_t actor,
+                                                 uint32_t also) const {
   for (const Event& e : events)
-    if (e.actor != actor && known(clocks_[actor], e.actor) < e.stamp) return &e;
+    if (e.actor != actor && e.actor != also && known(clocks_[actor], e.actor) < e.stamp) return &e;
   return nullptr;
 }
 
@@ -56,6 +58,27 @@ std::optional<BarrierOrder::Alternative> BarrierOrder::arrive(uint64_t barrier, 
   }
   note(b.now, e);
   join(b.clock, clocks_[actor]);
+  return out;
+}
+
+std::optional<BarrierOrder::Alternative> BarrierOrder::commit(uint64_t barrier, uint32_t actor, uint32_t lane,
+                                                              uint32_t pc) {
+  Barrier& b = barriers_[barrier];
+  Event& core = commits_.try_emplace(uint64_t{actor} << 5 | lane, Event{actors_, 0, pc}).first->second;
+  if (core.stamp == 0) ++actors_;
+  core.pc = pc;
+  ++core.stamp;
+  const Event e = next_event(actor, pc);
+  std::optional<Alternative> out;
+  if (const Event* other = b.told ? nullptr : unknown(b.last, actor, core.actor)) {
+    out = {Alternative::What::kEarlyArrival, e, *other};
+    b.told = true;
+  }
+  note(b.now, e);
+  note(b.now, core);
+  join(b.clock, clocks_[actor]);
+  if (b.clock.size() <= core.actor) b.clock.resize(core.actor + 1, 0);
+  b.clock[core.actor] = core.stamp;
   return out;
 }
 

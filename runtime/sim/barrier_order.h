@@ -46,6 +46,8 @@ class BarrierOrder {
   void initialise(uint64_t barrier) { barriers_.erase(barrier); }
   /// An arrival, or a copy whose bytes the phase needs.
   std::optional<Alternative> arrive(uint64_t barrier, uint32_t actor, uint32_t pc, bool copies = false);
+  /// A tcgen05.commit of a lane: it arrives when the work of the thread so far is done, so in the order of its commits.
+  std::optional<Alternative> commit(uint64_t barrier, uint32_t actor, uint32_t lane, uint32_t pc);
   std::optional<Alternative> expect(uint64_t barrier, uint32_t actor, uint32_t pc);
   /// The phase ends.
   std::optional<Alternative> complete(uint64_t barrier);
@@ -78,11 +80,12 @@ class BarrierOrder {
   Event next_event(uint32_t actor, uint32_t pc) { return {actor, ++clocks_[actor][actor], pc}; }
   bool is_latest(const std::vector<Event>& events, uint32_t actor, uint32_t pc) const;
   /// The first of `events` that the actor does not know.
-  const Event* unknown(const std::vector<Event>& events, uint32_t actor) const;
+  const Event* unknown(const std::vector<Event>& events, uint32_t actor, uint32_t also = ~0u) const;
 
   std::vector<Clock> clocks_;
   uint32_t actors_ = 0;
   std::unordered_map<uint64_t, Barrier> barriers_;
+  std::unordered_map<uint64_t, Event> commits_;  ///< the last one of each thread, as an event of an actor of its own
   std::unordered_map<uint64_t, Clock> places_;
 };
 

@@ -387,7 +387,7 @@ void Checker::on(const SharedAccess& e) {
   }
   const bool quick = !(excepted_ >> warp & 1);
   if (quick && at_once(e)) return;
-  const uint32_t done = quick && e.op == Op::kCopyIn ? issue_at_once(e) : 0;
+  const uint32_t done = quick && e.op == Op::kCopyIn && !e.rank ? issue_at_once(e) : 0;
   shadow_.record_races(true);
   for (uint32_t m = e.mask & ~done; m; m &= m - 1) {
     const uint32_t i = first_lane(m), at = e.offset[i], bytes = e.bytes_of(i);
@@ -445,6 +445,8 @@ void Checker::on(const SharedAccess& e) {
     if (outcome.verdict == SharedShadow::Verdict::kWriteAfterRead && written != low_bits(bytes))
       strike(kSharedBase + at, bytes, warp);
     if (e.op == Op::kCopyIn && log_.write_words(thread, at / 4, bytes / 4)) continue;
+    // PTX ISA, "Asynchronous Operations": tcgen05.alloc is in order with other accesses to the same address.
+    if (e.site.inst.kind == Kind::kTensor) continue;
     if (const WordLog::Other other = log_.write(thread, at, bytes, e.strong); other.is && good)
       report_lanes(e, i, other, kSharedBase + at, shared_.data() + at);
     if (e.holes) shadow_.unwrite(at, e.holes[i]);

@@ -235,7 +235,9 @@ void Checker::on(const MbarrierUse& e) {
   std::optional<BarrierOrder::Alternative> a;
   if (e.what == MbarrierUse::What::kInitialises) pairs_->initialise(key);
   if (e.what == MbarrierUse::What::kExpects) a = pairs_->expect(key, actor(warp), e.site.pc);
-  if (e.what == MbarrierUse::What::kCopies) a = pairs_->arrive(key, actor(warp), e.site.pc, true);
+  if (e.what == MbarrierUse::What::kCopies)
+    a = e.site.inst.kind == Kind::kTensor ? pairs_->commit(key, actor(warp), e.lane, e.site.pc)
+                                          : pairs_->arrive(key, actor(warp), e.site.pc, true);
   if (a) tell(*a, owner.name_of(e.barrier));
   if (e.what == MbarrierUse::What::kInitialises) {
     owner.initialised_[e.barrier] = {warp, shadow_.now(), e.site.pc};

@@ -145,6 +145,10 @@ struct Kernel {
   uint32_t max_threads[3] = {0, 0, 0};
   uint32_t required_threads[3] = {0, 0, 0};
   uint32_t required_cluster[3] = {0, 0, 0};
+  bool counts_clusters = false;  ///< the grid of a launch, not CTAs
+  Dim3 ctas_of(const Dim3& clusters) const {
+    return {clusters.x * required_cluster[0], clusters.y * required_cluster[1], clusters.z * required_cluster[2]};
+  }
   std::vector<Operand> operands;        ///< by instruction
   std::vector<uint32_t> operand_begin;  ///< per instruction, and one more
   /// Registers that are not proven to be assigned before each use, by their place: their names, else empty. No other

@@ -459,6 +459,7 @@ Result<Kernel> decode_kernel(const PtxModule& module, const PtxFunction& functio
   std::copy_n(function.maxntid, 3, kernel.max_threads);
   std::copy_n(function.reqntid, 3, kernel.required_threads);
   std::copy_n(function.reqnctapercluster, 3, kernel.required_cluster);
+  kernel.counts_clusters = function.blocksareclusters && function.reqnctapercluster[0];
   kernel.registers_per_thread = function.registers_per_thread();
   try {
     Decoder(module, function, opcodes, global_address, kernel, not_modelled).run();

@@ -245,6 +245,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   Launch launch = asked;
   if (kernel.required_cluster[0] && launch.cluster.count() == 1)
     launch.cluster = {kernel.required_cluster[0], kernel.required_cluster[1], kernel.required_cluster[2]};
+  if (kernel.counts_clusters) launch.grid = kernel.ctas_of(launch.grid);
   ROOFGEN_CHECK(check_launch(kernel, launch));
   uint64_t total = launch.grid.count();
   uint64_t n = options.ctas ? options.ctas->ctas.size() : total;

@@ -132,10 +132,11 @@ class CtaDoubles;
 struct Warp {
   WarpRegs regs{};
   uint32_t index = 0;
-  uint32_t pc = 0, active = 0;  ///< the running lanes; active 0: none is ready
-  uint32_t dead = 0;            ///< lanes that exited or never were
-  uint32_t merge_pc = ~0u;      ///< another fragment is here: stop and choose again
-  uint32_t spins = 0;           ///< backward branches while other fragments waited
+  uint32_t pc = 0, active = 0;              ///< the running lanes; active 0: none is ready
+  uint32_t dead = 0;                        ///< lanes that exited or never were
+  uint32_t merge_pc = ~0u;                  ///< another fragment is here: stop and choose again
+  uint32_t spins = 0;                       ///< backward branches while other fragments waited
+  uint32_t hoped_at = ~0u, hoped_dead = 0;  ///< the barrier where lanes wait for others that may come; `dead` then
   std::vector<Fragment> parked;
   std::vector<uint32_t> undefined;  ///< by Operand::place: lanes whose value is not wholly defined
   std::vector<Undefined> details;   ///< of these; empty: nothing of them is defined, as they were never assigned
@@ -240,6 +241,7 @@ class Machine {
 
   struct Barrier {
     uint32_t arrived[kMaxWarps] = {};  ///< lanes per warp
+    uint32_t again[kMaxWarps] = {};    ///< that wait after an arrival of theirs: each counts
     uint32_t expected = 0;             ///< threads, 0: all of the CTA
     bool in_use = false;
     uint32_t votes_all = ~0u, votes_any = 0, votes = 0;
@@ -349,7 +351,8 @@ class Machine {
   void exit_lanes(Warp& w, uint32_t mask);
   void barrier(Warp& w, const Inst& in, uint32_t mask);
   bool others_leave(const Warp& w) const;
-  bool others_come(const Warp& w) const;
+  enum class Come : uint8_t { kNever, kMaybe, kSurely };
+  Come others_come(const Warp& w) const;
   bool waits_at_join(Warp& w, uint32_t mask);
   void try_release(uint32_t id);
   void require_full(const Warp& w, const Inst& in, uint32_t mask, const char* kind, const char* what) const;

@@ -167,6 +167,7 @@ void Machine::begin_cta(uint64_t cta, uint32_t ordinal) {
     w.active = ~w.dead;
     w.merge_pc = ~0u;
     w.spins = 0;
+    w.hoped_at = ~0u;
     w.parked.clear();
     w.undefined.assign(kernel_.unassigned.size(), 0);
     for (uint32_t i = 0; any_unassigned && i < w.undefined.size(); ++i)
@@ -237,7 +238,8 @@ std::string Machine::waiters() const {
       } else {
         const Barrier& b = barriers_[f.barrier];
         uint32_t arrived = 0;
-        for (const uint32_t m : b.arrived) arrived += static_cast<uint32_t>(__builtin_popcount(m));
+        for (const uint32_t* lanes : {b.arrived, b.again})
+          for (uint32_t i = 0; i < n_warps_; ++i) arrived += static_cast<uint32_t>(__builtin_popcount(lanes[i]));
         what = fmt::format("barrier {} ({} of {} threads are there)", f.barrier, arrived,
                            b.expected ? b.expected : threads_);
       }
@@ -339,6 +341,7 @@ uint64_t Machine::fingerprint() const {
   }
   for (const Barrier& b : barriers_) {
     add_value(b.arrived);
+    add_value(b.again);
     add_value(std::array{b.expected, b.votes_all, b.votes_any, b.votes});
   }
   add_value(bulk_copies_.size());

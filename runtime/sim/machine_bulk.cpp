@@ -172,6 +172,17 @@ void each_tensor_row(const TensorView& view, TensorWalk walk, const TensorCorner
 
 }  // namespace
 
+/// To the nearest, ties to even; infinities and NaN stay.
+void round_to_tf32(std::vector<std::byte>& words) {
+  for (size_t i = 0; i < words.size(); i += 4) {
+    uint32_t word;
+    std::memcpy(&word, &words[i], 4);
+    if ((word & 0x7f800000) == 0x7f800000) continue;
+    word = (word + 0xfff + (word >> 13 & 1)) & 0xffffe000;
+    std::memcpy(&words[i], &word, 4);
+  }
+}
+
 /// Pieces that do not cross 16 bytes: `f(address, bytes, bytes before)`.
 template <class F>
 void each_piece(uint64_t first, uint32_t bytes, F&& f) {
@@ -272,6 +283,9 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     if (tensor) {
       view = tensor_map(w, far[l], l);
       corner = corner_of(w, in, view, l);
+      if (corner.at[0] % static_cast<int>(view.per_byte))
+        throw Fault{"misaligned", fmt::format("element {} of 4 bits is not the first of a byte", corner.at[0]), l};
+      corner.at[0] /= static_cast<int>(view.per_byte);
       asked = view.box_bytes() * (walk == TensorWalk::kFourRows ? 4 : 1);
       if (in.sub & kBulkReduces) {
         const auto reduced = reduced_as(view.data, static_cast<AtomicOp>(in.size));
@@ -358,6 +372,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
                                keeps ? std::move(data) : std::vector<std::byte>(), (in.sub & kBulkReduces) != 0});
       continue;
     }
+    if (view.to_tf32) round_to_tf32(data);
     for (Machine* target : targets(l, owner, in.sub & kBulkMulticast, row(w, in.e)[l])) {
       // Each CTA of a multicast signals its own barrier, or in pairs that of its CTA with the parity of the barrier's.
       Machine& signalled =

@@ -87,35 +87,43 @@ bool Machine::others_leave(const Warp& w) const {
   return !w.parked.empty();
 }
 
-/// Whether every path of all other lanes leads to this instruction. Compilers may lay out a join before the code that
-/// leads to it; the lanes that skip this code then arrive first, and hardware lets them wait at the join.
-bool Machine::others_come(const Warp& w) const {
+/// Whether every path of all other lanes leads to this instruction, or some path. Compilers may lay out a join before
+/// the code that leads to it; the lanes that skip this code then arrive first, and hardware lets them wait at the join.
+Machine::Come Machine::others_come(const Warp& w) const {
   std::vector<bool> seen(kernel_.code.size());
   std::vector<uint32_t> ways;
+  bool some = false, all = true;
   for (const Fragment& f : w.parked) {
     const bool goes_on = f.barrier == kReady || f.barrier == kPaused || f.barrier == kWaitsForPhase;
-    if (!goes_on && !(f.barrier == kWaitsForLanes && f.pc == w.pc)) return false;
+    if (!goes_on && !(f.barrier == kWaitsForLanes && f.pc == w.pc)) return Come::kNever;
     ways.push_back(f.pc);
   }
   while (!ways.empty()) {
     const uint32_t pc = ways.back();
     ways.pop_back();
+    some |= pc == w.pc;
     if (pc == w.pc || seen[pc]) continue;
     seen[pc] = true;
     const Inst& in = kernel_.code[pc];
-    if (in.kind == Kind::kExit || in.kind == Kind::kBarrier || in.kind == Kind::kBranchIndexed) return false;
+    if (in.kind == Kind::kExit || in.kind == Kind::kBarrier || in.kind == Kind::kBranchIndexed) {
+      all = false;
+      if (!in.guard) continue;
+    }
     if (in.kind == Kind::kBranch) ways.push_back(in.target);
     if (in.kind != Kind::kBranch || in.guard) ways.push_back(pc + 1);
   }
-  return !w.parked.empty();
+  return !some || w.parked.empty() ? Come::kNever : all ? Come::kSurely : Come::kMaybe;
 }
 
-/// Whether the lanes at an aligned barrier let others of their warp run first, which come there or exit.
+/// Whether the lanes at an aligned barrier let others of their warp run first, which come there or exit. If lanes exit
+/// that may have come instead, the barrier was not for all (`hoped_at`).
 bool Machine::waits_at_join(Warp& w, uint32_t mask) {
   if ((mask | w.dead) == ~0u || mask != w.active) return false;
   const auto any = [&](auto is) { return std::any_of(w.parked.begin(), w.parked.end(), is); };
   const bool only_overtook = any([&](const Fragment& f) { return f.barrier == kReady && f.pc < w.pc; });
-  if (!only_overtook && !others_leave(w) && !others_come(w)) return false;
+  const Come come = only_overtook || others_leave(w) ? Come::kSurely : others_come(w);
+  if (come == Come::kNever) return false;
+  if (come == Come::kMaybe) w.hoped_at = w.pc, w.hoped_dead = w.dead;
   // A barrier is for threads that have not exited (CUDA C++ Programming Guide, independent thread scheduling).
   if (!only_overtook && !any([&](const Fragment& f) { return f.pc == w.pc; })) {
     w.parked.push_back({w.pc, mask, kWaitsForLanes});
@@ -133,6 +141,11 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
                 fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} are elsewhere", mask,
                             ~(mask | w.dead)),
                 lane};
+  if (std::exchange(w.hoped_at, ~0u) == w.pc && w.dead != w.hoped_dead)
+    throw Fault{"divergent-barrier",
+                fmt::format("barrier reached by lanes {:#010x} of a warp whose lanes {:#010x} went on and exited", mask,
+                            w.dead & ~w.hoped_dead),
+                lane};
   uint32_t id = row(w, in.a)[lane], expected = in.count == 2 ? row(w, in.b)[lane] : 0;
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = first_lane(m);
@@ -149,12 +162,13 @@ void Machine::barrier(Warp& w, const Inst& in, uint32_t mask) {
   if (b.in_use && b.expected != expected)
     throw Fault{"bad-barrier", fmt::format("barrier {} is used with {} and with {} threads", id, b.expected, expected),
                 lane};
-  if (b.arrived[w.index] & mask)
+  const auto op = static_cast<BarrierOp>(in.sub);
+  const bool again = b.arrived[w.index] & mask;
+  if (again && (op == BarrierOp::kArrive || !expected || b.again[w.index] & mask))
     throw Fault{"bad-barrier", fmt::format("the warp arrives at barrier {} twice before it completes", id), lane};
   b.in_use = true;
   b.expected = expected;
-  b.arrived[w.index] |= mask;
-  auto op = static_cast<BarrierOp>(in.sub);
+  (again ? b.again : b.arrived)[w.index] |= mask;
   emit(BarrierArrive{site(w), id, mask, op != BarrierOp::kArrive, true});
   ++w.pc;
   if (op != BarrierOp::kArrive) {
@@ -180,7 +194,8 @@ void Machine::try_release(uint32_t id) {
   bool all = true;
   for (const Warp& w : warps_) {
     uint32_t here = b.arrived[w.index];
-    if (here) arrived += static_cast<uint32_t>(__builtin_popcount(here | w.dead));
+    for (const uint32_t lanes : {here, b.again[w.index]})
+      if (lanes) arrived += static_cast<uint32_t>(__builtin_popcount(lanes | w.dead));
     all &= (here | w.dead) == ~0u;
   }
   if (b.expected ? arrived < b.expected : !all) return;

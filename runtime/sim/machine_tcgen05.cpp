@@ -161,7 +161,8 @@ void Machine::tensor_dealloc(Warp& w, const Inst& in, uint32_t mask) {
       if (f.barrier == kWaitsForColumns) f.barrier = kReady;
 }
 
-/// tcgen05.ld and .st. A warp reaches the 32 lanes whose number divided by 32 is its own modulo 4.
+/// tcgen05.ld and .st. A warp reaches the 32 lanes whose number divided by 32 is its own modulo 4. The first lanes of
+/// an address stand for those of any warp, as much public code relies on (DeepGEMM, TIRx) and the ISA does not say.
 void Machine::tensor_move(Warp& w, const Inst& in, uint32_t mask, bool loads) {
   require_full(w, in, mask, "partial-warp", loads ? "tcgen05.ld" : "tcgen05.st");
   const auto shape = static_cast<TensorShape>(in.type);
@@ -172,7 +173,8 @@ void Machine::tensor_move(Warp& w, const Inst& in, uint32_t mask, bool loads) {
   for (uint32_t l = 1; l < kWarpSize; ++l)
     if (const uint32_t other = tensor_address(w, in.a, displacement, l); other != address)
       throw Fault{kBad, fmt::format("address {:#x} in lane {} and {:#x} in lane 0", other, l, address), l};
-  const uint32_t first = address & 0xffff, lane = address >> 16, lanes = shape == TensorShape::k32x32b ? 32 : 16;
+  const uint32_t first = address & 0xffff, top = address >> 16, lanes = shape == TensorShape::k32x32b ? 32 : 16;
+  const uint32_t lane = top < kWarpSize ? w.index % 4 * kWarpSize + top : top;
   uint32_t columns = 0;
   for (uint32_t l = 0; l < kWarpSize; ++l)
     columns = std::max(columns, place_of(shape, count - 1, l, offset).column + 1);

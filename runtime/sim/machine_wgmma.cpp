@@ -32,6 +32,10 @@ std::string MatrixDescriptor::fault(uint64_t bits, uint32_t along) const {
 
 /// False: the warp waits for the others of its group. The last one goes on for all, and all then continue after the
 /// instruction.
+/// "All threads in the warpgroup must execute the same setmaxnreg instruction": the same action and count, at any
+/// place, since compilers copy the instruction into the branches of the warps' roles.
+bool same_registers(const Inst& a, const Inst& b) { return a.kind == b.kind && a.sub == b.sub && a.imm == b.imm; }
+
 bool Machine::warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const char* name) {
   require_full(w, in, mask, "partial-warp", name);
   const uint32_t first = w.index / kWarpgroup * kWarpgroup;
@@ -50,7 +54,7 @@ bool Machine::warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const c
       if (v.finished())
         throw Fault{"partial-warp", fmt::format("{} needs the 4 warps of a group, but warp {} has ended", name, i), 0};
       all = false;
-    } else if (f->pc != w.pc) {
+    } else if (f->pc != w.pc && !(in.kind == Kind::kSetRegisters && same_registers(kernel_.code[f->pc], in))) {
       throw Fault{
           "partial-warp",
           fmt::format("the warps of a group execute different instructions: warp {} waits{}", i, checker_.at(f->pc)),

@@ -71,6 +71,7 @@ struct PtxFunction {
   uint32_t maxntid[3] = {0, 0, 0};
   uint32_t reqntid[3] = {0, 0, 0};
   uint32_t reqnctapercluster[3] = {0, 0, 0};
+  bool blocksareclusters = false;  ///< a launch counts clusters, not CTAs
   uint32_t minnctapersm = 0, maxnreg = 0;
   std::vector<PtxStmt> body;
 

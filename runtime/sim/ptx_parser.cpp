@@ -198,7 +198,8 @@ void Parser::function(PtxModule& m, bool is_entry, bool is_extern) {
         if (n == 3) fail("more than three dimensions");
         dims[n++] = static_cast<uint32_t>(need_integer("dimension", 65535));
       } while (take(','));
-    } else if (is(".explicitcluster")) {
+    } else if (is(".explicitcluster") || is(".blocksareclusters")) {
+      f.blocksareclusters |= is(".blocksareclusters");
       advance();
     } else if (is(".minnctapersm") || is(".maxnreg") || is(".maxnctapersm") || is(".maxclusterrank")) {
       uint32_t unused = 0, &value = is(".minnctapersm") ? f.minnctapersm : is(".maxnreg") ? f.maxnreg : unused;

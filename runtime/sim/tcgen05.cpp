@@ -201,7 +201,8 @@ TensorMatrix TensorMatrix::of(uint64_t bits) {
           (bits >> 52 & 1) != 0};
 }
 
-/// `along`: bytes of the matrix along its rows of `span` bytes.
+/// `along`: bytes of the matrix along its rows of `span` bytes. A matrix may begin inside the swizzle's pattern: the
+/// base offset is that of the pattern's start, which is a multiple of 1024 bytes in memory that tensor copies fill.
 std::string TensorMatrix::fault(uint64_t bits, bool turned, uint32_t along) {
   constexpr uint64_t kReserved = 0x1fe0'0000'c000'c000;
   if (bits & kReserved) return fmt::format("its reserved bits {:#x} are set", bits & kReserved);
@@ -213,13 +214,10 @@ std::string TensorMatrix::fault(uint64_t bits, bool turned, uint32_t along) {
     return "128-byte swizzling by 32 bytes is only for matrices that are contiguous along m or n";
   const TensorMatrix at = of(bits);
   if (at.span == 16) return at.base ? "it has a base offset, but no swizzle" : "";
-  const uint32_t column = at.address % at.span, row = at.address % (8 * at.span) / at.span;
+  const uint32_t column = at.address % at.span;
   if (!turned && column + std::min(along, at.span) > at.span)
     return fmt::format("{} bytes from byte {} of a row go past the {} bytes of the swizzle", std::min(along, at.span),
                        column, at.span);
-  // Rows of 128 bytes begin a pattern at multiples of 1024 (Table "Starting address of repeating pattern").
-  if (row && !at.base && !turned)
-    return fmt::format("it begins in row {} of 8 of the swizzle's pattern, but its base offset is 0", row);
   return "";
 }
 

@@ -16,6 +16,7 @@ struct Packed {
   uint8_t rank, element_bytes, swizzle_bytes, data;
   int16_t lower[kMaxTensorRank - 2], upper[kMaxTensorRank - 2];
   uint8_t more_atom, more_steps[kMaxTensorRank], im2col;  ///< beyond 16 bytes and 1 element
+  uint8_t more_per_byte, to_tf32;  ///< beyond 1
 };
 static_assert(sizeof(Packed) <= kTensorMapBytes);
 
@@ -32,7 +33,8 @@ bool TensorView::plausible() const {
   const bool element = element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
   const bool swizzle = swizzle_bytes == 0 || swizzle_bytes == 32 || swizzle_bytes == 64 || swizzle_bytes == 128;
   const bool pieces = atom == 16 || (swizzle_bytes == 128 && (atom == 32 || atom == 64));
-  if (!element || !swizzle || !pieces || box[0] * element_bytes % 16 != 0 || steps[0] != 1) return false;
+  const bool packed = per_byte == 1 || (per_byte == 2 && element_bytes == 1);
+  if (!element || !packed || !swizzle || !pieces || box[0] * element_bytes % 16 != 0 || steps[0] != 1) return false;
   if (im2col) return rank >= 3 && box[0] > 0 && box[0] <= 256 && box[1] > 0 && box[1] <= 1024;
   for (uint32_t i = 0; i < rank; ++i)
     if (box[i] == 0 || box[i] > 256 || steps[i] == 0 || steps[i] > 8) return false;
@@ -60,6 +62,8 @@ void TensorView::encode(std::byte* out) const {
   p.swizzle_bytes = static_cast<uint8_t>(swizzle_bytes);
   p.more_atom = static_cast<uint8_t>(atom - 16);
   p.im2col = im2col;
+  p.more_per_byte = static_cast<uint8_t>(per_byte - 1);
+  p.to_tf32 = to_tf32;
   std::memset(out, 0, kTensorMapBytes);
   std::memcpy(out, &p, sizeof p);
 }
@@ -76,6 +80,8 @@ bool TensorView::read(const std::byte* in) {
   swizzle_bytes = p.swizzle_bytes;
   atom = p.more_atom + 16u;
   im2col = p.im2col;
+  per_byte = p.more_per_byte + 1u;
+  to_tf32 = p.to_tf32;
   strides[0] = element_bytes;
   for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
     if (i) strides[i] = p.strides[i - 1];

@@ -29,6 +29,8 @@ struct TensorView {
   uint32_t swizzle_bytes = 0;         ///< 0, 32, 64 or 128: pieces change places within rows of so many
   uint32_t atom = 16;                 ///< bytes of these pieces: 16, or 32 or 64 with rows of 128
   uint64_t fill = 0;                  ///< one element outside the tensor
+  bool to_tf32 = false;               ///< copies into shared memory round to 10 fraction bits
+  uint32_t per_byte = 1;              ///< 2: of 4 bits; the sides along dimension 0 are in bytes, coordinates are not
   uint64_t dims[kMaxTensorRank] = {}, strides[kMaxTensorRank] = {};  ///< elements; bytes
   uint32_t box[kMaxTensorRank] = {};  ///< elements; of an im2col map, channels of a pixel and pixels of a column
   uint32_t steps[kMaxTensorRank] = {1, 1, 1, 1, 1};  ///< from one element of the box to the next

@@ -309,6 +309,15 @@ int main(int argc, char** argv) {
   const int ranks[] = {40, 41, 40, 41, 42, 43, 42, 43};
   for (int i = 0; i < 8; ++i) same = same && got[i] == ranks[i];
   check(same, "their ranks go x first");
+  CUlaunchAttribute preferred[] = {cluster, cluster};
+  preferred[1].id = static_cast<CUlaunchAttributeID>(11);  // the preferred size, of which none needs to run
+  preferred[1].value.clusterDim = {4, 2, 1};
+  config.attrs = preferred, config.numAttrs = 2;
+  check(ok(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr)) && ok(CU(cuStreamSynchronize)(stream)) &&
+            ints_back(dc),
+        "a larger cluster may be preferred");
+  for (int i = 0; i < 8; ++i) same = same && got[i] == ranks[i];
+  config.attrs = &cluster, config.numAttrs = 1;
   cluster.value.clusterDim = {4, 4, 1};
   config.gridDimY = 4;
   check(CU(cuLaunchKernelEx)(&config, other("alone"), alone, nullptr) == CUDA_ERROR_INVALID_CLUSTER_SIZE,

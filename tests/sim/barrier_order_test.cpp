@@ -202,6 +202,24 @@ Program ring(uint32_t consumers, uint32_t slots, uint32_t steps, int slip) {
   return p;
 }
 
+/// The wait of actor 1 for the second phase of barrier 0, after its wait at barrier 1, to which the tensor core arrived
+/// after the first phase of barrier 0.
+std::optional<BarrierOrder::Alternative> second_wait(uint32_t other_lane) {
+  BarrierOrder order;
+  order.begin(2);
+  EXPECT_FALSE(order.commit(0, 0, 0, 1) || order.complete(0) || order.commit(1, 0, other_lane, 2) || order.complete(1));
+  EXPECT_FALSE(order.pass(1, 1, 3));
+  EXPECT_FALSE(order.commit(0, 0, 0, 4) || order.complete(0));
+  return order.pass(0, 1, 5);
+}
+
+TEST(BarrierOrder, TheCommitsOfAThreadArriveInTheirOrder) {
+  EXPECT_FALSE(second_wait(0));
+  const auto other_thread = second_wait(1);
+  ASSERT_TRUE(other_thread);
+  EXPECT_EQ(other_thread->what, BarrierOrder::Alternative::What::kEarlyWait);
+}
+
 }  // namespace
 
 TEST(BarrierOrder, DecidesFromOneRunWhatASearchOverAllOrdersDecides) {

@@ -77,6 +77,19 @@ TEST(ClusterCopies, AMulticastLandsInEachCta) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[i], 100 + i % 32) << i;
 }
 
+TEST(ClusterCopies, EachCtaFillsAHalfOfBoth) {
+  const std::string halves =
+      "mov.u16 %rs1, 3;\nshl.b32 %r13, %r2, 6;\nadd.u32 %r14, %r7, %r13;\ncvt.u64.u32 %rd6, %r13;\n"
+      "add.u64 %rd7, %rd1, %rd6;\n@!%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%r14], [%rd7], 64, [%r4], %rs1;\n";
+  const Outcome o = run(1, kExpect + halves + kWait + kShow);
+  ASSERT_EQ(o.kind, "") << o.message;
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(o.out[i], 100 + i % 32) << i;
+  std::string other_half = halves;
+  other_half.replace(other_half.find("mov.u16 %rs1, 3"), 15, "mov.u16 %rs1, 1");
+  EXPECT_EQ(run(1, kExpect + other_half + kWait + kShow).kind, "deadlock") << "rank 1 gets nothing";
+}
+
 TEST(ClusterCopies, AMulticastToTooFewIsADeadlockThatNamesTheWarp) {
   const Outcome o = run(1, kExpect + multicast(1) + kWait + kShow);
   EXPECT_EQ(o.kind, "deadlock");

@@ -272,6 +272,18 @@ TEST(Findings, DivergentBarrier) {
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0;\nL: exit;"), "");
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L; bar.sync 0; mov.u32 %r3,1;\nL: add.u32 %r3,%r1,1; exit;"),
             "divergent-barrier");
+  // A lane that waits for another warp may come to the barrier afterwards, and does, or does not.
+  const auto late = [](const std::string& leaves) {
+    return ".shared .align 8 .b8 mb[8];\nmov.u32 %r4, mb; setp.ne.u32 %p1,%r1,0; @%p1 bra A;\n"
+           "mbarrier.init.shared.b64 [%r4], 1;\nA: bar.sync 0; @%p1 bra M;\n"
+           "W: mbarrier.try_wait.parity.shared.b64 %p2,[%r4],0; @!%p2 bra W;\n"
+           "setp.eq.u32 %p2,%r1," +
+           leaves +
+           "; @%p2 bra N;\n"
+           "M: setp.eq.u32 %p2,%r1,32; @%p2 mbarrier.arrive.shared.b64 _,[%r4];\nbar.sync 0;\nN: add.u32 %r3,%r1,1;";
+  };
+  EXPECT_EQ(run(late("1")), "");
+  EXPECT_EQ(run(late("0")), "divergent-barrier");
   // The join may lie before the code that leads to it, unless that code has a barrier of its own.
   EXPECT_EQ(run("setp.lt.u32 %p1,%r1,5; @%p1 bra L;\nM: bar.sync 0; bra N;\nL: mov.u32 %r3,0;\nK: add.u32 %r3,%r3,1; "
                 "setp.lt.u32 %p2,%r3,%r1; @%p2 bra K; bra M;\nN:"),
@@ -295,6 +307,11 @@ TEST(Findings, BadBarrier) {
   EXPECT_EQ(run("bar.sync 16;"), "bad-barrier");
   EXPECT_EQ(run("bar.sync 1, 33;"), "bad-barrier");
   EXPECT_EQ(run("bar.sync 1, 128;"), "bad-barrier");
+  // A warp that arrives and then waits counts twice, as each of its arrivals does.
+  const std::string two =
+      "setp.ge.u32 %p2,%r1,64; @%p2 exit; setp.lt.u32 %p1,%r1,32; @%p1 bra L; bar.sync 1, 96; bra M;\n";
+  EXPECT_EQ(run(two + "L: bar.arrive 1, 96; bar.sync 1, 96;\nM:", 96), "");
+  EXPECT_EQ(run(two + "L: bar.arrive 1, 96; bar.arrive 1, 96;\nM:", 96), "bad-barrier");
 }
 
 const char* kFillRow = "shl.b32 %r3,%r1,4; add.s32 %r4,%r2,%r3; st.shared.v4.u32 [%r4], {%r1,%r1,%r1,%r1};\n";

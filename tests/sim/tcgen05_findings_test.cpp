@@ -115,8 +115,9 @@ TEST(Tcgen05Findings, Allocations) {
 TEST(Tcgen05Findings, LanesAndColumns) {
   const Mma p;
   const std::string read = "add.u32 %r25, %r21, %r23;\ntcgen05.ld";
-  expect_found(p, {{read, "add.u32 %r25, %r20, %r23;\ntcgen05.ld"}}, "bad-tensor-memory",
-               "it reaches lanes 32 to 63 only");
+  EXPECT_EQ(found(p, {{read, "add.u32 %r25, %r20, %r23;\ntcgen05.ld"}}), "") << "lane 0 is the first of each warp's";
+  expect_found(p, {{read, "add.u32 %r25, %r21, %r23;\nadd.u32 %r25, %r25, 2097152;\ntcgen05.ld"}}, "bad-tensor-memory",
+               "it reaches lanes 0 to 31 only");
   expect_found(p, {{read, "add.u32 %r25, %r21, %r1;\ntcgen05.ld"}}, "bad-tensor-memory", "in lane 0");
   expect_found(p, {{"512;\n@%p1 bra AFTER;", "513;\n@%p1 bra AFTER;"}}, "bad-tensor-memory", "512 columns");
   expect_found(p, {{"//issue\n", "add.u32 %r30, %r30, 480;\n"}}, "bad-tensor-memory", "512 columns");
@@ -158,13 +159,21 @@ TEST(Tcgen05Findings, Descriptors) {
   shared("and.b64 %rd20, %rd20, 0xffff3fffffffffff;", "bits 46 to 48 are 0");
   shared("or.b64 %rd21, %rd21, 0x2000000000000000;", "no swizzling mode");
   shared("add.u64 %rd21, %rd21, 7;", "go past the 128 bytes of the swizzle");
-  shared("add.u64 %rd21, %rd21, 8;", "begins in row 1 of 8");
   Mma scaled;
   scaled.kind = "mxf8f6f4", scaled.scales = 1;
   scaled.a.type = scaled.b.type = kE4m3;
   scaled.a.container = scaled.b.container = 8;
   EXPECT_EQ(found(scaled, {}), "");
   instruction(scaled, 0, 1 << 23, "scales of ue8m0");
+}
+
+TEST(Tcgen05Findings, AMatrixMayBeginInsideThePattern) {
+  // Row 3 of 8: the pattern itself begins at a multiple of 1024, as tensor copies write it, so its base offset is 0.
+  const uint64_t bits = 0x4000404004000058;
+  EXPECT_EQ(sim::TensorMatrix::fault(bits, false, 32), "");
+  const sim::TensorMatrix at = sim::TensorMatrix::of(bits);
+  EXPECT_EQ(at.along_k(0, 0), 0x580u ^ 3u << 4);
+  EXPECT_EQ(at.along_k(5, 1), 0x800u + 16);
 }
 
 TEST(Tcgen05Findings, MetadataOfSparseMatrices) {

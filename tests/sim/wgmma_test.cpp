@@ -320,6 +320,18 @@ TEST(SetRegisters, GroupsWaitForWhatOthersGiveBack) {
   EXPECT_EQ(run_registers(384, roles(24, 240), ".maxnreg 168\n"), "");
 }
 
+TEST(SetRegisters, TheWarpsOfAGroupMayDoSoInBranches) {
+  const auto branches = [](const char* one, const char* other) {
+    return fmt::format(
+        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra P;\nsetmaxnreg.{}.sync.aligned.u32 32;\nbra E;\n"
+        "P:\nsetmaxnreg.{}.sync.aligned.u32 {};\nE:\n",
+        "dec", one, other);
+  };
+  EXPECT_EQ(run_registers(128, branches("dec", "32")), "");
+  EXPECT_EQ(run_registers(128, branches("dec", "24")).substr(0, 12), "partial-warp") << "another count";
+  EXPECT_EQ(run_registers(128, branches("inc", "32")).substr(0, 12), "partial-warp") << "another action";
+}
+
 TEST(SetRegisters, AreRefusedWhereTheyAreIllegal) {
   EXPECT_EQ(run_registers(128, "setmaxnreg.inc.sync.aligned.u32 64;\n", ".maxnreg 128\n").substr(0, 13),
             "bad-registers");
