@@ -16,7 +16,7 @@ struct Packed {
   uint8_t rank, element_bytes, swizzle_bytes, data;
   int16_t lower[kMaxTensorRank - 2], upper[kMaxTensorRank - 2];
   uint8_t more_atom, more_steps[kMaxTensorRank], im2col;  ///< beyond 16 bytes and 1 element
-  uint8_t more_per_byte, to_tf32;  ///< beyond 1
+  uint8_t more_per_byte, to_tf32;                         ///< beyond 1
 };
 static_assert(sizeof(Packed) <= kTensorMapBytes);
 
