@@ -2,7 +2,7 @@
 // Each direction has a barrier of its own.
 // grid: 1  block: 256
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"name": "y", "type": "i32", "size": 128, "expect": 4}]
-// with named_barrier_of_two_stages: bad-barrier at 13
+// with named_barrier_of_two_stages: barrier-order at 13, race at 21, race at 28
 //   "Filled" and "read" use the same barrier, so the second barrier of a warpgroup may complete with the first one of
 //   the other, and the two groups pass each other. The kind of vllm-project/vllm pull request 26026 (an arrival that
 //   another use of the same barrier counts). PTX ISA, bar/barrier (barriers are reused after completion only).

@@ -2,7 +2,7 @@
 // grid: 1  block: 128  arch: sm_100a
 // args: [{"type": "i32", "size": 1152, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
 // with tensor_load_of_another_warps_lanes: bad-tensor-memory at blackwell.cuh:62
-//   All warps load from lane 0 on, which only the first one of four reaches. PTX ISA, "Access restrictions".
+//   All warps load from lane 32 on, which only the second one of four reaches. PTX ISA, "Access restrictions".
 #include "blackwell.cuh"
 
 __global__ void __launch_bounds__(128) sums(const int* x, float* y) {
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(128) sums(const int* x, float* y) {
   after_sync();
   float z[16];
   load(z, d + lanes_of_warp());
-  // edit tensor_load_of_another_warps_lanes: load(z, d);
+  // edit tensor_load_of_another_warps_lanes: load(z, d + (32u << 16));
   loaded();
   for (int i = 0; i < 16; ++i) y[i * 128 + threadIdx.x] = z[i];
   before_sync();
