@@ -114,7 +114,7 @@ class Launches(unittest.TestCase):
         self.assertIn("constexpr T max", launch.source.read_text())
         self.assertEqual(launch.includes, [self.folder / "learn/02b_matmul_sm80"])
         launch = self.launch(labelled(published_points.ATTENTION_5090, "v1"))
-        self.assertEqual((launch.kernel, launch.grid), ("attention_v1_kernel<128,64,128,4>", (256, 1, 1)))
+        self.assertEqual((launch.kernel, launch.grid), ("attention_v1_kernel<128,64,128,4>", (1024, 1, 1)))
 
     def test_errors(self):
         self.maker.learn_cuda = None
