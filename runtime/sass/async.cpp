@@ -70,15 +70,16 @@ void Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_addr
     return;
   if (!view.decode(bytes) || !view.plausible()) return;
   const auto inside = [&](uint32_t d, int64_t c) { return c >= 0 && static_cast<uint64_t>(c) < view.dims[d]; };
-  const int64_t first = std::max<int64_t>(at[0], 0);
-  const int64_t last = std::min<int64_t>(int64_t{at[0]} + view.box[0], static_cast<int64_t>(view.dims[0]));
+  const int64_t column = at[0] / static_cast<int64_t>(view.per_byte);
+  const int64_t first = std::max<int64_t>(column, 0);
+  const int64_t last = std::min<int64_t>(column + view.box[0], static_cast<int64_t>(view.dims[0]));
   std::array<uint32_t, sim::kMaxTensorRank> index{};
   uint64_t page = ~uint64_t{0};
   for (bool more = last > first; more;) {
     uint64_t address = view.address + static_cast<uint64_t>(first) * view.element_bytes;
     bool is_inside = true;
     for (uint32_t d = 1; d < view.rank; ++d) {
-      const int64_t c = int64_t{at[d]} + index[d];
+      const int64_t c = int64_t{at[d]} + int64_t{index[d]} * view.steps[d];
       is_inside = is_inside && inside(d, c);
       address += static_cast<uint64_t>(c) * view.strides[d];
     }
@@ -87,7 +88,7 @@ void Interpreter::State::request_tile(WarpState& w, Access& a, uint64_t map_addr
     page = address / kPageBytes;
     more = false;
     for (uint32_t d = 1; d < view.rank && !more; ++d) {
-      more = ++index[d] < view.box[d];
+      more = ++index[d] < view.side(d);
       if (!more) index[d] = 0;
     }
   }

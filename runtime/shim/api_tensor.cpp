@@ -66,8 +66,8 @@ Status make_view(State& s, const char* call, int type, uint32_t rank, Address ad
     CHECK(box[i] >= 1 && box[i] <= 256, kInvalidValue, "side {} of the box is {}; 1 to 256 are possible", i, box[i]);
     CHECK(steps[i] >= 1 && steps[i] <= 8, kInvalidValue, "an element stride of {}", steps[i]);
     const uint32_t unit = i == 0 ? element.per_byte : 1;
-    CHECK(dims[i] % unit == 0 && box[i] % unit == 0, kInvalidValue, "{} elements of 4 bits, {} of the box: odd",
-          dims[i], box[i]);
+    CHECK(dims[i] % unit == 0 && box[i] % unit == 0, kInvalidValue,
+          "dimension 0 has {} elements of 4 bits, the box {}; even numbers are possible", dims[i], box[i]);
     view.dims[i] = dims[i] / unit;
     view.box[i] = box[i] / unit;
     if (i) view.steps[i] = steps[i];

@@ -78,7 +78,7 @@ Status make_launch(State& s, const char* call, Handle handle, const LaunchShape&
   CHECK(f, kInvalidHandle, "no such function");
   const sim::Kernel& k = f->kernel;
   // __block_size__ of CUDA C++ fixes the block, so that its launches name none.
-  const bool fixed = k.counts_clusters && shape.block.count() == 1;
+  const bool fixed = k.counts_clusters && k.required_threads[0] > 0 && shape.block.count() == 1;
   const Dim3 grid = k.counts_clusters ? k.ctas_of(shape.grid) : shape.grid;
   const uint32_t* const sides = k.required_threads;
   const Dim3 block = fixed ? Dim3{sides[0], sides[1], sides[2]} : shape.block;

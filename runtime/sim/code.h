@@ -2,6 +2,7 @@
 // launches of a module.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -147,7 +148,11 @@ struct Kernel {
   uint32_t required_cluster[3] = {0, 0, 0};
   bool counts_clusters = false;  ///< the grid of a launch, not CTAs
   Dim3 ctas_of(const Dim3& clusters) const {
-    return {clusters.x * required_cluster[0], clusters.y * required_cluster[1], clusters.z * required_cluster[2]};
+    const auto product = [](uint64_t a, uint64_t b) {
+      return static_cast<uint32_t>(std::min(a * b, uint64_t{UINT32_MAX}));
+    };
+    return {product(clusters.x, required_cluster[0]), product(clusters.y, required_cluster[1]),
+            product(clusters.z, required_cluster[2])};
   }
   std::vector<Operand> operands;        ///< by instruction
   std::vector<uint32_t> operand_begin;  ///< per instruction, and one more

@@ -238,7 +238,10 @@ Counts Counter::finish() const {
     if (in.flags & kFlagPart) continue;
     c.warp_instructions += executed_[i];
     c.*kCountOfClass[static_cast<size_t>(in.cls)] += executed_[i];
-    if (in.cls == Class::kMma && in.kind != Kind::kTensor) c.mma_flops += executed_[i] * 2 * 16 * 8 * in.count * in.sub;
+    if (in.cls == Class::kMma && in.kind != Kind::kTensor) {
+      const uint64_t rows = in.kind == Kind::kMma ? MmaForm::of(in).rows : 16;
+      c.mma_flops += executed_[i] * 2 * rows * 8 * in.count * in.sub;
+    }
   }
   for (const Requests& r : requests_) {
     c.smem_wavefronts += r.wavefronts;

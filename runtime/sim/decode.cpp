@@ -89,8 +89,9 @@ constexpr const char* kLeftOut[][2] = {{"sured", "reductions of surfaces"},
                                        {".ftz", "flushes of subnormals in this form"},
                                        {".abs", "magnitudes in this form"}};
 
+/// A modifier says nothing of a word that PTX lacks.
 bool is_left_out(std::string_view opcode, std::string_view part) {
-  if (part[0] == '.') return opcode.find(part) != opcode.npos;
+  if (part[0] == '.') return is_ptx_instruction(opcode) && opcode.find(part) != opcode.npos;
   return opcode.starts_with(part) && (opcode.size() == part.size() || opcode[part.size()] == '.');
 }
 

@@ -287,8 +287,8 @@ bool Decoder::any_mma(const PtxStmt& stmt) {
   form.rows = parts[3].starts_with("m8n8k") ? 8 : 16;
   const std::string_view depth = parts[3].substr(std::min(parts[3].size(), form.rows == 8 ? size_t{5} : size_t{6}));
   if (form.rows == 16 && !parts[3].starts_with("m16n8k")) return false;
-  if (std::from_chars(depth.data(), depth.data() + depth.size(), form.k).ec != std::errc() || form.k > 128)
-    return false;
+  const auto [end, error] = std::from_chars(depth.data(), depth.data() + depth.size(), form.k);
+  if (error != std::errc() || end != depth.data() + depth.size() || form.k > 128) return false;
   const bool integers = is_integer(form.a);
   form.sum = parts[6] == "s32" ? WgmmaSum::kS32 : parts[6] == "f16" ? WgmmaSum::kF16 : WgmmaSum::kF32;
   form.powers = blocks && parts[10] == "ue8m0";

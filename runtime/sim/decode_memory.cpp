@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/target.h"
 #include "runtime/sim/decoder.h"
 
 namespace roofgen::sim {
@@ -245,7 +246,7 @@ bool Decoder::vector_atomic(const PtxStmt& stmt, bool returns) {
     std::string name(stmt.name);
     name.erase(at, 3);
     aliases_.push_back(std::move(name));
-    const bool sink = returns && stmt.operands[0].name == "_";
+    const bool sink = returns && !stmt.operands.empty() && stmt.operands[0].name == "_";
     const auto is_vector = [&](size_t i) {
       return stmt.operands.size() > i && stmt.operands[i].kind == PtxOperand::Kind::kVector &&
              stmt.operands[i].items.size() == count;
@@ -401,7 +402,7 @@ void Decoder::matrix_move(const PtxStmt& stmt, Modifiers& m, bool is_load) {
   if (!count || is_new != (expands || bytes) || (!is_new && !m.take("b16")) || !m.done()) unknown_opcode();
   if (is_new) {
     const std::string_view target = module_.target;
-    need_target(stmt, target.size() >= 7 && target.starts_with("sm_1") && !target.ends_with("0"), "sm_100a or sm_120a");
+    need_target(stmt, target.size() >= 7 && target.starts_with("sm_1") && is_specific(target), "sm_100a or sm_120a");
   }
   operands_are(stmt, 2, 2);
   const PtxOperand& regs = stmt.operands[is_load ? 0 : 1];

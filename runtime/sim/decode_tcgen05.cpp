@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/target.h"
 #include "runtime/sim/atomics.h"
 #include "runtime/sim/decoder.h"
 #include "runtime/sim/tcgen05.h"
@@ -172,7 +173,9 @@ void Decoder::tensor_move(const PtxStmt& stmt, Modifiers& m, bool loads) {
   if (m.peek() == "spcompress") unknown_opcode();
   if (reduces) {
     const std::string_view target = module_.target;
-    need_target(stmt, target.starts_with("sm_103") || target.starts_with("sm_101") || target.starts_with("sm_110"),
+    need_target(stmt,
+                is_specific(target) &&
+                    (target.starts_with("sm_103") || target.starts_with("sm_101") || target.starts_with("sm_110")),
                 "sm_103a");
   }
   if (!m.take("sync") || !m.take("aligned")) unknown_opcode();

@@ -23,41 +23,51 @@ uint64_t nan_of(TensorData data) {
 /// PTX ISA, tensormap.replace, "Tensormap new_val validity": values of .elemtype.
 constexpr TensorData kReplacedBy[] = {TensorData::kU8,  TensorData::kU16, TensorData::kU32,  TensorData::kS32,
                                       TensorData::kU64, TensorData::kS64, TensorData::kF16,  TensorData::kF32,
-                                      TensorData::kF32, TensorData::kF64, TensorData::kBf16, TensorData::kF32};
+                                      TensorData::kF32, TensorData::kF64, TensorData::kBf16, TensorData::kF32,
+                                      TensorData::kF32};
+constexpr uint64_t kTf32 = 11;                                // and later ones
 constexpr uint8_t kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};  // by TensorData
 
 /// Changes one field. Why the value cannot be; "not modelled" before what can be, but is not modelled.
 std::string replaced(TensorView& view, TensorMapOp field, uint32_t at, uint64_t value) {
   const auto is = [&](bool good, const char* expected) { return good ? "" : fmt::format("expected {}", expected); };
+  const uint64_t unit = at == 0 ? view.per_byte : 1;
   switch (field) {
     case TensorMapOp::kAddress: return view.address = value, is(value % 16 == 0, "a multiple of 16");
     case TensorMapOp::kRank:
       if (value >= kMaxTensorRank) return "expected one less than the dimensions, 0 to 4";
       return view.rank = static_cast<uint32_t>(value) + 1, "";
-    case TensorMapOp::kBox: return view.box[at] = static_cast<uint32_t>(value), is(value - 1 < 256, "1 to 256");
-    case TensorMapOp::kDimension: return view.dims[at] = value ? value : uint64_t{1} << 32, "";
+    case TensorMapOp::kBox:
+      return view.box[at] = static_cast<uint32_t>(value / unit), is(value - 1 < 256 && value % unit == 0, "1 to 256");
+    case TensorMapOp::kDimension: return view.dims[at] = (value ? value : uint64_t{1} << 32) / unit, "";
     case TensorMapOp::kStride:
       if (at + 1 >= kMaxTensorRank) return "expected an ordinal from 0 to 3";
       return view.strides[at + 1] = value, is(value % 16 == 0 && value >> 40 == 0, "a multiple of 16 below 2^40");
-    case TensorMapOp::kStep: return view.steps[at] = static_cast<uint32_t>(value), is(value - 1 < 8, "1 to 8");
+    case TensorMapOp::kStep:  // of the contiguous dimension it has no effect, as in the driver
+      if (at) view.steps[at] = static_cast<uint32_t>(value);
+      return is(value - 1 < 8, "1 to 8");
     case TensorMapOp::kElements: {
       if (value >= std::size(kReplacedBy))
         return value < 16 ? "not modelled: elements of 4 or 6 bits" : "expected 0 to 15";
       const bool fills = view.fill;
       view.data = kReplacedBy[value];
       view.element_bytes = kBytes[static_cast<size_t>(view.data)];
+      view.per_byte = 1;
+      view.to_tf32 = value >= kTf32;
       view.fill = fills ? nan_of(view.data) : 0;
       return "";
     }
     case TensorMapOp::kInterleave: return value && value < 3 ? "not modelled: interleaved layouts" : is(!value, "0");
     case TensorMapOp::kSwizzle:
       if (value == 4) return "not modelled: swizzles of 96 bytes";
+      if (value > 3) return "expected 0 to 4";
       view.swizzle_bytes = value ? 16u << value : 0;
-      return is(value < 4, "0 to 4");
+      return "";
     case TensorMapOp::kAtom:
       if (value == 2) return "not modelled: the flip of 8 bytes";
+      if (value > 3) return "expected 0 to 3";
       view.atom = value == 3 ? 64 : 16u << value;
-      return is(value < 4, "0 to 3");
+      return "";
     case TensorMapOp::kFill: return view.fill = value ? nan_of(view.data) : 0, is(value < 2, "0 or 1");
     default: return "";
   }
@@ -105,7 +115,7 @@ void Machine::change_tensor_map(Warp& w, const Inst& in, uint32_t mask) {
   };
   alignas(16) std::byte bytes[kTensorMapBytes];
   if (op == TensorMapOp::kPublish) {
-    const uint64_t from = row(w, in.c)[0] + static_cast<uint64_t>(in.target);
+    const uint64_t from = row(w, in.c)[0] + in.target;
     check(to[0], 64, 0);
     check(from, 64, 0);
     read(from, 0, bytes);

@@ -30,12 +30,12 @@ std::string MatrixDescriptor::fault(uint64_t bits, uint32_t along) const {
 
 // ---- the warps of a group ------------------------------------------------------------------------------
 
-/// False: the warp waits for the others of its group. The last one goes on for all, and all then continue after the
-/// instruction.
 /// "All threads in the warpgroup must execute the same setmaxnreg instruction": the same action and count, at any
 /// place, since compilers copy the instruction into the branches of the warps' roles.
 bool same_registers(const Inst& a, const Inst& b) { return a.kind == b.kind && a.sub == b.sub && a.imm == b.imm; }
 
+/// False: the warp waits for the others of its group. The last one goes on for all, and all then continue after the
+/// instruction.
 bool Machine::warpgroup_together(Warp& w, const Inst& in, uint32_t mask, const char* name) {
   require_full(w, in, mask, "partial-warp", name);
   const uint32_t first = w.index / kWarpgroup * kWarpgroup;
