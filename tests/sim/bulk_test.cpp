@@ -506,6 +506,8 @@ TEST(Bulk, AKernelChangesATensorMap) {
   found(at + "rank" + shared + "b32 [%r6], 5;\n", "rank = 5");
   found(at + "swizzle_atomicity" + shared + "b32 [%r6], 2;\n", "not-modelled: the flip of 8 bytes");
   found(at + "elemtype" + shared + "b32 [%r6], 13;\n", "not-modelled: elements of 4 or 6 bits");
+  found(at + "swizzle_mode" + shared + "b32 [%r6], 40;\n", "expected 0 to 4");
+  found(at + "swizzle_atomicity" + shared + "b32 [%r6], 40;\n", "expected 0 to 3");
   found(at + "rank" + shared + "b32 [%r6+32], 1;\n", "misaligned");
   found("st.shared.u32 [%r6], 0;\n" + at + "rank" + shared + "b32 [%r6], 1;\n", "bad-tensor-map: no tensor map at");
   found(at + "rank" + shared + "b32 [%r6], 2;\n" + at + "box_dim" + shared + "b32 [%r6], 2, 1;\n",

@@ -31,6 +31,10 @@ TEST(Parse, UnknownInstructionsAreNamedWithTheNearestKnownOne) {
   EXPECT_NE(error_of("prefetch.global.L7 [%rd1];"), "");
   EXPECT_EQ(error_of("prefetch.global.L2 [%rd1];"), "");
   EXPECT_NE(error_of("pack.b32.b16 %r1, %rs1, %rs2;"), "");
+  // A modifier that is left out says nothing of a misspelled word.
+  EXPECT_TRUE(
+      error_of("fmma.ftz.f32 %f1, %f1, %f1, %f1;").starts_with("k.ptx:13: error: unknown instruction 'fmma.ftz.f32'"));
+  EXPECT_NE(error_of("atom.global.add.v2.f32;"), "");
 }
 
 TEST(Parse, OperandsMustFit) {
