@@ -63,8 +63,11 @@ Result<uint32_t> parse_smem(const std::string& text) {
 Result<void> names_architecture(const std::string& text) {
   const std::optional<Target> target = parse_target(text);
   const std::vector<std::string>& known = nvrtc_info(text).archs;
+  constexpr int kOfCuda13_5 = 107;  // newer than sm_121
   const auto is_older = [&](const std::string& arch) { return parse_target(arch)->arch < target->arch; };
-  if (target && (std::ranges::all_of(known, is_older) || std::ranges::count(known, target->plain()) > 0)) return {};
+  if (target && (target->arch == kOfCuda13_5 || std::ranges::all_of(known, is_older) ||
+                 std::ranges::count(known, target->plain()) > 0))
+    return {};
   return Error{Exit::kUsage,
                fmt::format("--arch is '{}'; an architecture was expected{}", text,
                            known.empty() ? ", as in sm_90" : fmt::format(": {}", fmt::join(known, ", ")))};
