@@ -59,7 +59,8 @@ Result<uint32_t> parse_smem(const std::string& text) {
                                                 : "bytes were expected, as in 49152 or 48K")};
 }
 
-/// "sm_90", "sm_90a"; one that the compiler has, where it can be asked. Of a newer one the compiler says how to get it.
+/// "sm_90", "sm_90a": a target of the compiler, if there is one, or a newer target: the compiler's own error then says
+/// how to get a newer compiler.
 Result<void> names_architecture(const std::string& text) {
   const std::optional<Target> target = parse_target(text);
   const std::vector<std::string>& known = nvrtc_info(text).archs;

@@ -350,6 +350,8 @@ def main():
                                         stdout=subprocess.PIPE).stdout)
     chosen = [k for k in kernels if k["arch"] and any(text in k["name"] for text in options.only.split(","))]
     if options.mutants:
+        if not options.dump or not any(Path(options.dump).glob("*.ptx")):
+            parser.error("--mutants needs --dump FOLDER of an earlier run: the PTX that is changed")
         with ThreadPoolExecutor(options.jobs) as pool:
             found = sum(pool.map(lambda kernel: mutants(options, kernel), chosen), [])
         return print(f"{sum(found)} of {len(found)} mutants found")

@@ -24,8 +24,8 @@ class Budget(unittest.TestCase):
         self.assertRegex(done.stdout, r"suite\.runs +2 +3 +3\n")
 
     def test_a_count_above_its_limit_fails(self):
-        done = self.compare([{"command": "a_test", "runs": 1, "tunes": 30}, {"command": "b_test", "runs": 1, "tunes": 3}],
-                            "suite.runs 2 3\nsuite.tunes 28 30\n")
+        counts = [{"command": "a_test", "runs": 1, "tunes": 30}, {"command": "b_test", "runs": 1, "tunes": 3}]
+        done = self.compare(counts, "suite.runs 2 3\nsuite.tunes 28 30\n")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"suite\.tunes +28 +33 +30  above the limit by 10\.0 %")
         self.assertRegex(done.stdout, r"most tunes:\n +30 a_test\n +3 b_test")
