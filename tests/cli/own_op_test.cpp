@@ -88,7 +88,7 @@ TEST_F(OwnOp, PlantedFaultsAreRejected) {
     const size_t at = text.find(right);
     ASSERT_NE(at, std::string::npos) << right;
     home.write(std::string("mine/") + file, text.replace(at, std::string(right).size(), wrong));
-    const Outcome o = home.run("tune" + kSizes + "--evals 2 --data-dir mine --variant " + variant);
+    const Outcome o = home.run("tune" + kSizes + "--evals 2 --data-dir mine --variant " + variant, kClosedForm);
     EXPECT_EQ(o.exit, 1) << wrong << o.out;
     EXPECT_THAT(o.err + o.out, HasSubstr("nothing was verified")) << wrong;
   }
@@ -98,13 +98,13 @@ TEST_F(OwnOp, PlantedFaultsAreRejected) {
 TEST_F(OwnOp, AnotherFormulaIsVerifiedAnew) {
   fs::copy(kFolder, home.dir() / "mine", fs::copy_options::recursive);
   const std::string run = "tune" + kSizes + "--evals 2 --data-dir mine --variant unfused";
-  const Outcome right = home.run(run);
+  const Outcome right = home.run(run, kClosedForm);
   ASSERT_EQ(right.exit, 0) << right.err;
   const std::string name = "mine/search_spaces/ops/dots.json", sum = "\"is\": \"sum(";
   std::string text = home.read(name);
   ASSERT_NE(text.rfind(sum), std::string::npos);
   home.write(name, text.replace(text.rfind(sum), sum.size(), "\"is\": \"max("));
-  const Outcome wrong = home.run(run);
+  const Outcome wrong = home.run(run, kClosedForm);
   EXPECT_EQ(wrong.exit, 1) << wrong.out;
   EXPECT_THAT(wrong.err + wrong.out, HasSubstr("nothing was verified"));
 }
@@ -113,7 +113,7 @@ TEST_F(OwnOp, AnotherFormulaIsVerifiedAnew) {
 TEST_F(OwnOp, ATemporaryBetweenKernels) {
   fs::copy(ROOFGEN_SOURCE_DIR "/tests/support/dots_staged", home.dir() / "mine", fs::copy_options::recursive);
   const std::string run = "tune" + kSizes + "--evals 2 --variant staged --data-dir mine --data-dir " + kFolder;
-  const Json r = parse(home.run(run + " --json"));
+  const Json r = parse(home.run(run + " --json", kClosedForm));
   ASSERT_EQ(r["variants"].size(), 1u);
   EXPECT_EQ(r["variants"][0]["verified"], true);
   const std::string name = "mine/templates/dots/parts.cu.jinja", right = home.read(name);
@@ -123,7 +123,7 @@ TEST_F(OwnOp, ATemporaryBetweenKernels) {
     const size_t at = text.find(what);
     ASSERT_NE(at, std::string::npos) << what;
     home.write(name, text.replace(at, std::string(what).size(), fault));
-    const Outcome o = home.run(run);
+    const Outcome o = home.run(run, kClosedForm);
     EXPECT_EQ(o.exit, 1) << fault << o.out;
     EXPECT_THAT(o.err + o.out, HasSubstr("nothing was verified")) << fault;
   }

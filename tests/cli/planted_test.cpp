@@ -30,7 +30,7 @@ TEST_P(Planted, DesignsAreToldApart) {
     home.write("edited/" + edit.file, text);
   }
   const std::string edited = m.edits.empty() ? "" : " --data-dir edited";
-  const Outcome o = home.run("tune " + m.run + " --evals 1 --executor sim" + edited);
+  const Outcome o = home.run("tune " + m.run + " --evals 1 --executor sim" + edited, kClosedForm);
   if (m.fate == Fate::kVerified) {
     EXPECT_EQ(o.exit, 0) << o.out << o.err;
     EXPECT_EQ(substituted(o.err, "roofgen: (preparing|[^:\n]+: \\d+ of \\d+[^\n]*)\n", ""), "") << "more than progress";

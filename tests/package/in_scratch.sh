@@ -5,5 +5,9 @@
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export HOME=$folder
-if [[ -n ${ROOFGEN_TEST_CACHE:-} ]]; then export ROOFGEN_CACHE_DIR=$ROOFGEN_TEST_CACHE; fi
+if [[ -n ${ROOFGEN_TEST_CACHE:-} ]]; then
+  export ROOFGEN_CACHE_DIR=$ROOFGEN_TEST_CACHE
+  mkdir -p "$ROOFGEN_TEST_CACHE/v1" "$folder/cache"  # a session with a cache of its own shares the kernels, not the winners
+  ln -s "$ROOFGEN_TEST_CACHE/v1" "$folder/cache/v1"
+fi
 "$@" "$folder"

@@ -20,7 +20,7 @@ struct Bundle {
   std::string flags;
 
   explicit Bundle(const std::string& emit, std::string more_flags = "") : flags(std::move(more_flags)) {
-    const Outcome o = home.run("emit " + emit + " --executor sim --evals 1 -o out");
+    const Outcome o = home.run("emit " + emit + " --executor sim --evals 1 -o out", kClosedForm);
     EXPECT_EQ(o.exit, 0) << o.err;
     if (o.exit != 0) return;
     manifest = parse_json(home.read("out/manifest.json"));

@@ -8,7 +8,7 @@ namespace {
 
 /// Emits, configures, builds and tests; the output of ctest.
 std::string built_and_tested(const Home& home, const std::string& emit, const std::string& environment = "") {
-  const Outcome o = home.run("emit " + emit + " --executor sim --evals 1 -o B");
+  const Outcome o = home.run("emit " + emit + " --executor sim --evals 1 -o B", kClosedForm);
   EXPECT_EQ(o.exit, 0) << o.err;
   const std::string command = "cd '" + home.dir().string() +
                               "' && (cmake -S B -B B/build && cmake --build B/build && " + environment +
@@ -63,7 +63,7 @@ TEST(Package, AManifestGivesTheSameBytes) {
   for (const char* arguments : {"attention --L 128 --d 64 --batch 1 --heads 2 --archs 80,90a",
                                 "attention --L 128,200 --d 64 --batch 1 --heads 2 --variant fused,unfused"}) {
     fs::remove_all(home.dir() / "B");
-    const Outcome o = home.run(std::string("emit ") + arguments + " --executor sim --evals 1 -o B");
+    const Outcome o = home.run(std::string("emit ") + arguments + " --executor sim --evals 1 -o B", kClosedForm);
     ASSERT_EQ(o.exit, 0) << o.err;
     expect_made_again(home, "");
   }
@@ -72,7 +72,7 @@ TEST(Package, AManifestGivesTheSameBytes) {
 TEST(Package, AManifestThatDoesNotFitWritesNothing) {
   const Home home;
   if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  ASSERT_EQ(home.run("emit rmsnorm --rows 64 --cols 256 --executor sim --evals 1 -o B").exit, 0);
+  ASSERT_EQ(home.run("emit rmsnorm --rows 64 --cols 256 --executor sim --evals 1 -o B", kClosedForm).exit, 0);
   const auto refused = [&](const std::string& arguments, int exit, const std::string& words) {
     const Outcome o = home.run("emit " + arguments + " --manifest B/manifest.json -o C");
     EXPECT_EQ(o.exit, exit) << arguments;
