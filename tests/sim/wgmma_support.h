@@ -237,7 +237,7 @@ inline ProductResult run_product(const Product& p, const std::string& text, uint
   r.run = b.run({1, 1, 1}, {threads, 1, 1}, Product::kShared, options);
   r.sums = b.read<uint32_t>(out, before.size());
   // Rows of both along k.
-  const uint32_t k = p.a.k();
+  const uint32_t k = p.a.k(), step = p.a.k_step();
   std::vector<int> rows[2];
   for (int i = 0; i < 2; ++i) {
     const Tile& t = i ? p.b : p.a;
@@ -251,8 +251,8 @@ inline ProductResult run_product(const Product& p, const std::string& text, uint
       const uint32_t row = 16 * w + g + 8 * (v >> 1 & 1), column = 8 * (v >> 2) + 2 * t + (v & 1);
       const size_t i = size_t{thread} * (p.n() / 2) + v;
       int64_t sum = p.keeps ? old[i] : 0;
-      for (uint32_t first = 0; first < k; first += p.a.k_step()) {
-        for (uint32_t e = first; e < first + p.a.k_step(); ++e)
+      for (uint32_t first = 0; first < k; first += step) {
+        for (uint32_t e = first; e < first + step; ++e)
           sum += p.scale_a * p.scale_b * rows[0][row * k + e] * rows[1][column * k + e];
         if (p.saturates) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
       }

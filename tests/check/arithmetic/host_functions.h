@@ -2,6 +2,7 @@
 // roundings use the processor's rounding modes; 16-bit formats are rounded from exact values.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <cmath>
@@ -222,16 +223,11 @@ Exact rounded(int mode, Exact x) {
   if (x != x || x == 0) return x;
   const bool negative = x < 0;
   const Exact a = negative ? -x : x;
-  const auto power = [](int e) {
-    Exact p = 1;
-    for (; e > 0; --e) p *= 2;
-    for (; e < 0; ++e) p /= 2;
-    return p;
-  };
+  const auto power = [](int e) -> Exact { return std::ldexp(1.0, e); };
   const Exact limit = power(Most + 1), infinite = std::numeric_limits<f64>::infinity();
   if (a == infinite) return x;
-  int e = Least;
-  while (e <= Most && a >= power(e + 1)) ++e;
+  int e = std::clamp(std::ilogb(static_cast<f64>(a)), Least, Most + 1);
+  if (e > Least && a < power(e)) --e;  // a became a power of two as it was rounded to f64
   const bool up = mode == (negative ? FE_DOWNWARD : FE_UPWARD);
   Exact r;
   if (e > Most) {
