@@ -1,16 +1,19 @@
 // Arbitrary bytes as a .cu file: found declarations lie within the file, and omitting rejected code keeps the line
 // numbers.
+#include "check/host_code.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
 #include "check/declarations.h"
-#include "check/host_code.h"
 #include "check/skeleton.h"
+#include "tests/fuzz/targets.h"
 
+namespace roofgen::fuzz_host_code {
 namespace {
 
-using namespace roofgen::check;
+using namespace check;
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -40,7 +43,7 @@ size_t lines_of(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(host_code) {
   if (size > 1 << 16) return 0;
   const std::string text(reinterpret_cast<const char*>(data), size);
   lie_within(find_declarations(text), size);
@@ -48,15 +51,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // #line directives of the input could not be told from added ones.
   if (text.find("#line ") != std::string::npos) return 0;
   const std::string file = "nowhere/user.cu";
-  Source source(file, text, {});
+  check::Source source(file, text, {});
   const size_t lines = lines_of(source.text());
   require(lines ==
           static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + (text.empty() || text.back() != '\n'));
   uint32_t bits = 2166136261u;
   for (size_t i = 0; i < size; ++i) bits = (bits ^ data[i]) * 16777619u;
   for (int round = 0; round < 4; ++round) {
-    std::vector<roofgen::Diagnostic> errors(1 + bits % 3);
-    for (roofgen::Diagnostic& e : errors) {
+    std::vector<Diagnostic> errors(1 + bits % 3);
+    for (Diagnostic& e : errors) {
       bits = bits * 1664525u + 1013904223u;
       e.file = file;
       e.line = static_cast<int>((bits >> 8) % (lines + 1));
@@ -66,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                 "host functions are not allowed in JIT mode"
                               : "identifier \"x\" is undefined";
     }
-    if (std::any_of(errors.begin(), errors.end(), [](const roofgen::Diagnostic& e) { return e.line == 0; })) continue;
+    if (std::any_of(errors.begin(), errors.end(), [](const Diagnostic& e) { return e.line == 0; })) continue;
     const size_t before = source.left_out().size();
     if (!source.leave_out(errors)) continue;
     require(source.left_out().size() > before);
@@ -75,3 +78,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace roofgen::fuzz_host_code

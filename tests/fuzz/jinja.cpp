@@ -1,14 +1,16 @@
 // Arbitrary bytes as templates: an Error, or a text with a line map of the same length, never a crash. A line "==="
 // starts the next template; their names are main, one and two.
+#include "generator/jinja/jinja.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
-#include "generator/jinja/jinja.h"
+#include "tests/fuzz/targets.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace roofgen;
-  using namespace roofgen::expr;
+namespace roofgen::fuzz_jinja {
+FUZZ_TARGET(jinja) {
+  using namespace expr;
   static const Map kScope{{"a", 3},
                           {"b", -7},
                           {"f", 0.5},
@@ -44,3 +46,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (w.line < 1 || !templates.count(w.file)) std::abort();
   return 0;
 }
+
+}  // namespace roofgen::fuzz_jinja

@@ -1,11 +1,14 @@
 // Arbitrary bytes as an expression: an Error or a Value, never a crash, and all entry points agree.
+#include "generator/expr/expr.h"
+
 #include <cstdint>
 #include <cstdlib>
 
-#include "generator/expr/expr.h"
+#include "tests/fuzz/targets.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace roofgen::expr;
+namespace roofgen::fuzz_expr {
+FUZZ_TARGET(expr) {
+  using namespace expr;
   static const Map kScope{{"a", 3},
                           {"b", -7},
                           {"f", 0.5},
@@ -28,3 +31,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (holds && !*holds && why.empty()) std::abort();
   return 0;
 }
+
+}  // namespace roofgen::fuzz_expr

@@ -2,11 +2,12 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/fuzz/targets.h"
 #include "tests/pointwise/random_formula.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace roofgen;
-  using namespace roofgen::pointwise;
+namespace roofgen::fuzz_formula {
+FUZZ_TARGET(formula) {
+  using namespace pointwise;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto arg = parse_tensor_arg(text);
   if (!arg && (arg.error().message.empty() || arg.error().exit != Exit::kUsage)) std::abort();
@@ -24,3 +25,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (f->evaluate(source, {&row, 1}, 0, read)[0].size() != 3) std::abort();
   return 0;
 }
+
+}  // namespace roofgen::fuzz_formula
