@@ -52,7 +52,7 @@ struct EmitRequest {
   std::string compiler;                    ///< "NVRTC 13.0"
   std::string table;                       ///< of several shapes: the dispatch table as JSON text
   /// Sizes that the self test tries, too: as the user wrote them, and as an object of expressions.
-  std::vector<std::pair<std::string, Json>> test_shapes;
+  std::vector<std::pair<std::string, Json>> test_shapes = {};
   bool self_test_cases = true;  ///< their references take seconds, and exist for kernels that compute the whole problem
 };
 

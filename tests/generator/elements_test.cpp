@@ -190,7 +190,9 @@ TEST(TensorContents, FewElementsBesideExtremeRowsAreNan) {
       const bool rare = i == 13 || i == 53 || i == 213 || i == 853 || i == 3413;
       EXPECT_EQ(std::isnan(residual[i]), rare) << i;
       EXPECT_EQ(std::isnan(weight[i]), rare) << i;
-      if (!rare) EXPECT_EQ(residual[i], 0);
+      if (!rare) {
+        EXPECT_EQ(residual[i], 0);
+      }
     }
     std::vector<std::byte> bytes(100 * static_cast<size_t>(size_of(dtype)));
     TensorContents{InputPattern::kExtremeRows, "residual", dtype}.fill(170 * static_cast<uint64_t>(size_of(dtype)),
