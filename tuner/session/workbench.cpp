@@ -102,9 +102,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
       if (error.exit == Exit::kFailed) error.exit = Exit::kUnavailable;
       const bool by_number = run.gpu_flags.front().given();
       if (run.executor == "cuda" || by_number || error.exit == Exit::kUsage) return error;
-      if (error.message.find("no CUDA driver") == std::string::npos &&
-          error.message.find("finds no GPU") == std::string::npos)
-        session.warn("no GPU is used: " + error.message);
+      if (!error.no_gpu) session.warn("no GPU is used: " + error.message);
     } else {
       bench.gpu = std::move(*gpu);
     }
