@@ -17,9 +17,13 @@ bool has_type(const Json& value, const std::string& type) {
 }
 
 /// Appends one line per violation with its JSON pointer.
-void validate(const Json& schema, const Json& value, const std::string& at, std::vector<std::string>& errors) {
+void validate(const Json& root, const Json& schema, const Json& value, const std::string& at,
+              std::vector<std::string>& errors) {
   static const std::set<std::string> kKnown = {
-      "type", "enum", "properties", "required", "items", "additionalProperties", "$schema", "title", "description"};
+      "type",    "enum",  "properties",  "required", "items", "additionalProperties",
+      "$schema", "title", "description", "$defs"};
+  if (schema.contains("$ref") && schema.size() == 1)
+    return validate(root, root.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))), value, at, errors);
   for (const auto& [key, unused] : schema.items())
     if (!kKnown.count(key)) errors.push_back(at + ": schema keyword " + key + " is not checked");
   if (schema.contains("enum")) {
@@ -40,19 +44,20 @@ void validate(const Json& schema, const Json& value, const std::string& at, std:
     for (const auto& [key, member] : value.items()) {
       const std::string place = at + "/" + key;
       if (schema.contains("properties") && schema["properties"].contains(key)) {
-        validate(schema["properties"][key], member, place, errors);
+        validate(root, schema["properties"][key], member, place, errors);
       } else if (schema.contains("additionalProperties")) {
         const Json& more = schema["additionalProperties"];
         if (more.is_boolean()) {
           if (!more.get<bool>()) errors.push_back(place + ": not in the schema");
         } else {
-          validate(more, member, place, errors);
+          validate(root, more, member, place, errors);
         }
       }
     }
   }
   if (value.is_array() && schema.contains("items"))
-    for (size_t i = 0; i < value.size(); ++i) validate(schema["items"], value[i], at + "/" + std::to_string(i), errors);
+    for (size_t i = 0; i < value.size(); ++i)
+      validate(root, schema["items"], value[i], at + "/" + std::to_string(i), errors);
 }
 
 }  // namespace
@@ -60,7 +65,8 @@ void validate(const Json& schema, const Json& value, const std::string& at, std:
 std::vector<std::string> schema_errors(const std::string& file, const Json& value) {
   std::ifstream in(file);
   std::vector<std::string> errors;
-  validate(parse_json(std::string(std::istreambuf_iterator<char>(in), {})), value, "", errors);
+  const Json schema = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
+  validate(schema, schema, value, "", errors);
   return errors;
 }
 
