@@ -15,8 +15,10 @@
 #include "tests/support/patterns.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/tune.h"
+#include "tuner/views/json.h"
 #include "tuner/views/page.h"
-#include "tuner/views/views.h"
+#include "tuner/views/t4.h"
+#include "tuner/views/text.h"
 
 namespace roofgen::measured_test {
 namespace {
