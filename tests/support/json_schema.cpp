@@ -1,5 +1,7 @@
 #include "tests/support/json_schema.h"
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <set>
 
@@ -62,12 +64,12 @@ void validate(const Json& root, const Json& schema, const Json& value, const std
 
 }  // namespace
 
-std::vector<std::string> schema_errors(const std::string& file, const Json& value) {
-  std::ifstream in(file);
+void expect_schema(const std::string& name, const Json& value) {
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/" + name + "-schema.json");
   std::vector<std::string> errors;
   const Json schema = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
   validate(schema, schema, value, "", errors);
-  return errors;
+  for (const std::string& e : errors) ADD_FAILURE() << e;
 }
 
 }  // namespace roofgen::test
