@@ -11,8 +11,8 @@
 #include "roofline/views/views.h"
 #include "roofline/work.h"
 #include "tuner/session/profile_flags.h"
+#include "tuner/views/json.h"
 #include "tuner/views/page.h"
-#include "tuner/views/views.h"
 #include "tuner/whatif/whatif.h"
 
 namespace roofgen::cli {

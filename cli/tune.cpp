@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/suite.h"
-#include "tuner/views/views.h"
+#include "tuner/views/text.h"
 
 namespace roofgen::cli {
 namespace {

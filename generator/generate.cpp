@@ -215,6 +215,21 @@ Error no_variant(const std::string& wanted, const std::map<std::string, std::str
                                     wanted, device, known->second, fmt::join(left, ", "))};
 }
 
+const Variant* ProblemVariants::find(const std::string& name) const {
+  const auto found = std::ranges::find(variants, name, &Variant::name);
+  return found == variants.end() ? nullptr : &*found;
+}
+
+Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const expr::Map& device_limits,
+                                    const Problem& problem) {
+  ProblemVariants out{problem, {}, {}, {}};
+  ROOFGEN_TRY(out.scope, problem_scope(op, problem, device_limits));
+  ROOFGEN_TRY(out.variants, op.variants(files, problem));
+  out.conditions = conditions_of(out.variants);
+  ROOFGEN_TRY(out.variants, expand(std::move(out.variants), out.scope));
+  return out;
+}
+
 Result<StagePoints> StagePoints::of(const Variant& variant, const Stage& stage, const expr::Map& problem_scope) {
   ROOFGEN_TRY(expr::Map scope, stage_scope(variant, stage, problem_scope));
   return StagePoints(stage, std::move(scope));

@@ -37,6 +37,17 @@ struct Legal {
   operator expr::Names() const { return scope; }
 };
 Result<expr::Map> problem_scope(const Op& op, const Problem& problem, const expr::Map& device_limits);
+/// A problem with the variants that it has on a device.
+struct ProblemVariants {
+  Problem problem;
+  expr::Map scope;
+  std::vector<Variant> variants;
+  std::map<std::string, std::string> conditions;  ///< conditions_of() all variants of the op
+  const Variant* find(const std::string& name) const;
+};
+/// `device_limits`: limits() of the device.
+Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const expr::Map& device_limits,
+                                    const Problem& problem);
 std::variant<Legal, Rejected, Error> check_schedule(const Variant& variant, const Stage& stage, Schedule schedule,
                                                     const expr::Map& problem_scope, bool prune = true);
 

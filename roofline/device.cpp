@@ -164,4 +164,9 @@ Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int
   return out;
 }
 
+Occupancy occupancy(const Device& device, const Binary& binary, const Launch& launch) {
+  return occupancy(device, binary.registers, binary.static_smem_bytes + launch.smem_bytes,
+                   static_cast<int>(launch.block.count()));
+}
+
 }  // namespace roofgen

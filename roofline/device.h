@@ -73,6 +73,7 @@ struct Occupancy {
 /// The rules of the CUDA occupancy calculator: warps get registers in units of 256, CTAs get shared memory in units of
 /// 128 bytes, plus 1 KiB per CTA reserved by the system.
 Occupancy occupancy(const Device& device, int registers, int64_t smem_bytes, int threads);
+Occupancy occupancy(const Device& device, const Binary& binary, const Launch& launch);
 
 /// Selects the catalogue entry with exactly this driver name and bus width (of several, the one with the nearest memory
 /// size) and replaces its cells with the driver's values. The die does not decide: an H200 is not an H100. Any other

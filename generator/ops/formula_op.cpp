@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -358,18 +359,23 @@ class FormulaOp final : public Op {
     const bool by_row = rank > 1;
     std::vector<int64_t> outer{region.batch, region.head, region.row_begin};
     outer.erase(outer.begin(), outer.end() - static_cast<ptrdiff_t>(by_row ? rank - 1 : 0));
-    const int64_t last = rank == 0 ? 1 : size(problem, t->axes.back());
+    const std::vector<int64_t> extents = sizes(problem, t->axes);
+    const int64_t last = rank == 0 ? 1 : extents.back();
     const int64_t begin = by_row ? region.col_begin : region.row_begin,
                   end = by_row ? (region.col_end < 0 ? last : region.col_end) : region.row_end;
     std::string within;
     for (size_t i = 0; i + 2 < rank; ++i) within += fmt::format("{} {}, ", t->axes[i], outer[i]);
     const std::string row_name = rank == 0 ? "element" : by_row ? t->axes[rank - 2] : t->axes[0];
     OutputJudge judge(formula.outputs()[0], read, within, row_name.c_str(), by_row ? t->axes.back().c_str() : "");
+    const std::vector<std::string>& indices = formula.vocabulary().indices;
+    const std::vector<int64_t> of_indices = sizes(problem, indices);
+    const pointwise::TensorReader tensors = contents_reader(indices, of_indices, pattern);
     for (int64_t row = region.row_begin; row < (by_row ? region.row_end : region.row_begin + 1); ++row) {
       if (by_row) outer.back() = row;
       int64_t first = begin, pitch = last;
-      for (size_t i = outer.size(); i-- > 0; pitch *= size(problem, t->axes[i])) first += outer[i] * pitch;
-      ROOFGEN_CHECK(judge.compare(first, expected(problem, pattern, *t, formula, outer, begin, end), [&](int64_t i) {
+      for (size_t i = outer.size(); i-- > 0; pitch *= extents[i]) first += outer[i] * pitch;
+      const std::vector<Estimate> due = expected(*t, formula, of_indices, tensors, outer, begin, end);
+      ROOFGEN_CHECK(judge.compare(first, due, [&](int64_t i) {
         return by_row ? std::pair(row, begin + i) : std::pair(begin + i, int64_t{-1});
       }));
     }
@@ -404,15 +410,19 @@ class FormulaOp final : public Op {
     return out;
   }
   // Of a completed problem these have values.
-  int64_t size(const Problem& problem, const std::string& axis) const {
-    return spec_.axes.at(axis).eval_int(numbers(problem)).value();
+  std::vector<int64_t> sizes(const Problem& problem, const std::vector<std::string>& axes) const {
+    const expr::Map scope = numbers(problem);
+    std::vector<int64_t> out;
+    for (const std::string& axis : axes) out.push_back(spec_.axes.at(axis).eval_int(scope).value());
+    return out;
   }
+  int64_t size(const Problem& problem, const std::string& axis) const { return sizes(problem, {axis})[0]; }
   DType dtype_of(const Problem& problem, const FormulaTensor& t) const {
     return *parse_dtype(t.dtype.eval(numbers(problem)).value().str());
   }
   int64_t elements(const Problem& problem, const FormulaTensor& t) const {
-    return std::accumulate(t.axes.begin(), t.axes.end(), int64_t{1},
-                           [&](int64_t n, const std::string& axis) { return n * size(problem, axis); });
+    const std::vector<int64_t> all = sizes(problem, t.axes);
+    return std::accumulate(all.begin(), all.end(), int64_t{1}, std::multiplies());
   }
   int64_t terms(const Problem& problem, const FormulaTensor& t) const {
     return t.summed.empty() ? 1 : size(problem, t.summed);
@@ -426,14 +436,10 @@ class FormulaOp final : public Op {
     return output.axes.size() > 1 && (!output.summed.empty() || formula(problem, output).reductions() == 0);
   }
 
-  /// Elements [begin, end) along the last axis of an output.
-  std::vector<Estimate> expected(const Problem& problem, InputPattern pattern, const FormulaTensor& output,
-                                 const Formula& formula, const std::vector<int64_t>& outer, int64_t begin,
-                                 int64_t end) const {
-    const std::vector<std::string>& indices = formula.vocabulary().indices;
-    std::vector<int64_t> sizes;
-    for (const std::string& axis : indices) sizes.push_back(size(problem, axis));
-    const pointwise::TensorReader tensors = contents_reader(indices, sizes, pattern);
+  /// Elements [begin, end) along the last axis of an output. `sizes`: of the formula's indices.
+  static std::vector<Estimate> expected(const FormulaTensor& output, const Formula& formula,
+                                        const std::vector<int64_t>& sizes, const pointwise::TensorReader& tensors,
+                                        const std::vector<int64_t>& outer, int64_t begin, int64_t end) {
     std::vector<Estimate> out;
     if (!output.summed.empty()) {
       const std::vector<Estimate> source(static_cast<size_t>(sizes.back()));

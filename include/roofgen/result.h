@@ -36,6 +36,7 @@ struct Error {
   Where where = {};
   /// Formatted lines that follow the message: source excerpt with caret, "included from a:3".
   std::vector<std::string> notes = {};
+  bool no_gpu = false;  ///< the machine has no GPU, or no driver: no mistake where one is only an option
 };
 
 /// `file:line:col: error: message` followed by the notes, one per line, no trailing newline.

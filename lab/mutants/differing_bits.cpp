@@ -93,15 +93,7 @@ class DifferingBits {
                                                                   : std::vector<std::string_view>();
   }
   /// The reached registers that a statement reads.
-  std::vector<std::string_view> reads(const PtxStmt& s) const {
-    std::vector<std::string_view> out;
-    if (s.kind != PtxStmt::Kind::kInstruction) return out;
-    if (reached_.count(s.guard)) out.push_back(s.guard);
-    for (size_t i = has_result(s) ? 1 : 0; i < s.operands.size(); ++i)
-      for (const std::string_view name : registers_in(s.operands[i]))
-        if (reached_.count(name)) out.push_back(name);
-    return out;
-  }
+  std::vector<std::string_view> reads(const PtxStmt& s) const { return read_of(reached_, s); }
 
   /// What the branch at `from` may skip, if that is one way through and only computes.
   std::optional<Part> part(size_t from) const {

@@ -105,15 +105,7 @@ class SideBySide {
     return bits == 1 ? ".pred" : fmt::format(".b{}", bits);
   }
 
-  std::vector<std::string_view> reached_in(const PtxStmt& s) const {
-    std::vector<std::string_view> out;
-    if (s.kind != PtxStmt::Kind::kInstruction) return out;
-    if (reached_.count(s.guard)) out.push_back(s.guard);
-    for (size_t i = has_result(s) ? 1 : 0; i < s.operands.size(); ++i)
-      for (const std::string_view name : registers_in(s.operands[i]))
-        if (reached_.count(name)) out.push_back(name);
-    return out;
-  }
+  std::vector<std::string_view> reached_in(const PtxStmt& s) const { return read_of(reached_, s); }
   bool reads_reached(const PtxStmt& s) const { return !reached_in(s).empty(); }
 
   /// A branch that the mutant need not take where the kernel does, by an argument below. Only its guard is reached.

@@ -71,6 +71,16 @@ bool has_result(const PtxStmt& s) {
   return true;
 }
 
+std::vector<std::string_view> read_of(const std::set<std::string_view>& registers, const PtxStmt& s) {
+  std::vector<std::string_view> out;
+  if (s.kind != PtxStmt::Kind::kInstruction) return out;
+  if (registers.count(s.guard)) out.push_back(s.guard);
+  for (size_t i = has_result(s) ? 1 : 0; i < s.operands.size(); ++i)
+    for (const std::string_view name : registers_in(s.operands[i]))
+      if (registers.count(name)) out.push_back(name);
+  return out;
+}
+
 std::string with_percent(std::string ptx) {
   static const std::regex kDeclared(R"(\.reg \.\w+ (\w[\w, ]*);)"), kName(R"(\w+)");
   std::set<std::string> names;

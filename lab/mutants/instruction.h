@@ -28,6 +28,8 @@ std::string with_percent(std::string ptx);
 std::vector<std::string_view> registers_in(const PtxOperand& operand);
 /// The first operand is a destination.
 bool has_result(const PtxStmt& statement);
+/// Those of these registers that a statement reads.
+std::vector<std::string_view> read_of(const std::set<std::string_view>& registers, const PtxStmt& statement);
 
 /// A kernel's parsed text: its statements, and the flow of values between registers.
 class Code {

@@ -205,8 +205,7 @@ Result<void> Kernel::prepare(Binary binary) {
   candidate_.binary = std::move(binary);
   ROOFGEN_TRY(const Launch launch, make_launch(stage(), legal_));
   const Binary& b = candidate_.binary;
-  occupancy_ = occupancy(search_->device(), b.registers, b.static_smem_bytes + launch.smem_bytes,
-                         static_cast<int>(launch.block.count()));
+  occupancy_ = occupancy(search_->device(), b, launch);
   std::vector<size_t> sizes;
   for (size_t i = 0; i < launch.args.size(); ++i)
     for (const char* name : {"cu_seqlens", "kv_lengths", "block_table", "offsets"})

@@ -10,11 +10,12 @@ namespace roofgen::cuda {
 namespace {
 
 Error unavailable(std::string message) { return {Exit::kUnavailable, std::move(message)}; }
+Error no_driver(std::string message) { return {Exit::kUnavailable, std::move(message), {}, {}, true}; }
 
 /// Messages for the common causes of a failing cuInit.
 Error init_error(const Driver& driver, Status status, const std::string& library) {
   switch (status) {
-    case kNoDevice: return unavailable("the CUDA driver finds no GPU");
+    case kNoDevice: return no_gpu();
     case kStubLibrary: return unavailable(library + " is the stub that a CUDA toolkit links against, not a driver");
     case kSystemDriverMismatch:
       return unavailable("the CUDA driver library and the kernel module are of different versions; a reboot helps");
@@ -28,13 +29,15 @@ Error init_error(const Driver& driver, Status status, const std::string& library
 
 }  // namespace
 
+Error no_gpu() { return no_driver("the CUDA driver finds no GPU"); }
+
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char* reason = dlerror();
-    return unavailable(fmt::format("no CUDA driver: {}", reason ? reason : library + " cannot be loaded"));
+    return no_driver(fmt::format("no CUDA driver: {}", reason ? reason : library + " cannot be loaded"));
   }
   auto driver = std::make_unique<Driver>();
   driver->simulated = dlsym(handle, kSimulatedMark) != nullptr;
@@ -54,7 +57,7 @@ Result<std::unique_ptr<Driver>> Driver::open(const std::string& library) {
   if (driver->driver_version && driver->driver_version(&driver->version) == 0 && driver->version < kMinDriverVersion)
     return unavailable(fmt::format("the CUDA driver is too old: it supports CUDA {}, {} or newer is needed",
                                    version_text(driver->version), version_text(kMinDriverVersion)));
-  if (!missing.empty()) return unavailable(fmt::format("{} is no CUDA driver: it has no {}", library, missing));
+  if (!missing.empty()) return no_driver(fmt::format("{} is no CUDA driver: it has no {}", library, missing));
   if (Status status = driver->init(0); status != 0) return init_error(*driver, status, library);
   return driver;
 }

@@ -28,7 +28,7 @@ Result<std::unique_ptr<GpuExecutor>> CudaExecutor::open(const std::string& libra
   const Driver& cu = *self->driver_;
   int count = 0;
   ROOFGEN_CHECK(cu.check(cu.device_count(&count), "counting GPUs"));
-  if (count == 0) return Error{Exit::kUnavailable, "the CUDA driver finds no GPU"};
+  if (count == 0) return no_gpu();
   if (ordinal < 0 || ordinal >= count)
     return Error{Exit::kUsage, fmt::format("there is no GPU {}; this machine has {}, counted from 0", ordinal, count)};
   ROOFGEN_CHECK(cu.check(cu.device(&self->device_, ordinal), "opening the GPU"));

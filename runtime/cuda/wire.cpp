@@ -78,13 +78,14 @@ void pack(Packer& to, const Error& error) {
       .put(error.message)
       .put(error.where.file)
       .put(error.where.line)
-      .put(error.where.col);
+      .put(error.where.col)
+      .put(error.no_gpu);
   to.put(uint64_t{error.notes.size()});
   for (const std::string& note : error.notes) to.put(note);
 }
 void unpack(Unpacker& from, Error& error) {
   int exit = 0;
-  from.get(exit).get(error.message).get(error.where.file).get(error.where.line).get(error.where.col);
+  from.get(exit).get(error.message).get(error.where.file).get(error.where.line).get(error.where.col).get(error.no_gpu);
   error.exit = exit == static_cast<int>(Exit::kUsage)         ? Exit::kUsage
                : exit == static_cast<int>(Exit::kUnavailable) ? Exit::kUnavailable
                                                               : Exit::kFailed;

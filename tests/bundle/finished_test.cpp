@@ -5,7 +5,8 @@
 
 #include "base/json.h"
 #include "tests/bundle/fake_compiler.h"
-#include "tuner/views/views.h"
+#include "tuner/views/json.h"
+#include "tuner/views/text.h"
 
 namespace roofgen::test::finished_test {
 namespace {

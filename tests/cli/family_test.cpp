@@ -9,13 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class FamilyCli : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  }
-  Home home;
-};
+class FamilyCli : public Compiling {};
 using SlowFamilyCli = FamilyCli;
 
 void expect_within(const Json& table, double within) {

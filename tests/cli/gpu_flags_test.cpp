@@ -66,6 +66,7 @@ TEST_F(GpuFlags, PlacesThatCannotBeWrittenAreFoundBeforeTheWork) {
   EXPECT_EQ(o.exit, 1);
   EXPECT_EQ(o.out, "");  // nothing was tuned
   EXPECT_NE(o.err.find("there is no folder no/such/folder"), std::string::npos) << o.err;
+  EXPECT_EQ(o.err.find("no GPU is used: "), std::string::npos) << o.err;  // a machine without a GPU is no mistake
 }
 
 TEST_F(GpuFlags, AGpuThatCannotBeUsedIsNotPassedOverInSilence) {

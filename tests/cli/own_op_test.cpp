@@ -15,22 +15,7 @@ using testing::HasSubstr;
 const std::string kFolder = ROOFGEN_SOURCE_DIR "/examples/dots";
 const std::string kSizes = " dots --rows 300 --cols 777 --executor sim ";
 
-class OwnOp : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  }
-  Json parse(const Outcome& o) {
-    EXPECT_EQ(o.exit, 0) << o.err;
-    return parse_json(o.out);
-  }
-  Home home;
-};
-
-void expect_schema(const char* schema, const Json& result) {
-  for (const std::string& e : schema_errors(std::string(ROOFGEN_SOURCE_DIR "/docs/") + schema, result))
-    ADD_FAILURE() << e;
-}
+class OwnOp : public Compiling {};
 
 TEST_F(OwnOp, HasFiveFilesAndIsTuned) {
   size_t files = 0;
@@ -42,7 +27,7 @@ TEST_F(OwnOp, HasFiveFilesAndIsTuned) {
   }
   EXPECT_LE(files, 5u);
   const Json r = parse(home.run("tune" + kSizes + "--evals 6 --json --data-dir " + kFolder));
-  expect_schema("tune-schema.json", r);
+  expect_schema("tune", r);
   EXPECT_EQ(r["problem"]["op"], "dots");
   ASSERT_EQ(r["variants"].size(), 2u);
   for (const Json& v : r["variants"]) {
@@ -58,7 +43,7 @@ TEST_F(OwnOp, HasFiveFilesAndIsTuned) {
 
 TEST_F(OwnOp, WhatFusionSaves) {
   const Json r = parse(home.run("whatif" + kSizes + "--evals 6 --json --data-dir " + kFolder));
-  expect_schema("whatif-schema.json", r);
+  expect_schema("whatif", r);
   EXPECT_EQ(r["steps"], Json({"rows", "columns"}));
   ASSERT_EQ(r["partitions"].size(), 2u);
   std::map<std::string, double> bytes;

@@ -1,6 +1,7 @@
 // Runs the built program in its own home folder.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,5 +78,20 @@ class Home {
 };
 
 inline bool has_nvrtc(const Home& home) { return home.run("doctor").exit == 0; }
+
+/// Tests that compile kernels.
+class Compiling : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
+  }
+  Home home;
+};
+
+/// The JSON of a run that must have succeeded.
+inline Json parse(const Outcome& o) {
+  EXPECT_EQ(o.exit, 0) << o.err;
+  return parse_json(o.out);
+}
 
 }  // namespace roofgen::test

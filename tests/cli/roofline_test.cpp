@@ -11,11 +11,7 @@ namespace {
 
 class RooflineCli : public ::testing::Test {
  protected:
-  Json json(const std::string& arguments) {
-    const Outcome o = home.run(arguments);
-    EXPECT_EQ(o.exit, 0) << o.err;
-    return parse_json(o.out);
-  }
+  Json json(const std::string& arguments) { return parse(home.run(arguments)); }
   /// Expects an exit code and a one-line error.
   void refused(const std::string& arguments, int exit, const std::string& line) {
     const Outcome o = home.run(arguments);

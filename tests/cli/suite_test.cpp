@@ -52,13 +52,7 @@ std::string mpirun(int ranks) {
          std::to_string(ranks);
 }
 
-class SuiteCli : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  }
-  Home home;
-};
+class SuiteCli : public Compiling {};
 using SlowSuiteCli = SuiteCli;
 
 }  // namespace

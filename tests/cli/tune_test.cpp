@@ -12,25 +12,14 @@ namespace {
 
 const std::string kSmall = "tune attention --L 200 --d 64 --batch 1 --heads 2 --evals 3 --executor sim --json";
 
-class TuneCli : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  }
-  Home home;
-};
+class TuneCli : public Compiling {};
 using SlowTuneCli = TuneCli;
-
-Json parse(const Outcome& o) {
-  EXPECT_EQ(o.exit, 0) << o.err;
-  return parse_json(o.out);
-}
 
 }  // namespace
 
 TEST_F(TuneCli, JsonKeepsToItsSchema) {
   const Json result = parse(home.run(kSmall));
-  for (const std::string& e : schema_errors(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json", result)) ADD_FAILURE() << e;
+  expect_schema("tune", result);
   ASSERT_EQ(result["variants"].size(), 3u);
   for (const Json& v : result["variants"]) {
     // The whole grid runs for the winner alone.

@@ -13,27 +13,13 @@ namespace {
 const std::string kSmall =
     "whatif --chain 'gemm > bias > gelu > residual > rmsnorm' --M 128 --N 64 --K 64 --executor sim --evals 3 ";
 
-class SlowWhatIfCli : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_nvrtc(home)) GTEST_SKIP() << "NVRTC not found: nothing can be compiled";
-  }
-  Json parse(const Outcome& o) {
-    EXPECT_EQ(o.exit, 0) << o.err;
-    return parse_json(o.out);
-  }
-  Home home;
-};
-
-void expect_schema(const Json& result) {
-  for (const std::string& e : schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", result)) ADD_FAILURE() << e;
-}
+class SlowWhatIfCli : public Compiling {};
 
 }  // namespace
 
 TEST_F(SlowWhatIfCli, FiveStepsEveryPartitionTimedAndVerified) {
   const Json r = parse(home.run(kSmall + "--json --html page.html"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   ASSERT_EQ(r["partitions"].size(), 16u);
   // Every sequence of consecutive steps has a kernel: a row of 64 columns fits a tile. Each of the 15 kernels was
   // searched once.
@@ -136,7 +122,7 @@ TEST_F(SlowWhatIfCli, ValuesForLaterStepsAreKept) {
   const Json r =
       parse(home.run("whatif --chain 'relu > (v * 0.5) > residual(relu) > softmax' --rows 33 --cols 200 --executor sim "
                      "--evals 2 --json"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   for (const Json& p : r["partitions"])
     EXPECT_TRUE(p["time_us"].is_number()) << p["plan"] << " " << p.value("reason", "");
   for (const Json& p : r["partitions"])
@@ -148,7 +134,7 @@ TEST_F(SlowWhatIfCli, ValuesForLaterStepsAreKept) {
 TEST_F(SlowWhatIfCli, ASweepHasARunForEachSize) {
   const Json r =
       parse(home.run("whatif --chain 'relu > rmsnorm' --cols 128 --sweep rows=64,16 --executor sim --evals 1 --json"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   ASSERT_EQ(r["sweep"]["runs"].size(), 2u);
   EXPECT_EQ(r["sweep"]["runs"][0]["size"], 16);
 }
@@ -156,7 +142,7 @@ TEST_F(SlowWhatIfCli, ASweepHasARunForEachSize) {
 TEST_F(SlowWhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
   const Json r = parse(home.run(
       "whatif attention --L 128 --d 64 --batch 1 --heads 2 --causal --evals 2 --executor sim --json --html page.html"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   EXPECT_EQ(r["chain"], "qk > scale > mask > softmax > pv");
   ASSERT_EQ(r["partitions"].size(), 17u);  // the sixteen, and the whole chain by warpgroups
   EXPECT_EQ(r["parts"], 15);
@@ -201,7 +187,7 @@ TEST_F(SlowWhatIfCli, OfSixteenCutsOfAttentionFifteenAreTimed) {
 TEST_F(SlowWhatIfCli, WithoutAMaskThereIsNoStepForIt) {
   const std::string small = "whatif attention --L 128 --d 64 --batch 1 --heads 1 --evals 1 --executor sim --json";
   const Json r = parse(home.run(small));
-  expect_schema(r);
+  expect_schema("whatif", r);
   EXPECT_EQ(r["chain"], "qk > scale > softmax > pv");
   ASSERT_EQ(r["partitions"].size(), 9u);  // one is of warpgroups
   EXPECT_EQ(r["parts"], 10);
@@ -218,7 +204,7 @@ TEST_F(SlowWhatIfCli, WithoutAMaskThereIsNoStepForIt) {
 TEST_F(SlowWhatIfCli, SplitKeysAreAPartitionWhereSmsAreIdle) {
   const std::string small = "whatif attention --L 1 --kv-len 2048 --d 64 --batch 1 --heads 2 --evals 4 --executor sim ";
   const Json r = parse(home.run(small + "--json --html page.html"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   const std::string plan = "qk+scale+softmax+pv merged16";
   EXPECT_EQ(r["best"], plan);
   ASSERT_TRUE(r.contains("split_keys"));
@@ -256,7 +242,7 @@ TEST_F(SlowWhatIfCli, SplitKeysAreAPartitionWhereSmsAreIdle) {
 TEST_F(SlowWhatIfCli, AFullDeviceSplitsNoKeys) {
   const std::string full = "whatif attention --L 128 --kv-len 512 --d 64 --batch 1 --heads 272 --executor sim ";
   const Json r = parse(home.run(full + "--evals 1 --json"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   EXPECT_EQ(r["partitions"].size(), 9u);  // one is of warpgroups; so many rows have no even split
   EXPECT_FALSE(r.contains("split_keys"));
   const std::string why = "the keys are not split: the kernel of all steps fills the 132 SMs without it";
@@ -270,7 +256,7 @@ TEST_F(SlowWhatIfCli, ExpressionsAndLengthsOfAttentionAreCutLikeThePlainOne) {
   const Json r = parse(
       home.run("whatif attention --d 64 --heads 2 --lengths 70,129,33 --score 's + slope[h] * (k - q)' --arg "
                "slope:fp32[h] --mask 'q - k < 50' --softcap 20 --lse --dtype fp16 --evals 1 --executor sim --json"));
-  expect_schema(r);
+  expect_schema("whatif", r);
   size_t timed = 0;
   for (const Json& p : r["partitions"]) {
     timed += p["time_us"].is_number();

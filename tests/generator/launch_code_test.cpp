@@ -76,12 +76,10 @@ class Program {
   void add(const Case& c) {
     const Op& op = **find_op(c.problem.op);
     const Problem tuned = *op.complete(c.problem);
-    const expr::Map scope = *problem_scope(op, tuned, limits());
-    auto loaded = op.variants(files_, tuned);
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    const auto variants = expand(std::move(*loaded), scope);
-    ASSERT_TRUE(variants) << variants.error().message;
-    for (const Variant& v : *variants)
+    const auto at = variants_of(files_, op, limits(), tuned);
+    ASSERT_TRUE(at) << at.error().message;
+    const expr::Map& scope = at->scope;
+    for (const Variant& v : at->variants)
       for (const Stage& stage : v.stages) {
         const auto schedule = default_schedule(v, stage, scope, {});
         ASSERT_TRUE(schedule) << schedule.error().message;
@@ -356,13 +354,11 @@ std::string dependent_launches(expr::Map device, const std::map<std::string, Par
   const DataFiles files;
   const Op& op = **find_op("attention");
   const Problem tuned = *op.complete(problem("attention", {{"L", 256}, {"d", 64}}));
-  const expr::Map scope = *problem_scope(op, tuned, device);
-  const std::vector<Variant> variants = *expand(*op.variants(files, tuned), scope);
-  const Variant& v =
-      *std::find_if(variants.begin(), variants.end(), [](const Variant& each) { return each.name == "unfused"; });
+  const ProblemVariants at = *variants_of(files, op, device, tuned);
+  const Variant& v = *at.find("unfused");
   std::string out;
   for (const Stage& stage : v.stages) {
-    const auto checked = check_schedule(v, stage, *default_schedule(v, stage, scope, pins), scope, false);
+    const auto checked = check_schedule(v, stage, *default_schedule(v, stage, at.scope, pins), at.scope, false);
     if (const Rejected* rejected = std::get_if<Rejected>(&checked)) return out + rejected->reason;
     const Legal& legal = std::get<Legal>(checked);
     const std::string source = generate(files, stage, legal)->source;

@@ -57,9 +57,18 @@ std::vector<double> attention(const Tensor& q, const Tensor& k, const Tensor& v,
   return out;
 }
 
+/// A search in the simulator.
+Request request_of(const char* op, std::initializer_list<std::pair<const char*, size_t>> sizes,
+                   const char* variant = nullptr, int evals = 1) {
+  Request out(op);
+  for (const auto& [name, size] : sizes) out.set(name, size);
+  if (variant) out.set("variant", variant);
+  return out.set("executor", "sim").set("evals", evals);
+}
+
 void rows(roofgen::Session& session) {
   constexpr size_t kCols = 256;
-  const Request request = Request("rmsnorm").set("rows", 64).set("cols", kCols).set("executor", "sim").set("evals", 1);
+  const Request request = request_of("rmsnorm", {{"rows", 64}, {"cols", kCols}});
   const auto pipeline = roofgen::jit(session, request);
   CHECK(pipeline);
   if (!pipeline) return;
@@ -88,14 +97,8 @@ void rows(roofgen::Session& session) {
 /// Three kernels with a workspace, other lengths, and rows of Q with gaps.
 void stages(roofgen::Session& session) {
   constexpr size_t kHeads = 2, kD = 64;
-  const auto pipeline = roofgen::jit(session, Request("attention")
-                                                  .set("L", 64)
-                                                  .set("d", kD)
-                                                  .set("heads", kHeads)
-                                                  .set("batch", 1)
-                                                  .set("variant", "unfused")
-                                                  .set("executor", "sim")
-                                                  .set("evals", 1));
+  const auto pipeline = roofgen::jit(
+      session, request_of("attention", {{"L", 64}, {"d", kD}, {"heads", kHeads}, {"batch", 1}}, "unfused"));
   CHECK(pipeline);
   if (!pipeline) return;
   const struct {
@@ -155,13 +158,7 @@ void stages(roofgen::Session& session) {
 /// Tensor maps, on devices that have them.
 void maps(roofgen::Session& session) {
   constexpr size_t kN = 128, kK = 128;
-  const auto pipeline = roofgen::jit(session, Request("gemm")
-                                                  .set("M", 256)
-                                                  .set("N", kN)
-                                                  .set("K", kK)
-                                                  .set("variant", "warpgroup")
-                                                  .set("executor", "sim")
-                                                  .set("evals", 1));
+  const auto pipeline = roofgen::jit(session, request_of("gemm", {{"M", 256}, {"N", kN}, {"K", kK}}, "warpgroup"));
   CHECK(pipeline);
   if (!pipeline) return;
   const Tensor b(driver, kN * kK, 2);  // columns are contiguous
@@ -183,15 +180,9 @@ void maps(roofgen::Session& session) {
 /// A fused kernel of tiles that divide its lengths: other lengths are computed right or refused.
 void lengths(roofgen::Session& session) {
   constexpr size_t kHeads = 2, kD = 64;
-  const auto pipeline = roofgen::jit(session, Request("attention")
-                                                  .set("L", 128)
-                                                  .set("d", kD)
-                                                  .set("heads", kHeads)
-                                                  .set("batch", 1)
-                                                  .set("variant", "fused")
-                                                  .set("set", "BM=64,BN=64")
-                                                  .set("executor", "sim")
-                                                  .set("evals", 1));
+  const auto pipeline =
+      roofgen::jit(session, request_of("attention", {{"L", 128}, {"d", kD}, {"heads", kHeads}, {"batch", 1}}, "fused")
+                                .set("set", "BM=64,BN=64"));
   CHECK(pipeline);
   if (!pipeline) return;
   int served = 0, refused = 0;
@@ -225,8 +216,7 @@ void hidden(roofgen::Session& session) {
   constexpr size_t kL = 64, kKeys = 96, kSeen = 40, kHeads = 2, kD = 64;
   for (const char* variant : {"fused", "unfused", "warpgroup"})
     for (const bool cache : {false, true}) {
-      Request request = Request("attention").set("L", kL).set("kv-len", kKeys).set("d", kD).set("heads", kHeads);
-      request.set("variant", variant).set("executor", "sim").set("evals", 1);
+      Request request = request_of("attention", {{"L", kL}, {"kv-len", kKeys}, {"d", kD}, {"heads", kHeads}}, variant);
       cache ? request.set("kv-lengths", "96") : request.set("mask", "k < 40").set("batch", 1);
       const auto pipeline = roofgen::jit(session, request);
       CHECK(pipeline);
@@ -251,8 +241,7 @@ void hidden(roofgen::Session& session) {
 
 void misuses(roofgen::Session& session) {
   constexpr size_t kRows = 64, kCols = 256;
-  const Request request =
-      Request("rmsnorm").set("rows", kRows).set("cols", kCols).set("executor", "sim").set("evals", 1);
+  const Request request = request_of("rmsnorm", {{"rows", kRows}, {"cols", kCols}});
   const auto pipeline = roofgen::jit(session, request);
   CHECK(pipeline);
   if (!pipeline) return;
@@ -329,14 +318,7 @@ void misuses(roofgen::Session& session) {
 /// A better winner of another search is taken, a damaged file or one with other binaries is not.
 void winners(roofgen::Session& session, const std::string& folder) {
   const auto request = [](int evals) {
-    return Request("attention")
-        .set("L", 256)
-        .set("d", 64)
-        .set("heads", 1)
-        .set("batch", 1)
-        .set("variant", "fused")
-        .set("executor", "sim")
-        .set("evals", evals);
+    return request_of("attention", {{"L", 256}, {"d", 64}, {"heads", 1}, {"batch", 1}}, "fused", evals);
   };
   const auto schedule = [&](int evals) -> std::string {
     const auto pipeline = roofgen::jit(session, request(evals));
@@ -378,8 +360,7 @@ void winners(roofgen::Session& session, const std::string& folder) {
 /// Two threads share a pipeline, with tensors of their own.
 void threads(roofgen::Session& session) {
   constexpr size_t kCols = 256;
-  const auto pipeline = roofgen::jit(
-      session, Request("rmsnorm").set("rows", 64).set("cols", kCols).set("executor", "sim").set("evals", 1));
+  const auto pipeline = roofgen::jit(session, request_of("rmsnorm", {{"rows", 64}, {"cols", kCols}}));
   CHECK(pipeline);
   if (!pipeline) return;
   const auto work = [&](size_t first, double* worst) {

@@ -30,14 +30,11 @@ Result<Compiled> compile(const Generated& kernel) {
   Compiled out;
   ROOFGEN_TRY(out.device, load_device(files, kernel.device));
   ROOFGEN_TRY(const Op* op, find_op(kernel.problem.op));
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, kernel.problem, limits(out.device)));
-  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, kernel.problem));
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
-  const auto variant =
-      std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.name == kernel.variant; });
-  if (variant == variants.end()) return Error{Exit::kFailed, "no variant " + kernel.variant};
+  ROOFGEN_TRY(const ProblemVariants at, variants_of(files, *op, limits(out.device), kernel.problem));
+  const Variant* const variant = at.find(kernel.variant);
+  if (!variant) return Error{Exit::kFailed, "no variant " + kernel.variant};
   const Stage& stage = variant->stages.at(kernel.stage);
-  ROOFGEN_TRY(const Legal legal, test::legal_schedule(*variant, stage, scope, kernel.pins));
+  ROOFGEN_TRY(const Legal legal, test::legal_schedule(*variant, stage, at.scope, kernel.pins));
   ROOFGEN_TRY(out.program, generate(files, stage, legal));
   for (const test::Edit& edit : kernel.edits) {
     ROOFGEN_TRY(const bool done, test::apply(edit, out.program));

@@ -317,14 +317,16 @@ TEST_F(Cuda, ReportsWhyTheDriverIsUnusable) {
   struct Case {
     const char* script;
     const char* message;
+    bool no_gpu = false;
   };
   for (const Case& each :
-       {Case{"no device", "the CUDA driver finds no GPU"}, Case{"none", "the CUDA driver finds no GPU"},
+       {Case{"no device", "the CUDA driver finds no GPU", true}, Case{"none", "the CUDA driver finds no GPU", true},
         Case{"old", "the CUDA driver is too old: it supports CUDA 11.4, 12.0 or newer is needed"},
         Case{"stub", "is the stub that a CUDA toolkit links against, not a driver"},
         Case{"mismatch", "are of different versions"}, Case{"init fails", "starting the CUDA driver: unknown error"}}) {
     Error error = open_error(each.script);
     EXPECT_EQ(error.exit, Exit::kUnavailable) << each.script;
+    EXPECT_EQ(error.no_gpu, each.no_gpu) << each.script;
     EXPECT_NE(error.message.find(each.message), std::string::npos) << error.message;
   }
   EXPECT_EQ(live(), 0);

@@ -355,9 +355,12 @@ TEST_F(GpuWorker, ReportsWhyAWorkerCannotStart) {
   auto old = make();
   ASSERT_FALSE(old);
   EXPECT_EQ(old.error().exit, Exit::kUnavailable);
+  EXPECT_FALSE(old.error().no_gpu);
   EXPECT_EQ(old.error().message, "the CUDA driver is too old: it supports CUDA 11.4, 12.0 or newer is needed");
   setenv("ROOFGEN_LIBCUDA", "/no/such/libcuda.so", 1);
-  EXPECT_EQ(make().error().message.rfind("no CUDA driver: ", 0), 0u);
+  const Error none = make().error();
+  EXPECT_EQ(none.message.rfind("no CUDA driver: ", 0), 0u);
+  EXPECT_TRUE(none.no_gpu);
   executable_ = "/no/such/program";
   EXPECT_EQ(make().error().message, "cannot start a GPU worker: No such file or directory");
   executable_ = "/bin/true";

@@ -105,24 +105,32 @@ TEST(Suite, CapturedLaunchesAreCountedByShape) {
   EXPECT_FALSE(read_captured("\n", "c.jsonl"));
 }
 
+/// The flags of `tune` by a request.
+struct Tune {
+  RequestFlags request{"tune"};
+  ProblemFlags flags;
+  RunFlags run;
+  Result<void> read;
+  explicit Tune(const SuiteProblem& problem) {
+    flags.declare(request.flags());
+    run.declare(request.flags());
+    read = request.read(problem);
+  }
+};
+
 TEST(Suite, OneProblemFillsTheFlagsOfARequest) {
   const auto problem = read_problem(
       R"({"op": "gemm", "M": 64, "alpha": -1, "arg": ["a:fp32[n]", "b:fp32"], "no-store": true})", "request");
   ASSERT_TRUE(problem) << to_string(problem.error());
-  RequestFlags request("tune");
-  ProblemFlags flags;
-  RunFlags run;
-  flags.declare(request.flags());
-  run.declare(request.flags());
-  const auto read = request.read(*problem);
-  ASSERT_TRUE(read) << to_string(read.error());
-  const auto made = flags.problem();
+  const Tune tune(*problem);
+  ASSERT_TRUE(tune.read) << to_string(tune.read.error());
+  const auto made = tune.flags.problem();
   ASSERT_TRUE(made) << to_string(made.error());
   EXPECT_EQ(made->op, "gemm");
   EXPECT_EQ(made->dims.at("M"), 64);
   EXPECT_EQ(made->reals.at("alpha"), -1);
   EXPECT_EQ(made->args.size(), 2u);
-  EXPECT_TRUE(run.no_store);
+  EXPECT_TRUE(tune.run.no_store);
   EXPECT_THAT(to_string(at(*problem, {Exit::kUsage, "wrong"})), HasSubstr("request:1:1: error: wrong"));
 }
 
@@ -133,20 +141,15 @@ TEST(Suite, AWrongRequestIsAnErrorAtItsPlace) {
                                    {R"({"op": "gemm", "help": true})", "--help"}}) {
     const auto problem = read_problem(text, "request");
     ASSERT_TRUE(problem) << text;
-    RequestFlags request("tune");
-    ProblemFlags flags;
-    RunFlags run;
-    flags.declare(request.flags());
-    run.declare(request.flags());
-    const auto read = request.read(*problem);
+    const Tune tune(*problem);
     if (!*part) {
-      ASSERT_TRUE(read) << text;  // a flag of another operator is an error of the problem, which names the operator's
-      EXPECT_FALSE(flags.problem()) << text;
+      ASSERT_TRUE(tune.read) << text;  // a flag of another operator is an error of the problem, which names its op's
+      EXPECT_FALSE(tune.flags.problem()) << text;
       continue;
     }
-    ASSERT_FALSE(read) << text;
-    EXPECT_EQ(read.error().where.line, 1) << text;
-    EXPECT_THAT(read.error().message, HasSubstr(part)) << text;
+    ASSERT_FALSE(tune.read) << text;
+    EXPECT_EQ(tune.read.error().where.line, 1) << text;
+    EXPECT_THAT(tune.read.error().message, HasSubstr(part)) << text;
   }
 }
 

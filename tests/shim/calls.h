@@ -58,6 +58,13 @@ class Loaded : public testing::Test {
     return f ? f(args...) : -1;
   }
 
+  /// An argument that the call only reads; a list of handles that is empty.
+  template <class T>
+  static const T* ref(const T& x) {
+    return &x;
+  }
+  static constexpr const Handle* kNone = nullptr;
+
   void* library_ = nullptr;
 };
 

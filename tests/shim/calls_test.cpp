@@ -19,26 +19,37 @@ TEST_F(Calls, ABoxIsCopiedBetweenPitches) {
   c.to = {4, 2, kDeviceMemory, nullptr, at, nullptr, pitch};
   c.width = 5;
   c.height = 2;
-  ASSERT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 0);
+  ASSERT_EQ(cu("cuMemcpy2D_v2", ref(c)), 0);
   Copy2d back;
   back.from = {0, 0, kUnifiedMemory, nullptr, at, nullptr, pitch};
   back.to = {0, 0, kHostMemory, out, 0, nullptr, 20};
   back.width = 20;
   back.height = 4;
-  ASSERT_EQ(cu("cuMemcpy2DAsync_v2", static_cast<const Copy2d*>(&back), Handle{}), 0);
+  ASSERT_EQ(cu("cuMemcpy2DAsync_v2", ref(back), Handle{}), 0);
   for (int y = 0; y < 4; ++y)
     for (int x = 0; x < 20; ++x)
       EXPECT_EQ(out[y][x], y >= 2 && x >= 4 && x < 9 ? in[y - 1][x - 1] : 7) << y << " " << x;
   c.to.pitch = 8;  // rows of 4 + 5 bytes do not fit
-  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 1);
+  EXPECT_EQ(cu("cuMemcpy2D_v2", ref(c)), 1);
   c.to.pitch = pitch;
   c.height = 3;  // past both ends
   c.to.y = 2;
-  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 1);
+  EXPECT_EQ(cu("cuMemcpy2D_v2", ref(c)), 1);
   c.to.type = 3;  // an array, which is none
-  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 400);
+  EXPECT_EQ(cu("cuMemcpy2D_v2", ref(c)), 400);
   c.to.type = 5;
-  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2d*>(&c)), 801);
+  EXPECT_EQ(cu("cuMemcpy2D_v2", ref(c)), 801);
+}
+
+Copy3d to_host(Address from, std::vector<unsigned>& to) {
+  Copy3d c;
+  c.from.type = kDeviceMemory;
+  c.from.device = from;
+  c.to.type = kHostMemory;
+  c.to.host = to.data();
+  c.width = 4 * to.size();
+  c.height = c.depth = 1;
+  return c;
 }
 
 TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
@@ -48,33 +59,21 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
   // Nodes are added in the reverse of their execution order: out <- second <- first <- clear.
   std::vector<unsigned> result(16);
-  Copy3d c;
-  c.from.type = kDeviceMemory;
-  c.from.device = y;
-  c.to.type = kHostMemory;
-  c.to.host = result.data();
-  c.width = 64;
-  c.height = c.depth = 1;
-  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(nullptr), size_t{0},
-               static_cast<const Copy3d*>(&c), context_),
-            0);
+  const Copy3d c = to_host(y, result);
+  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, kNone, size_t{0}, ref(c), context_), 0);
   KernelNodeParams p = step_params(y, n, two, three);
-  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, static_cast<const Handle*>(nullptr), size_t{0},
-               static_cast<const KernelNodeParams*>(&p)),
-            0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, kNone, size_t{0}, ref(p)), 0);
   p = step_params(y, n, one, one);
-  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, static_cast<const Handle*>(nullptr), size_t{0},
-               static_cast<const KernelNodeParams*>(&p)),
-            0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, kNone, size_t{0}, ref(p)), 0);
   const MemsetNodeParams m = {y, 0, 5, 4, 16, 1};
-  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0}, &m, context_), 0);
+  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, kNone, size_t{0}, &m, context_), 0);
   const Handle from[] = {clear, first, second}, to[] = {first, second, out};
   ASSERT_EQ(cu("cuGraphAddDependencies_v2", graph, &from[0], &to[0], static_cast<const void*>(nullptr), size_t{3}), 0);
   static int calls;
   calls = 0;
   const HostNodeParams h = {[](void* data) { calls += static_cast<std::vector<unsigned>*>(data)->at(0) == 15; },
                             &result};
-  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1}, &h), 0);
+  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, ref(out), size_t{1}, &h), 0);
   size_t count = 0;
   EXPECT_EQ(cu("cuGraphGetNodes", graph, static_cast<Handle*>(nullptr), &count), 0);
   EXPECT_EQ(count, 5u);
@@ -93,7 +92,7 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   EXPECT_EQ(calls, 1) << "the host function sees what was copied before it";
   // New arguments for one kernel of the executable graph; the graph itself does not change.
   p = step_params(y, n, zero, two);
-  ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", exec, second, static_cast<const KernelNodeParams*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", exec, second, ref(p)), 0);
   ASSERT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
   ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   EXPECT_EQ(result, std::vector<unsigned>(16, 2));
@@ -104,8 +103,8 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   // Its copy inside another graph, twice; then a cycle.
   Handle outer = nullptr, child = nullptr, again = nullptr;
   ASSERT_EQ(cu("cuGraphCreate", &outer, 0u), 0);
-  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, outer, static_cast<const Handle*>(nullptr), size_t{0}, graph), 0);
-  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &again, outer, static_cast<const Handle*>(&child), size_t{1}, graph), 0);
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, outer, kNone, size_t{0}, graph), 0);
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &again, outer, ref(child), size_t{1}, graph), 0);
   ASSERT_EQ(cu("cuGraphDestroy", graph), 0);
   Handle both = nullptr;
   ASSERT_EQ(cu("cuGraphInstantiateWithFlags", &both, outer, 0ull), 0);
@@ -113,9 +112,8 @@ TEST_F(Calls, AGraphByHandRunsInTheOrderOfItsEdges) {
   ASSERT_EQ(cu("cuCtxSynchronize"), 0);
   EXPECT_EQ(result, std::vector<unsigned>(16, 15));
   EXPECT_EQ(calls, 3);
-  ASSERT_EQ(cu("cuGraphAddDependencies_v2", outer, static_cast<const Handle*>(&again),
-               static_cast<const Handle*>(&child), static_cast<const void*>(nullptr), size_t{1}),
-            0);
+  ASSERT_EQ(
+      cu("cuGraphAddDependencies_v2", outer, ref(again), ref(child), static_cast<const void*>(nullptr), size_t{1}), 0);
   EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &both, outer, 0ull), 1);
   EXPECT_EQ(cu("cuGraphLaunch", graph, Handle{}), 400) << "a graph that is gone";
   EXPECT_EQ(cu("cuGraphNodeGetType", second, &type), 400) << "a node that is gone";
@@ -129,29 +127,15 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   static int calls;
   calls = 0;
   MemsetNodeParams m = {y, 0, 5, 4, 16, 1};
-  Copy3d c;
-  c.from.type = kDeviceMemory;
-  c.from.device = y;
-  c.to.type = kHostMemory;
-  c.to.host = result.data();
-  c.width = 64;
-  c.height = c.depth = 1;
+  Copy3d c = to_host(y, result);
   HostNodeParams h = {[](void*) { calls += 1; }, nullptr};
   KernelNodeParams p = step_params(y, n, two, three);
   p.kernel = p.context = &n;  // beyond the end of the older struct: not read
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
-  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, static_cast<const Handle*>(nullptr), size_t{0},
-               static_cast<const MemsetNodeParams*>(&m), context_),
-            0);
-  ASSERT_EQ(cu("cuGraphAddKernelNode", &step, graph, static_cast<const Handle*>(&clear), size_t{1},
-               static_cast<const void*>(&p)),
-            0);
-  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, static_cast<const Handle*>(&step), size_t{1},
-               static_cast<const Copy3d*>(&c), context_),
-            0);
-  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, static_cast<const Handle*>(&out), size_t{1},
-               static_cast<const HostNodeParams*>(&h)),
-            0);
+  ASSERT_EQ(cu("cuGraphAddMemsetNode", &clear, graph, kNone, size_t{0}, ref(m), context_), 0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode", &step, graph, ref(clear), size_t{1}, static_cast<const void*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphAddMemcpyNode", &out, graph, ref(step), size_t{1}, ref(c), context_), 0);
+  ASSERT_EQ(cu("cuGraphAddHostNode", &host, graph, ref(out), size_t{1}, ref(h)), 0);
   char words[4] = "abc";
   ASSERT_EQ(cu("cuGraphInstantiate_v2", &exec, graph, &wrong, &words[0], sizeof words), 0);
   EXPECT_EQ(wrong, nullptr);
@@ -168,12 +152,11 @@ TEST_F(Calls, OlderFormsOfAGraphAndOtherWorkForItsNodes) {
   c.to.host = elsewhere.data();
   h.function = [](void*) { calls += 10; };
   p = step_params(y, n, one, three);
-  ASSERT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, clear, static_cast<const MemsetNodeParams*>(&m), context_), 0);
+  ASSERT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, clear, ref(m), context_), 0);
   ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams", exec, step, static_cast<const void*>(&p)), 0);
-  ASSERT_EQ(cu("cuGraphExecMemcpyNodeSetParams", exec, out, static_cast<const Copy3d*>(&c), context_), 0);
-  ASSERT_EQ(cu("cuGraphExecHostNodeSetParams", exec, host, static_cast<const HostNodeParams*>(&h)), 0);
-  EXPECT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, step, static_cast<const MemsetNodeParams*>(&m), context_), 1)
-      << "a node of another type";
+  ASSERT_EQ(cu("cuGraphExecMemcpyNodeSetParams", exec, out, ref(c), context_), 0);
+  ASSERT_EQ(cu("cuGraphExecHostNodeSetParams", exec, host, ref(h)), 0);
+  EXPECT_EQ(cu("cuGraphExecMemsetNodeSetParams", exec, step, ref(m), context_), 1) << "a node of another type";
   run();
   EXPECT_EQ(elsewhere, std::vector<unsigned>(16, 10));
   EXPECT_EQ(result, std::vector<unsigned>(16, 13)) << "as it was";

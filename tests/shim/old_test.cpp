@@ -68,13 +68,11 @@ TEST_F(Old, AGraphNodeGetsItsGridLater) {
   p.grid_x = 0;
   Handle graph = nullptr, node = nullptr, exec = nullptr;
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
-  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &node, graph, static_cast<const Handle*>(nullptr), size_t{0},
-               static_cast<const KernelNodeParams*>(&p)),
-            0);
+  ASSERT_EQ(cu("cuGraphAddKernelNode_v2", &node, graph, kNone, size_t{0}, ref(p)), 0);
   ASSERT_EQ(cu("cuGraphInstantiateWithFlags", &exec, graph, 0ull), 0);
   EXPECT_EQ(cu("cuGraphLaunch", exec, Handle{}), 1) << "still empty";
   p.grid_x = 1;
-  ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", exec, node, static_cast<const KernelNodeParams*>(&p)), 0);
+  ASSERT_EQ(cu("cuGraphExecKernelNodeSetParams_v2", exec, node, ref(p)), 0);
   ASSERT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
   EXPECT_EQ(read(y, 16), std::vector<unsigned>(16, 13));
   p.grid_x = 0;

@@ -21,7 +21,7 @@ class RunProgram : public testing::Test {
     const Outcome o = run(modes, "--json");
     EXPECT_EQ(o.exit, exit) << o.out << o.err;
     const Json j = parse_json(o.out);
-    for (const std::string& e : schema_errors(ROOFGEN_SOURCE_DIR "/docs/run-schema.json", j)) ADD_FAILURE() << e;
+    expect_schema("run", j);
     return j;
   }
   static void expect_in(const std::string& part, const std::string& text) {

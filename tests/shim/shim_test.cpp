@@ -57,7 +57,7 @@ TEST(Shim, TuneCompletesAndLabelsNothingAsMeasured) {
   ASSERT_EQ(run.exit, 0) << run.err;
   EXPECT_NE(run.err.find("the CUDA driver is simulated"), std::string::npos) << run.err;
   const Json j = parse_json(run.out);
-  EXPECT_THAT(schema_errors(ROOFGEN_SOURCE_DIR "/docs/tune-schema.json", j), testing::IsEmpty());
+  expect_schema("tune", j);
   EXPECT_EQ(j.at("device").at("origin"), "simulated");
   EXPECT_EQ(j.at("verdict").at("origin"), "simulated");
   for (const char* name : {"fused", "unfused"}) {

@@ -298,14 +298,10 @@ TEST_F(StreamRaces, GraphsAreOrderedByTheirEdges) {
     KernelNodeParams p{nullptr, 1, 1, 1, 64, 1, 1, 0, fill_args, nullptr, nullptr, nullptr};
     EXPECT_EQ(cu("cuModuleGetFunction", &function, kernels_, "fill"), 0);
     p.function = function;
-    EXPECT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, static_cast<const Handle*>(nullptr), size_t{0},
-                 static_cast<const KernelNodeParams*>(&p)),
-              0);
+    EXPECT_EQ(cu("cuGraphAddKernelNode_v2", &first, graph, kNone, size_t{0}, ref(p)), 0);
     EXPECT_EQ(cu("cuModuleGetFunction", &function, kernels_, "copy"), 0);
     p.function = function, p.args = args;
-    EXPECT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, static_cast<const Handle*>(&first), size_t{edge ? 1u : 0u},
-                 static_cast<const KernelNodeParams*>(&p)),
-              0);
+    EXPECT_EQ(cu("cuGraphAddKernelNode_v2", &second, graph, ref(first), size_t{edge ? 1u : 0u}, ref(p)), 0);
     EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &exec, graph, 0ull), 0);
     EXPECT_EQ(cu("cuGraphLaunch", exec, stream), 0);
   };
@@ -329,12 +325,10 @@ TEST_F(StreamRaces, ChildGraphsAreBehindWhatTheyFollow) {
     ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
     const MemsetNodeParams p = {x_, kBytes, 1, 4, kBytes / 4, 1};
     const auto add = [&](Handle to, Handle* after, size_t count) {
-      EXPECT_EQ(cu("cuGraphAddMemsetNode", &node, to, static_cast<const Handle*>(after), count,
-                   static_cast<const MemsetNodeParams*>(&p), context_),
-                0);
+      EXPECT_EQ(cu("cuGraphAddMemsetNode", &node, to, static_cast<const Handle*>(after), count, ref(p), context_), 0);
     };
     add(inner, nullptr, 0);
-    ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, graph, static_cast<const Handle*>(nullptr), size_t{0}, inner), 0);
+    ASSERT_EQ(cu("cuGraphAddChildGraphNode", &child, graph, kNone, size_t{0}, inner), 0);
     add(graph, &child, edge);
     ASSERT_EQ(cu("cuGraphInstantiateWithFlags", &exec, graph, 0ull), 0);
     ASSERT_EQ(cu("cuGraphLaunch", exec, a_), 0);

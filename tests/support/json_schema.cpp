@@ -1,5 +1,7 @@
 #include "tests/support/json_schema.h"
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <set>
 
@@ -17,9 +19,13 @@ bool has_type(const Json& value, const std::string& type) {
 }
 
 /// Appends one line per violation with its JSON pointer.
-void validate(const Json& schema, const Json& value, const std::string& at, std::vector<std::string>& errors) {
+void validate(const Json& root, const Json& schema, const Json& value, const std::string& at,
+              std::vector<std::string>& errors) {
   static const std::set<std::string> kKnown = {
-      "type", "enum", "properties", "required", "items", "additionalProperties", "$schema", "title", "description"};
+      "type",    "enum",  "properties",  "required", "items", "additionalProperties",
+      "$schema", "title", "description", "$defs"};
+  if (schema.contains("$ref") && schema.size() == 1)
+    return validate(root, root.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))), value, at, errors);
   for (const auto& [key, unused] : schema.items())
     if (!kKnown.count(key)) errors.push_back(at + ": schema keyword " + key + " is not checked");
   if (schema.contains("enum")) {
@@ -40,28 +46,30 @@ void validate(const Json& schema, const Json& value, const std::string& at, std:
     for (const auto& [key, member] : value.items()) {
       const std::string place = at + "/" + key;
       if (schema.contains("properties") && schema["properties"].contains(key)) {
-        validate(schema["properties"][key], member, place, errors);
+        validate(root, schema["properties"][key], member, place, errors);
       } else if (schema.contains("additionalProperties")) {
         const Json& more = schema["additionalProperties"];
         if (more.is_boolean()) {
           if (!more.get<bool>()) errors.push_back(place + ": not in the schema");
         } else {
-          validate(more, member, place, errors);
+          validate(root, more, member, place, errors);
         }
       }
     }
   }
   if (value.is_array() && schema.contains("items"))
-    for (size_t i = 0; i < value.size(); ++i) validate(schema["items"], value[i], at + "/" + std::to_string(i), errors);
+    for (size_t i = 0; i < value.size(); ++i)
+      validate(root, schema["items"], value[i], at + "/" + std::to_string(i), errors);
 }
 
 }  // namespace
 
-std::vector<std::string> schema_errors(const std::string& file, const Json& value) {
-  std::ifstream in(file);
+void expect_schema(const std::string& name, const Json& value) {
+  std::ifstream in(ROOFGEN_SOURCE_DIR "/docs/" + name + "-schema.json");
   std::vector<std::string> errors;
-  validate(parse_json(std::string(std::istreambuf_iterator<char>(in), {})), value, "", errors);
-  return errors;
+  const Json schema = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
+  validate(schema, schema, value, "", errors);
+  for (const std::string& e : errors) ADD_FAILURE() << e;
 }
 
 }  // namespace roofgen::test

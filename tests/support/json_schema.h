@@ -3,13 +3,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 
 namespace roofgen::test {
 
-/// One line per violation of the schema in the file, with its JSON pointer.
-std::vector<std::string> schema_errors(const std::string& file, const Json& value);
+/// Fails the test with one line per violation of docs/<name>-schema.json, with its JSON pointer.
+void expect_schema(const std::string& name, const Json& value);
 
 }  // namespace roofgen::test

@@ -1,5 +1,7 @@
 // Counting under a stand-in for ncu; the bundle and its run on the fake driver.
 
+#include "tuner/views/counters.h"
+
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "generator/ops/elements.h"

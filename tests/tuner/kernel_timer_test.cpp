@@ -9,7 +9,8 @@
 #include "runtime/sass/disassembler.h"
 #include "tests/support/compile_cache.h"
 #include "tuner/tune.h"
-#include "tuner/views/views.h"
+#include "tuner/views/json.h"
+#include "tuner/views/text.h"
 
 namespace roofgen::kernel_timer_test {
 namespace {

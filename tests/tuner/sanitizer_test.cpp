@@ -1,7 +1,6 @@
-#include "tuner/evidence/sanitizer.h"
-
 #include "base/json.h"
 #include "tests/tuner/counters_fixture.h"
+#include "tuner/views/counters.h"
 
 namespace roofgen::sanitizer_test {
 namespace {

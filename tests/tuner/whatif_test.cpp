@@ -341,8 +341,7 @@ TEST(WhatIfSplit, EachInstanceIsAPartitionAndAFullDeviceHasNone) {
 TEST(WhatIfSplit, JsonPageAndTextShowIt) {
   for (const WhatIfReport& r : {split_keys(400, 105), split_keys(100, 200)}) {
     const auto j = whatif_json(r);
-    for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", j))
-      ADD_FAILURE() << e;
+    test::expect_schema("whatif", j);
     EXPECT_EQ(j["split_keys"]["parts"]["value_of"], "parts");
     const auto page = whatif_page(j, "result", DataFiles());
     ASSERT_TRUE(page) << to_string(page.error());
@@ -558,8 +557,7 @@ TEST(WhatIfViews, JsonKeepsToItsSchemaAndDrawsThePage) {
   conclude(r);
   const auto other = r;
   for (const Json& j : {whatif_json(r), sweep_json(make_sweep("M", {other, r}))}) {
-    for (const std::string& e : test::schema_errors(ROOFGEN_SOURCE_DIR "/docs/whatif-schema.json", j))
-      ADD_FAILURE() << e;
+    test::expect_schema("whatif", j);
     const auto page = whatif_page(j, "result", DataFiles());
     ASSERT_TRUE(page) << to_string(page.error());
     size_t rooflines = 0;

@@ -146,9 +146,6 @@ class Rebuilder {
                    recorded.where};
     Legal& legal = std::get<Legal>(checked);
     TunedKernel& kernel = out.kernels.emplace_back();
-    ROOFGEN_TRY(const std::string fault, launch_fault(stage, legal));
-    if (!fault.empty())
-      return Error{Exit::kFailed, fmt::format("{} is illegal: {}", stage.name, fault), recorded.where};
     ROOFGEN_TRY(kernel.program, generate(files_, stage, legal));
     ROOFGEN_TRY(kernel.launch, make_launch(stage, legal));
     return std::move(legal.scope);

@@ -8,7 +8,7 @@
 #include "generator/space/problem_json.h"
 #include "runtime/sass/disassembler.h"
 #include "tuner/bundle/saved_report.h"
-#include "tuner/views/views.h"
+#include "tuner/views/json.h"
 
 namespace roofgen {
 namespace {

@@ -38,16 +38,12 @@ Result<std::string> CrossRun::add_task(Chain& chain, size_t i) const {
   if (const auto* rejected = std::get_if<Rejected>(&checked)) return rejected->reason;
   const Legal& legal = std::get<Legal>(checked);
   const CompiledStage compiled{&own.tuned_for->problem, kernel.stage, &kernel.legal, &kernel.program.source};
-  ROOFGEN_TRY(std::string why, why_not_served(run_.context.files, compiled, run_.problem, stage, legal));
-  if (!why.empty()) return why;
-  ROOFGEN_TRY(why, launch_fault(stage, legal));
+  ROOFGEN_TRY(const std::string why, why_not_served(run_.context.files, compiled, run_.problem, stage, legal));
   if (!why.empty()) return why;
   // The checks run on the reduced problem, which the source must serve, too.
   auto reduced = check_schedule(*chain.variant, stage, schedule, reduced_scope_, false);
   if (auto* error = std::get_if<Error>(&reduced)) return std::move(*error);
   if (const auto* rejected = std::get_if<Rejected>(&reduced)) return kOnTheReducedProblem + rejected->reason;
-  ROOFGEN_TRY(why, launch_fault(stage, std::get<Legal>(reduced)));
-  if (!why.empty()) return kOnTheReducedProblem + why;
   ROOFGEN_TRY(const bool served, serves(*kernel.stage, kernel.legal, std::get<Legal>(reduced)));
   if (!served) return std::string(kOnTheReducedProblem) + "its source relies on sizes that divide otherwise";
   Task task;
@@ -56,10 +52,9 @@ Result<std::string> CrossRun::add_task(Chain& chain, size_t i) const {
   auto launch = make_launch(stage, legal);
   if (!launch) return launch.error().message;
   task.launch = std::move(*launch);
-  const Binary& b = kernel.binary;
-  task.occupancy = occupancy(run_.context.device, b.registers, b.static_smem_bytes + task.launch.smem_bytes,
-                             static_cast<int>(task.launch.block.count()));
+  task.occupancy = occupancy(run_.context.device, kernel.binary, task.launch);
   if (task.occupancy.ctas_per_sm == 0) return std::string("not one CTA fits an SM");
+  task.key = runner_->key_of(task, run_.place());
   chain.tasks.push_back(std::move(task));
   return std::string();
 }
@@ -102,7 +97,7 @@ Result<void> CrossRun::evaluate(std::vector<Chain>& chains) {
     std::map<StoreKey, std::optional<Result<Evaluation>>> results;
     for (Chain& c : chains) {
       if (!c.why_not.empty() || i >= c.tasks.size() || run_.interrupted()) continue;
-      const auto [result, is_new] = results.try_emplace(runner_->key_of(c.tasks[i], run_.place()));
+      const auto [result, is_new] = results.try_emplace(c.tasks[i].key);
       if (!is_new) continue;
       if (auto known = runner_->recall(result->first)) {
         result->second = std::move(*known);
@@ -123,7 +118,7 @@ Result<void> CrossRun::evaluate(std::vector<Chain>& chains) {
     });
     for (Chain& c : chains) {
       if (!c.why_not.empty() || i >= c.tasks.size()) continue;
-      const auto result = results.find(runner_->key_of(c.tasks[i], run_.place()));
+      const auto result = results.find(c.tasks[i].key);
       if (result == results.end() || !result->second)
         c.why_not = "interrupted";
       else if (!*result->second)

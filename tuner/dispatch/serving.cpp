@@ -51,20 +51,6 @@ std::variant<Legal, Rejected, Error> legal_of(const ProblemVariants& at, const V
 
 }  // namespace
 
-const Variant* ProblemVariants::find(const std::string& name) const {
-  const auto found = std::ranges::find(variants, name, &Variant::name);
-  return found == variants.end() ? nullptr : &*found;
-}
-
-Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const expr::Map& device_limits,
-                                    const Problem& problem) {
-  ProblemVariants out{problem, {}, {}};
-  ROOFGEN_TRY(out.scope, problem_scope(op, problem, device_limits));
-  ROOFGEN_TRY(out.variants, op.variants(files, problem));
-  ROOFGEN_TRY(out.variants, expand(std::move(out.variants), out.scope));
-  return out;
-}
-
 Result<std::string> why_not_served(const DataFiles& files, const CompiledStage& compiled, const Problem& problem,
                                    const Stage& stage, const Legal& legal) {
   ROOFGEN_TRY(const Program there, generate(files, stage, legal));
@@ -112,8 +98,6 @@ Result<bool> serves(const DataFiles& files, const Op& op, const Device& device, 
                                               to_string(why->schedule), why->reason)};
     const auto* legal = std::get_if<Legal>(&there);
     if (!legal || variant->stages[i].name != k.stages[i].name) return false;
-    ROOFGEN_TRY(const std::string fault, launch_fault(variant->stages[i], *legal));
-    if (!fault.empty()) return false;
     const Legal& own = std::get<Legal>(compiled);
     ROOFGEN_TRY(const Program program, generate(files, of_tuned->stages[i], own));
     ROOFGEN_TRY(const std::string why, why_not_served(files, {&tuned_for, &of_tuned->stages[i], &own, &program.source},

@@ -11,17 +11,6 @@
 
 namespace roofgen {
 
-/// A problem with the variants that it has on a device.
-struct ProblemVariants {
-  Problem problem;
-  expr::Map scope;
-  std::vector<Variant> variants;
-  const Variant* find(const std::string& name) const;
-};
-/// `device_limits`: limits() of the device.
-Result<ProblemVariants> variants_of(const DataFiles& files, const Op& op, const expr::Map& device_limits,
-                                    const Problem& problem);
-
 /// A stage as it was compiled.
 struct CompiledStage {
   const Problem* problem = nullptr;

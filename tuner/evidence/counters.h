@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "roofgen/pipeline.h"
 #include "roofgen/result.h"
 #include "tuner/evidence/replay.h"
@@ -117,10 +116,5 @@ std::vector<std::string> parse_metric_names(const std::string& text);
 Result<std::vector<CountedWork>> parse_counters(const std::string& text, const std::string& arch, DType dtype);
 /// A cell of ncu's tables in base units (bytes, ns, ...); nullopt for "n/a" and other text.
 std::optional<double> parse_counter(const std::string& text, const std::string& unit);
-
-// ---- Views ---------------------------------------------------------------------------------------
-
-std::string counters_text(const CounterReport& report);
-Json counters_json(const CounterReport& report);  ///< an object, schema roofgen.counters.1
 
 }  // namespace roofgen

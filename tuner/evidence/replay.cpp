@@ -115,16 +115,12 @@ Result<void> replay_command(int argc, char** argv) {
 Result<std::vector<Buffer>> replay_buffers(const DataFiles& files, const Op& op, const Problem& problem,
                                            const std::string& variant, const expr::Map& device_limits) {
   std::vector<Buffer> out = op.buffers(problem);
-  ROOFGEN_TRY(std::vector<Variant> variants, op.variants(files, problem));
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(op, problem, device_limits));
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
-  for (const Variant& v : variants) {
-    if (v.name != variant) continue;
-    ROOFGEN_TRY(const std::vector<Buffer> more, temporaries(v, scope));
-    out.insert(out.end(), more.begin(), more.end());
-    return out;
-  }
-  return Error{Exit::kUsage, fmt::format("{} has no variant \"{}\"", problem.op, variant)};
+  ROOFGEN_TRY(const ProblemVariants at, variants_of(files, op, device_limits, problem));
+  const Variant* const v = at.find(variant);
+  if (!v) return Error{Exit::kUsage, fmt::format("{} has no variant \"{}\"", problem.op, variant)};
+  ROOFGEN_TRY(const std::vector<Buffer> more, temporaries(*v, at.scope));
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
 }
 
 Replay make_replay(const Problem& problem, const std::string& variant, std::vector<Buffer> buffers,

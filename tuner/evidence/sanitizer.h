@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "tuner/evidence/counters.h"
 
 namespace roofgen {
@@ -42,8 +41,5 @@ SanitizerReport sanitize(const SanitizerRequest& request);
 
 /// One tool's row, from its output and exit status.
 SanitizerRow parse_sanitizer(const std::string& tool, const std::string& output, int exit);
-
-std::string sanitizer_text(const SanitizerReport& report);
-Json sanitizer_json(const SanitizerReport& report);  ///< an object, schema roofgen.sanitizer.1
 
 }  // namespace roofgen

@@ -72,10 +72,9 @@ class Planner {
   /// The problem's own part of the plan.
   Result<void> describe() {
     ROOFGEN_TRY(plan_.words, op_words(context_.files, problem_.op));
-    ROOFGEN_TRY(plan_.scope, problem_scope(context_.op, problem_, limits(context_.device)));
-    ROOFGEN_TRY(plan_.variants, context_.op.variants(context_.files, problem_));
-    conditions_ = conditions_of(plan_.variants);
-    ROOFGEN_TRY(plan_.variants, expand(std::move(plan_.variants), plan_.scope));
+    ROOFGEN_TRY(ProblemVariants all, variants_of(context_.files, context_.op, limits(context_.device), problem_));
+    plan_.scope = std::move(all.scope), plan_.variants = std::move(all.variants);
+    conditions_ = std::move(all.conditions);
     if (context_.files.read("work/" + problem_.op + ".json")) {
       ROOFGEN_TRY(plan_.formula, WorkFormula::load(context_.files, problem_.op));
     }

@@ -150,7 +150,7 @@ Result<Evaluation> Runner::evaluate(const Task& task) {
   }
   if (place == Place::kGpu || (place == Place::kBoth && out.verification.passed)) ROOFGEN_CHECK(run_on_gpu(task, out));
   // A fault may be the driver's, or the time-out too short.
-  if (out.fault.empty()) remember(run_.context.store, key_of(task, place), out);
+  if (out.fault.empty()) remember(run_.context.store, task.key, out);
   return out;
 }
 
@@ -212,7 +212,7 @@ Result<void> Runner::run_on_gpu(const Task& task, Evaluation& out) {
 StoreKey Runner::key_of(const std::vector<const Task*>& chain, Place where) const {
   StoreKey key;
   for (const Task* t : chain) {
-    StoreKey next = key_of(*t, where);
+    StoreKey next = where == run_.place() ? t->key : key_of(*t, where);
     if (!key.binary.empty()) {
       next.binary = key.binary + "+" + next.binary;
       next.slice = key.slice + " + " + next.slice;
@@ -227,7 +227,7 @@ StoreKey Runner::key_of(const std::vector<const Task*>& chain, Place where) cons
 std::vector<Verification> Runner::verify_chain(const std::vector<const Task*>& chain, std::vector<Verification> counted,
                                                bool stands) {
   const bool on_gpu = run_.place() == Place::kGpu && !gpu_lost_;
-  StoreKey key = key_of(chain, on_gpu ? Place::kGpu : run_.place());
+  StoreKey key = key_of(chain, run_.place());
   key.slice += " in a row, ";
   const auto key_of_kernel = [&](size_t i) {
     StoreKey out = key;

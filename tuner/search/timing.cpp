@@ -599,15 +599,16 @@ class GpuTiming {
 std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::vector<TimedTask*>& tasks,
                       TimeModel model) {
   KernelTimer& timer = *run.context.timer;
-  std::vector<TimedTask*> open;
+  std::vector<std::pair<TimedTask*, KernelLaunch>> open;
   std::vector<const Binary*> binaries;
   for (TimedTask* t : tasks) {
-    if (auto known = timer.recall(launch_of(run, plan, *t), model)) {
+    KernelLaunch launch = launch_of(run, plan, *t);
+    if (auto known = timer.recall(launch, model)) {
       t->set_code(std::move(*known));
       continue;
     }
-    open.push_back(t);
-    binaries.push_back(&t->task().candidate.binary);
+    binaries.push_back(launch.binary);
+    open.emplace_back(t, std::move(launch));
   }
   if (!open.empty() && run.trials_over()) return run.interrupted() ? "interrupted" : "the time was over";
   if (!open.empty()) timer.read(binaries);
@@ -620,12 +621,12 @@ std::string time_code(const SearchRun& run, const SearchPlan& plan, const std::v
         failures[i] = run.interrupted() ? "interrupted" : "the time was over";
         return true;
       }
-      const KernelLaunch launch = launch_of(run, plan, *open[i]);
+      const auto& [task, launch] = open[i];
       const std::unique_ptr<EvaluationClaim> claim = timer.claim(launch, model);
       if (!claim) return false;
       auto timed = timer.time(launch, model);
       if (timed)
-        open[i]->set_code(std::move(*timed));
+        task->set_code(std::move(*timed));
       else
         failures[i] = timed.error().message;
       ++done;
@@ -681,6 +682,15 @@ Timings time_by_model(const SearchRun& run, const SearchPlan& plan, const Trials
     verify_by_model(run, trials, runner, out);
   }
   return out;
+}
+
+void note_times(const SearchRun& run, const SearchPlan& plan, const Timings& timings) {
+  if (!run.context.store) return;
+  for (const VariantTimes& variant : timings.variants)
+    for (const StageTimes& stage : variant.stages)
+      for (const TimedTask& t : stage.tasks)
+        if (t.verified() && (t.report().measurement || t.report().code))
+          run.context.store->note(stored_trial(run, plan, t.task(), t.report()));
 }
 
 }  // namespace roofgen

@@ -64,15 +64,4 @@ bool verify_together(const SearchRun& run, Runner& runner, VariantTimes& winners
 /// Notes the final times in the store: of the finalists by the better model, or measured.
 void note_times(const SearchRun& run, const SearchPlan& plan, const Timings& timings);
 
-// ---- Settling: from times to the variants of the report --------------------------------------------
-
-struct Settled {
-  std::vector<VariantReport> variants;  ///< with the winners' kernels
-  std::string best_variant;             ///< the fastest verified one; empty: none
-  /// By complete variant: the verified schedules of each stage, fastest first.
-  std::map<std::string, std::vector<std::vector<Schedule>>> rankings;
-};
-
-Settled settle(const SearchRun& run, const SearchPlan& plan, const Timings& timings);
-
 }  // namespace roofgen

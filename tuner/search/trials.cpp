@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/pool.h"
+#include "generator/space/problem_json.h"
 #include "tuner/search/kernel_timer.h"
 #include "tuner/search/timing.h"
 #include "tuner/search/warm_start.h"
@@ -52,6 +53,10 @@ class TrialRun {
   /// Default schedules first, because they feed the stages after them; then TuneOptions::first; then warm starts; then
   /// the strategies' choice; then replacements for candidates that spilled or failed.
   Result<Trials> run() {
+    for (const StagePlan& p : plan_.stages) {
+      ROOFGEN_TRY(StagePoints points, StagePoints::of(*p.variant, p.stage(), plan_.scope));
+      points_.push_back(std::move(points));
+    }
     Pool pool(run_.threads());
     std::vector<Task*> held;  // later stages without a feeder yet
     for (bool defaults = true; !ended(defaults); defaults = false) {
@@ -200,9 +205,8 @@ class TrialRun {
 
   Result<void> add_task(size_t stage, size_t point, std::vector<Task*>& round) {
     const StagePlan& plan = plan_.stages[stage];
-    ROOFGEN_TRY(StagePoints points, StagePoints::of(*plan.variant, plan.stage(), plan_.scope));
-    points.move_to(plan.points.schedule(point));
-    const Legal& legal = points.point();
+    points_[stage].move_to(plan.points.schedule(point));
+    const Legal& legal = points_[stage].point();
     Task task;
     task.point = point;
     task.candidate = {plan.variant, plan.index, legal.schedule, {}};
@@ -321,23 +325,22 @@ class TrialRun {
     task.compiled = true;
     Binary& b = task.candidate.binary = std::move(*outcome.binary);
     if (const auto why = undone_by_ptxas(b)) return reject(task, "compile", *why);
-    const auto threads = task.launch.block.count();
     // The model cannot judge a spill. Where candidates are timed, their times do.
     if (b.spill_bytes > 0 && run_.place() != Place::kGpu)
       return reject(task, "spill",
                     fmt::format("spill_bytes <= 0 ({} <= 0, at {} registers)", b.spill_bytes, b.registers));
-    task.occupancy = occupancy(run_.context.device, b.registers, b.static_smem_bytes + task.launch.smem_bytes,
-                               static_cast<int>(threads));
+    task.occupancy = occupancy(run_.context.device, b, task.launch);
     if (task.occupancy.ctas_per_sm == 0)
       return reject(task, "occupancy",
                     fmt::format("not one CTA fits an SM: {} registers x {} threads, {} bytes of shared memory",
-                                b.registers, threads, task.launch.smem_bytes));
+                                b.registers, task.launch.block.count(), task.launch.smem_bytes));
     return true;
   }
 
   /// True when an earlier candidate runs the same binary in the same way: a parameter may change nothing.
   bool has_twin(Task& task) {
-    const auto [first, is_new] = first_.try_emplace(runner_.key_of(task, run_.place()), &task);
+    task.key = runner_.key_of(task, run_.place());
+    const auto [first, is_new] = first_.try_emplace(task.key, &task);
     if (!is_new) twins_.emplace_back(&task, first->second);
     return !is_new;
   }
@@ -355,7 +358,7 @@ class TrialRun {
 
   /// True when the store knows this evaluation.
   bool recall(Task& task) {
-    task.evaluation = runner_.recall(runner_.key_of(task, run_.place()));
+    task.evaluation = runner_.recall(task.key);
     if (!task.evaluation) return false;
     ++finished_;
     conclude(task);
@@ -366,7 +369,7 @@ class TrialRun {
   void dispatch(Task& task, Pool& pool) {
     pool.push_until([this, &task] {
       if (run_.trials_over()) return true;
-      const std::unique_ptr<EvaluationClaim> claim = runner_.claim(runner_.key_of(task, run_.place()));
+      const std::unique_ptr<EvaluationClaim> claim = runner_.claim(task.key);
       if (!claim) return false;
       if (recall(task)) return true;
       const double begun = run_.elapsed_s();
@@ -451,7 +454,8 @@ class TrialRun {
   Runner& runner_;
   const double begun_s_ = run_.elapsed_s();
   std::vector<std::unique_ptr<Strategy>> strategies_;
-  std::vector<std::vector<WarmPoint>> warm_;      ///< by stage, as the next two
+  std::vector<StagePoints> points_;  ///< by stage, as the next three
+  std::vector<std::vector<WarmPoint>> warm_;
   std::vector<std::deque<size_t>> next_;          ///< points of warm starts or asked for, not tried yet
   std::vector<Progress> progress_;                ///< of those told
   std::map<StoreKey, Task*> first_;               ///< the first candidate of each key
@@ -481,6 +485,43 @@ Tally& Tally::operator+=(const Tally& other) {
   sliced.insert(other.sliced.begin(), other.sliced.end());
   simulated_now.insert(other.simulated_now.begin(), other.simulated_now.end());
   return *this;
+}
+
+StoredTrial stored_trial(const SearchRun& run, const SearchPlan& plan, const Task& task) {
+  const Candidate& c = task.candidate;
+  StoredTrial out;
+  out.op = run.problem.op;
+  out.problem = to_string(run.problem);
+  out.device = run.context.device.name;
+  out.variant = c.variant->name;
+  out.stage = c.stage().name;
+  out.params = json_line(params_json(c.schedule.params));
+  out.binary = c.binary.digest;
+  out.executor = executor_text(run, run.place());
+  out.outcome = task.rejected ? task.rejected->stage : StoredTrial::kVerified;
+  if (task.rejected) out.reason = task.rejected->reason;
+  out.floor_seconds = plan.score.floor.seconds;
+  // "NVRTC 13.0 at <path>": paths are of one machine.
+  out.compiler = run.context.compiler.description();
+  out.compiler.resize(std::min(out.compiler.find(" at "), out.compiler.size()));
+  return out;
+}
+
+StoredTrial stored_trial(const SearchRun& run, const SearchPlan& plan, const Task& task, const KernelReport& report) {
+  StoredTrial out = stored_trial(run, plan, task);
+  // Without counts, the time of the one launch that the GPU ran.
+  if (report.measurement) {
+    out.seconds = report.seconds;
+    out.origin = to_string(run.context.gpu->origin());
+  } else if (report.counted || !run.context.gpu) {
+    out.seconds = report.seconds;
+    out.origin = to_string(Origin::kModel);
+    out.time_model = to_string(report.time.model);
+  } else if (task.evaluation->measured_ns) {
+    out.seconds = 1e-9 * *task.evaluation->measured_ns;
+    out.origin = to_string(run.context.gpu->origin());
+  }
+  return out;
 }
 
 Result<Trials> run_trials(const SearchRun& run, const SearchPlan& plan, Runner& runner) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/search/plan.h"
+#include "tuner/search/timed_task.h"
 #include "tuner/verify/verify.h"
 
 namespace roofgen {
@@ -22,42 +22,13 @@ struct Task {
   Program program;
   Launch launch;  ///< of the real problem
   Occupancy occupancy;
+  StoreKey key;  ///< of its evaluation where the run takes place; empty before it was compiled
   std::optional<Evaluation> evaluation;
   std::optional<Rejected> rejected;
   bool compiled = false, compiled_now = false;  ///< a binary was obtained; NVRTC ran in this call
   bool evaluated_now = false;                   ///< it ran in this call
   double compile_s = 0, check_s = 0;            ///< 0: from the cache or the store
   bool verified() const { return evaluation && evaluation->verification.passed; }
-};
-
-/// A verified candidate with its report: arithmetic on its evaluation and on device data. The report's time is the
-/// measured one, else the machine code's, else the closed form's.
-class TimedTask {
- public:
-  TimedTask(const SearchRun& run, const SearchPlan& plan, const Task& verified);
-  const Task& task() const { return *task_; }
-  const Evaluation& evaluation() const { return evaluation_; }
-  const KernelReport& report() const { return report_; }
-  bool verified() const { return report_.verification.passed; }
-  /// Whatever else timed it.
-  double closed_form_seconds() const;
-
-  /// Of a finalist that ran on the GPU first: with the simulator's counts.
-  void set_evaluation(Evaluation evaluation);
-  void set_verification(Verification verification);
-  void set_code(std::optional<CodeTime> code);                ///< without a GPU
-  void set_measurement(std::optional<Measurement> measured);  ///< GPU only
-
- private:
-  void count();
-  void set_time();
-
-  const SearchRun* run_;
-  const SearchPlan* plan_;
-  const Task* task_;
-  Evaluation evaluation_;
-  Work work_;  ///< by the counts of its PTX
-  KernelReport report_;
 };
 
 /// What one part of a search did. The report holds the sum.

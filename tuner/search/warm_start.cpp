@@ -11,9 +11,9 @@
 namespace roofgen {
 namespace {
 
-/// Of the evaluations of a stage one in so many. With 4 the strategy learnt too little from a small share: two of three
-/// GEMM problems ended up to 5 % slower with 8 evaluations than without warm starts, with 8 none did
-/// (docs/internals/search.md).
+/// Of the evaluations of a stage one in so many. With 4 the strategy learnt too little from a small share: of three
+/// GEMM problems (`--variant fused --evals 8`, modelled for h200-sxm) two ended 4 and 5 % slower than without warm
+/// starts, with 8 none did.
 constexpr size_t kFraction = 8;
 
 /// Takes `name=NUMBER` with a space before it from the front of the text.

@@ -81,15 +81,10 @@ std::optional<Bundle> recalled(const Session& session, const std::optional<Manif
 /// Those of --variant that the device has a kernel for: the architectures of one bundle have different ones. All of
 /// them where it has none, and unknown ones: the search names what there is.
 Result<std::vector<std::string>> variants_here(const Workbench& bench, const std::vector<std::string>& wanted) {
-  ROOFGEN_TRY(std::vector<Variant> variants, bench.op->variants(*bench.files, bench.problem));
-  const auto known = conditions_of(variants);
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*bench.op, bench.problem, limits(bench.device)));
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
-  const std::vector<std::string> names = names_of(variants);
+  ROOFGEN_TRY(const ProblemVariants at, variants_of(*bench.files, *bench.op, limits(bench.device), bench.problem));
   std::vector<std::string> here;
-  std::ranges::copy_if(wanted, std::back_inserter(here), [&](const std::string& name) {
-    return !known.contains(name) || std::ranges::find(names, name) != names.end();
-  });
+  std::ranges::copy_if(wanted, std::back_inserter(here),
+                       [&](const std::string& name) { return !at.conditions.contains(name) || at.find(name); });
   return here.empty() ? wanted : here;
 }
 
@@ -174,11 +169,11 @@ Outputs outputs_of(const Session& session, const BundleRequest& request) {
 
 /// The bundle of the best kernels.
 Result<TunedBundle> tuned_bundle(const Session& session, const BundleRequest& request) {
-  if (const auto op = find_op(DataFiles(session.data_dirs), request.problem.op); !op) return op.error();
+  const DataFiles files(session.data_dirs);
+  if (const auto op = find_op(files, request.problem.op); !op) return op.error();
   ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
   const bool single = problems.size() == 1;
   ROOFGEN_CHECK(single ? check_no_family(request.family) : check_family(request.family));
-  const DataFiles files(session.data_dirs);
   std::vector<ProblemFlags> runs;
   for (const std::string& arch : request.archs) {
     ROOFGEN_TRY(runs.emplace_back(), on_arch(files, request.problem, arch));
@@ -230,7 +225,8 @@ Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& reque
     if (std::ranges::count(own, name) + std::ranges::count(other, name) == 0)
       return Error{Exit::kUsage, fmt::format("{} is for a search, and --manifest has none; leave it out", name)};
   ROOFGEN_TRY(std::string text, read_input(request.manifest));
-  ROOFGEN_TRY(const Manifest manifest, read_manifest(std::move(text), request.manifest, DataFiles(session.data_dirs)));
+  const DataFiles files(session.data_dirs);
+  ROOFGEN_TRY(const Manifest manifest, read_manifest(std::move(text), request.manifest, files));
   if (request.problem.op.empty()) {
     for (const auto& [name, values] : request.given())
       if (std::ranges::count(own, name) > 0)
@@ -238,12 +234,12 @@ Result<Bundle> rebuilt_bundle(const Session& session, const BundleRequest& reque
                      fmt::format("{} needs the op, as in `roofgen emit {} {} ...`", name, manifest.problem.op, name)};
   } else {
     ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
-    ROOFGEN_CHECK(complete_all(DataFiles(session.data_dirs), request.problem.op, problems));
+    ROOFGEN_CHECK(complete_all(files, request.problem.op, problems));
     std::vector<std::string> archs;
     for (const std::string& arch : request.archs) archs.push_back(arch.starts_with("sm_") ? arch.substr(3) : arch);
     ROOFGEN_CHECK(check_fits(manifest, problems, archs));
   }
-  ROOFGEN_TRY(Bundle bundle, bundle_of(DataFiles(session.data_dirs), manifest, compilers_of(session), session.warn));
+  ROOFGEN_TRY(Bundle bundle, bundle_of(files, manifest, compilers_of(session), session.warn));
   if (!request.name.empty()) bundle.name = request.name;
   return bundle;
 }

@@ -57,18 +57,15 @@ Result<Generated> generate(const Session& session, const GenerateRequest& reques
   const std::string &asked = request.problem.device, &arch = request.problem.arch;
   ROOFGEN_TRY(Device device, load_device(files, asked.empty() ? kDefaultDevice : asked));
   limit_to(device, arch);
-  ROOFGEN_TRY(std::vector<Variant> variants, op->variants(files, problem));
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(*op, problem, limits(device)));
-  const auto conditions = conditions_of(variants);
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+  ROOFGEN_TRY(const ProblemVariants at, variants_of(files, *op, limits(device), problem));
   Generated out;
   if (request.list) {
-    for (const Variant& v : variants)
+    for (const Variant& v : at.variants)
       for (const Stage& s : v.stages) out.text += fmt::format("{} {}  {}\n", v.name, s.name, v.description);
     return out;
   }
-  const Variant* const variant = find(variants, request.variant);
-  if (!variant) return no_variant(request.variant, conditions, names_of(variants), device.name);
+  const Variant* const variant = find(at.variants, request.variant);
+  if (!variant) return no_variant(request.variant, at.conditions, names_of(at.variants), device.name);
   const Stage* const stage = find(variant->stages, request.stage);
   if (!stage)
     return Error{Exit::kUsage, fmt::format("unknown stage \"{}\"{}", request.stage,
@@ -78,8 +75,8 @@ Result<Generated> generate(const Session& session, const GenerateRequest& reques
     if (!find(stage->params, name))
       return Error{Exit::kUsage,
                    fmt::format("--set {}: no such parameter{}", name, did_you_mean(name, names(stage->params)))};
-  ROOFGEN_TRY(Schedule schedule, default_schedule(*variant, *stage, scope, pins));
-  auto checked = check_schedule(*variant, *stage, std::move(schedule), scope);
+  ROOFGEN_TRY(Schedule schedule, default_schedule(*variant, *stage, at.scope, pins));
+  auto checked = check_schedule(*variant, *stage, std::move(schedule), at.scope);
   if (auto error = std::get_if<Error>(&checked)) return *error;
   if (auto rejected = std::get_if<Rejected>(&checked))
     return Error{Exit::kUnavailable, fmt::format("{} is illegal: {}", to_string(rejected->schedule), rejected->reason)};

@@ -15,7 +15,7 @@
 #include "tuner/session/winner.h"
 #include "tuner/session/workbench.h"
 #include "tuner/tune.h"
-#include "tuner/views/views.h"
+#include "tuner/views/json.h"
 
 namespace roofgen {
 namespace {

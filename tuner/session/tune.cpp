@@ -6,8 +6,11 @@
 
 #include "base/json.h"
 #include "base/output_file.h"
+#include "tuner/views/counters.h"
+#include "tuner/views/json.h"
 #include "tuner/views/page.h"
-#include "tuner/views/views.h"
+#include "tuner/views/t4.h"
+#include "tuner/views/text.h"
 
 namespace roofgen {
 namespace {
@@ -129,7 +132,7 @@ std::vector<TunedKernel> TuneAnswer::kernels() const {
 }
 
 Result<TuneAnswer> tune(const Session& session, const TuneRequest& request) {
-  if (const auto op = find_op(DataFiles(session.data_dirs), request.problem.op); !op) return op.error();
+  ROOFGEN_TRY(const Op* op, find_op(DataFiles(session.data_dirs), request.problem.op));
   ROOFGEN_TRY(std::vector<Problem> problems, request.problem.problems());
   TuneAnswer out;
   if (problems.size() > 1) {
@@ -139,7 +142,7 @@ Result<TuneAnswer> tune(const Session& session, const TuneRequest& request) {
     return out;
   }
   ROOFGEN_CHECK(check_no_family(request.family));
-  ROOFGEN_TRY(out.bench, make_workbench(session, request.problem, request.run));
+  ROOFGEN_TRY(out.bench, make_workbench(session, *op, std::move(problems.front()), request.problem, request.run));
   ROOFGEN_CHECK(check_judges(request, out.bench));
   // Places are tried before minutes are spent.
   if (!request.run.record.empty()) ROOFGEN_CHECK(make_directory(request.run.record));

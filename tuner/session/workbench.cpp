@@ -73,10 +73,15 @@ void hurry(Protocol& protocol) {
 Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run) {
   ROOFGEN_TRY(const Op* op, find_op(DataFiles(session.data_dirs), flags.op));
   ROOFGEN_TRY(Problem problem, flags.problem());
-  ROOFGEN_TRY(problem, op->complete(std::move(problem)));
-  if (const std::string warning = op->warning(problem); !warning.empty()) session.warn(warning);
+  return make_workbench(session, *op, std::move(problem), flags, run);
+}
+
+Result<Workbench> make_workbench(const Session& session, const Op& op, Problem problem, const ProblemFlags& flags,
+                                 const RunFlags& run) {
+  ROOFGEN_TRY(problem, op.complete(std::move(problem)));
+  if (const std::string warning = op.warning(problem); !warning.empty()) session.warn(warning);
   ROOFGEN_TRY(Workbench bench, open_workbench(session, flags, run));
-  bench.op = op;
+  bench.op = &op;
   bench.problem = std::move(problem);
   return bench;
 }
@@ -102,9 +107,7 @@ Result<Workbench> open_workbench(const Session& session, const ProblemFlags& fla
       if (error.exit == Exit::kFailed) error.exit = Exit::kUnavailable;
       const bool by_number = run.gpu_flags.front().given();
       if (run.executor == "cuda" || by_number || error.exit == Exit::kUsage) return error;
-      if (error.message.find("no CUDA driver") == std::string::npos &&
-          error.message.find("finds no GPU") == std::string::npos)
-        session.warn("no GPU is used: " + error.message);
+      if (!error.no_gpu) session.warn("no GPU is used: " + error.message);
     } else {
       bench.gpu = std::move(*gpu);
     }

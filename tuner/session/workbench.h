@@ -35,6 +35,9 @@ std::unique_ptr<Evaluations> open_store(const Session& session);
 /// Without rests and warm-up: a simulated driver has no clock that moves.
 void hurry(Protocol& protocol);
 Result<Workbench> make_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run);
+/// The same, where the caller has the op and the problem of the flags already.
+Result<Workbench> make_workbench(const Session& session, const Op& op, Problem problem, const ProblemFlags& flags,
+                                 const RunFlags& run);
 /// All of it but `op` and `problem`.
 Result<Workbench> open_workbench(const Session& session, const ProblemFlags& flags, const RunFlags& run);
 /// What the flags say of a search, without its progress.

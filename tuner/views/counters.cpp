@@ -1,11 +1,10 @@
-#include "tuner/evidence/counters.h"
+#include "tuner/views/counters.h"
 
 #include <fmt/format.h>
 
 #include "base/json.h"
 #include "base/text_table.h"
 #include "base/units.h"
-#include "tuner/evidence/sanitizer.h"
 
 namespace roofgen {
 namespace {

@@ -1,7 +1,7 @@
 #include "tuner/views/json.h"
 
 #include "generator/space/problem_json.h"
-#include "tuner/views/views.h"
+#include "tuner/views/measured.h"
 
 namespace roofgen {
 inline void to_json(Json& j, const Finalist& f) {

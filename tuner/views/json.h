@@ -1,4 +1,4 @@
-// The parts that the JSON of `tune`, `whatif` and recorded spaces share.
+// The JSON of `tune`, and the parts that `whatif` and recorded spaces share with it.
 #pragma once
 
 #include "roofline/json.h"
@@ -7,11 +7,13 @@
 
 namespace roofgen {
 
+inline constexpr const char* kTuneSchema = "roofgen.tune.1";  ///< docs/tune-schema.json
+
+Json tune_json(const TuneReport& report);
+
 ROOFGEN_TO_JSON(Cause, name, contribution, fused, separate, text)
 
 /// `timed`: the origin of measured times.
-Json measurement_json(const Measurement& measurement, Origin timed);
 Json kernel_json(const KernelReport& kernel, Origin timed);
-Json gpu_json(const GpuRun& gpu);
 
 }  // namespace roofgen

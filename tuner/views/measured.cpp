@@ -1,9 +1,9 @@
-// The measured parts of a tuning result, as text and as JSON.
+#include "tuner/views/measured.h"
+
 #include <fmt/format.h>
 
 #include "base/units.h"
 #include "tuner/views/json.h"
-#include "tuner/views/views.h"
 
 namespace roofgen {
 

@@ -8,7 +8,8 @@
 
 #include "generator/ops/op_file.h"
 #include "roofline/analyses/figures.h"
-#include "tuner/views/views.h"
+#include "tuner/views/json.h"
+#include "tuner/views/text.h"
 
 namespace roofgen {
 namespace {

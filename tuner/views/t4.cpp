@@ -1,3 +1,5 @@
+#include "tuner/views/t4.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,8 +7,7 @@
 
 #include "generator/space/problem_json.h"
 #include "tuner/recording/recording.h"
-#include "tuner/views/json.h"
-#include "tuner/views/views.h"
+#include "tuner/views/measured.h"
 
 namespace roofgen {
 namespace {

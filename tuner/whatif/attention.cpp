@@ -35,13 +35,11 @@ std::string without_spaces(std::string text) {
 /// all steps, and splits of the keys.
 Result<std::vector<Variant>> one_pass_variants(const DataFiles& files, const Device& device, double sms,
                                                const Problem& problem) {
-  ROOFGEN_TRY(std::vector<Variant> out, attention_op().variants(files, problem));
   Device sized = device;
   sized.cells["sms"].value = sms;
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(attention_op(), problem, limits(sized)));
-  ROOFGEN_TRY(out, expand(std::move(out), scope));
-  std::erase_if(out, [](const Variant& v) { return !v.fused || v.name == "fused"; });
-  return out;
+  ROOFGEN_TRY(ProblemVariants at, variants_of(files, attention_op(), limits(sized), problem));
+  std::erase_if(at.variants, [](const Variant& v) { return !v.fused || v.name == "fused"; });
+  return std::move(at.variants);
 }
 
 /// Split keys leave parts of O in memory.

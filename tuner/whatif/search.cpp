@@ -243,15 +243,13 @@ class Search {
   };
   Result<Plan> make(const std::vector<Part>& parts) const {
     ROOFGEN_TRY(PlanProblem made, subject_.make(parts));
-    ROOFGEN_TRY(expr::Map scope, problem_scope(*made.op, made.problem, limits(context_.device)));
-    ROOFGEN_TRY(std::vector<Variant> variants, made.op->variants(context_.files, made.problem));
-    ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+    ROOFGEN_TRY(ProblemVariants at, variants_of(context_.files, *made.op, limits(context_.device), made.problem));
     std::string name;
     for (const Part& part : parts) name += (name.empty() ? "" : " | ") + subject_.name(part);
     name += kernel_of(parts[0], winner_of(parts[0]).program.schedule.variant);
-    const auto known = variants.size() == 1 ? variants.begin() : std::ranges::find(variants, name, &Variant::name);
-    if (known == variants.end()) return Error{Exit::kFailed, "no kernels for " + name};
-    return Plan{std::move(made.op), std::move(made.problem), std::move(scope), std::move(*known)};
+    const Variant* const known = at.variants.size() == 1 ? &at.variants.front() : at.find(name);
+    if (!known) return Error{Exit::kFailed, "no kernels for " + name};
+    return Plan{std::move(made.op), std::move(made.problem), std::move(at.scope), *known};
   }
 
   /// Of all parts, in one run of nvdisasm.

@@ -1,3 +1,5 @@
+#include "tuner/views/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "generator/space/problem_json.h"
-#include "tuner/views/views.h"
 #include "tuner/whatif/whatif.h"
 
 namespace roofgen {

@@ -14,18 +14,16 @@ namespace roofgen {
 Result<VariantsSubject> VariantsSubject::make(const Op& op, const Problem& problem, const DataFiles& files,
                                               const Device& device) {
   VariantsSubject out(op, problem);
-  ROOFGEN_TRY(const expr::Map scope, problem_scope(op, problem, limits(device)));
-  ROOFGEN_TRY(std::vector<Variant> variants, op.variants(files, problem));
-  ROOFGEN_TRY(variants, expand(std::move(variants), scope));
+  ROOFGEN_TRY(const ProblemVariants at, variants_of(files, op, limits(device), problem));
   const Variant* cut = nullptr;
-  for (const Variant& v : variants)
+  for (const Variant& v : at.variants)
     if (!v.fused && (!cut || v.stages.size() > cut->stages.size())) cut = &v;
   if (!cut || cut->stages.size() < 2)
     return Error{Exit::kUsage, fmt::format("{} has no variant of several kernels for this problem: there is nothing to "
                                            "fuse; tune compares {}",
-                                           op.name(), fmt::join(names_of(variants), ", "))};
+                                           op.name(), fmt::join(names_of(at.variants), ", "))};
   for (const Stage& s : cut->stages) out.steps_.push_back(s.name);
-  for (const Variant& v : variants) {
+  for (const Variant& v : at.variants) {
     const bool same = std::ranges::equal(v.stages, out.steps_, {}, &Stage::name);
     if (!v.fused && !same) {
       out.others_.push_back(v.name);
@@ -36,7 +34,7 @@ Result<VariantsSubject> VariantsSubject::make(const Op& op, const Problem& probl
     if (!same) p.parts.push_back({0, out.steps_.size()});
     for (const Part& part : p.parts) p.name += (p.name.empty() ? "" : " | ") + out.name(part);
     if (std::ranges::count(out.partitions_, p.name, &Partition::name) > 0) p.name += " " + v.name;
-    p.variant = {v.name, 0, default_ctas(ranking_device(device), v, scope, problem.dtype)};
+    p.variant = {v.name, 0, default_ctas(ranking_device(device), v, at.scope, problem.dtype)};
     out.partitions_.push_back(std::move(p));
   }
   return out;

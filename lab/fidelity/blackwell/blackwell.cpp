@@ -14,22 +14,14 @@
 #include <optional>
 #include <sstream>
 
+#include "lab/fidelity/compiled.h"
 #include "roofline/device.h"
-#include "runtime/compiler.h"
-#include "runtime/sass/stream.h"
 #include "runtime/sim/tensor_map.h"
 #include "tuner/timing/instruction_facts.h"
 
 namespace {
 
 using namespace roofgen;
-
-template <class T>
-T need(Result<T> r) {
-  if (r) return std::move(*r);
-  fmt::print(stderr, "blackwell: {}\n", to_string(r.error()));
-  std::exit(1);
-}
 
 using Row = std::map<std::string, std::string>;
 
@@ -60,29 +52,10 @@ std::string text_of(const std::string& path) {
 }
 
 /// A kernel of FOLDER with its macros, compiled once.
-struct Kernel {
-  Binary binary;
-  sass::Code code;
-};
-
-const Kernel& kernel_of(const std::string& path, const char* entry, const std::string& macros) {
-  static std::map<std::string, Kernel> known;
+const Compiled& kernel_of(const std::string& path, const char* entry, const std::string& macros) {
+  static std::map<std::string, Compiled> known;
   const auto [at, fresh] = known.try_emplace(path + macros);
-  if (!fresh) return at->second;
-  CompileOptions options;
-  options.arch = "sm_100a";
-  options.jobs = 1;
-  const std::unique_ptr<Compiler> nvrtc = need(make_nvrtc_compiler(options, "", [](const std::string&) {}));
-  Program program;
-  program.entry = entry;
-  program.target = options.arch;
-  program.source = macros + text_of(path);
-  nvrtc->compile_all({&program}, [&](CompileOutcome outcome) {
-    at->second.binary = need(std::move(outcome.binary));
-    return true;
-  });
-  const Binary& b = at->second.binary;
-  at->second.code = need(std::move(sass::read_code({{b.cubin, b.entry, b.arch}}).at(0)));
+  if (fresh) at->second = compiled(macros + text_of(path), entry, "sm_100a");
   return at->second;
 }
 
@@ -97,7 +70,7 @@ struct Params {
 };
 
 /// Cycles of one CTA, alone on the GPU, whose data come from L2 or from DRAM.
-double cycles_of(const timing::Machine& machine, const Kernel& kernel, uint32_t threads, uint32_t cluster,
+double cycles_of(const timing::Machine& machine, const Compiled& kernel, uint32_t threads, uint32_t cluster,
                  const Params& params, uint32_t shared_bytes, bool from_dram) {
   sass::StreamLaunch launch;
   launch.grid = {cluster, 1, 1};
@@ -136,7 +109,7 @@ void products(const timing::Machine& machine, const std::string& folder, const s
     const std::string macros =
         fmt::format("#define KIND \"{}\"\n#define PAIR {}\n#define A_IN_TMEM {}\n#define SCALED {}\n", kinds.at(format),
                     group - 1, operands == "TS" ? 1 : 0, format.starts_with("MX") ? 1 : 0);
-    const Kernel& kernel = kernel_of(folder + "/products.cu", "products", macros);
+    const Compiled& kernel = kernel_of(folder + "/products.cu", "products", macros);
     const auto cycles = [&](uint32_t count) {
       Params params;
       params.put(descriptor_of(m, n)), params.put(count);
@@ -167,7 +140,7 @@ void loops(const timing::Machine& machine, const std::string& folder, const std:
     // 0: as many as fit, which CUTLASS limits by the shared memory that its epilogue leaves.
     if (stages == 0) stages = std::clamp(220 * 1024 / stage_bytes, 2, 8);
     const std::string kind = bytes == 2 ? "kind::f16" : "kind::f8f6f4";
-    const Kernel& kernel = kernel_of(
+    const Compiled& kernel = kernel_of(
         folder + "/loop.cu", "loop",
         fmt::format("#define KIND \"{}\"\n#define BOXES {}\n#define PRODUCTS {}\n", kind, k / box, k * bytes / 32));
     const auto cycles = [&](int count) {

@@ -19,20 +19,13 @@
 #include <optional>
 
 #include "generator/ops/op.h"
-#include "runtime/compiler.h"
+#include "lab/fidelity/compiled.h"
 #include "tests/profile/generated.h"
 #include "tuner/timing/launch_time.h"
 
 namespace {
 
 using namespace roofgen;
-
-template <class T>
-T need(Result<T> r) {
-  if (r) return std::move(*r);
-  fmt::print(stderr, "warpgroups: {}\n", to_string(r.error()));
-  std::exit(1);
-}
 
 /// Rows of 128 swizzled bytes, of a matrix of 16-bit elements or a stack of such matrices.
 Arg map_of(const char* name, DType dtype, std::vector<uint64_t> dims, std::vector<uint64_t> stride_bytes,
@@ -59,21 +52,8 @@ struct Timed {
 Timed timed(const std::string& source, const char* entry, const Launch& launch, double buffer_bytes,
             std::optional<double> dram_bytes, double clock) {
   static const Device device = need(load_device(DataFiles{}, "h100-sxm"));
-  CompileOptions options;
-  options.arch = "sm_90a";
-  options.jobs = 1;
-  const std::unique_ptr<Compiler> nvrtc = need(make_nvrtc_compiler(options, "", [](const std::string&) {}));
-  Program program;
-  program.entry = entry;
-  program.target = options.arch;
-  program.source = source;
-  Timed out;
-  nvrtc->compile_all({&program}, [&](CompileOutcome outcome) {
-    out.binary = need(std::move(outcome.binary));
-    return true;
-  });
-  const sass::Code code =
-      need(std::move(sass::read_code({{out.binary.cubin, out.binary.entry, out.binary.arch}}).at(0)));
+  const auto [binary, code] = compiled(source, entry, "sm_90a");
+  Timed out{binary, {}};
   timing::LaunchRequest request;
   request.code = &code;
   request.launch = timing::stream_launch(launch);

@@ -1,19 +1,14 @@
-// The views of a TuneReport. They only format: text and JSON show the same numbers.
+// A TuneReport as text. Text and JSON show the same numbers.
 #pragma once
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/json_fwd.h"
 #include "tuner/report.h"
 
 namespace roofgen {
 
-inline constexpr const char* kTuneSchema = "roofgen.tune.1";  ///< docs/tune-schema.json
-
-Json tune_json(const TuneReport& report);
 /// The answer in lines that need no legend, and all tables and reasons. `color`: ANSI colours.
 std::string tune_text(const TuneReport& report, bool color);
 std::string details_text(const TuneReport& report, bool color);
@@ -36,18 +31,5 @@ std::vector<const KernelReport*> kernels_of(const std::vector<Report>& reports) 
 }
 /// "event model (error band 17 %), closed form (30 %)": the models of the kernels' times.
 std::string models_text(const std::vector<const KernelReport*>& kernels);
-
-/// "0.3%": half the 95 % interval of the median over the median.
-std::string spread_text(const Measurement& measurement);
-/// Lines about the protocol, about ties, and the notes of the measurement.
-std::string gpu_line(const GpuRun& gpu);
-std::string finalists_text(const TuneReport& report);
-std::string notes_text(const GpuRun& gpu);
-
-// ---- A tuned space in the T4 1.0.0 format of other autotuners --------------------------------------
-
-/// File name ("attention-fused.t4.json") to text. With a GPU measured times, else the model's. Times are in
-/// milliseconds. Points that the search did not try are absent.
-std::map<std::string, std::string> t4_files(const TuneReport& report);
 
 }  // namespace roofgen
