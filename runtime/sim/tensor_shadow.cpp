@@ -31,7 +31,7 @@ void TensorShadow::fence_after(uint32_t issuer, const uint32_t* known) {
     uint32_t fenced = known[v] + 1;  // of the core: a commit is a fence, too
     if (v < core_) {
       const auto after = std::upper_bound(befores_[v].begin(), befores_[v].end(), known[v]);
-      fenced = after == befores_[v].begin() ? 0 : *(after - 1);
+      fenced = after == befores_[v].begin() ? 0 : *(after - 1) + 1;
     }
     fenced_[issuer][v] = std::max(fenced_[issuer][v], fenced);
   }
@@ -56,11 +56,11 @@ TensorShadow::Problem TensorShadow::order_of(const Accessor& who, uint32_t other
     if (pending) return Problem::kPending;
   }
   if (own) return Problem::kNone;
-  if (stamp > who.seen[other]) return Problem::kUnordered;
-  if (!who.needs_fences || stamp < fenced_[who.issuer][other]) return Problem::kNone;
+  if (stamp > who.known[other]) return Problem::kUnordered;
+  if (stamp <= who.acquired[other] || stamp < fenced_[who.issuer][other]) return Problem::kNone;
   if (other == core_) return Problem::kNotAfter;
-  const auto before = std::upper_bound(befores_[other].begin(), befores_[other].end(), stamp);
-  return before == befores_[other].end() || *before > who.seen[other] ? Problem::kNotBefore : Problem::kNotAfter;
+  const auto before = std::lower_bound(befores_[other].begin(), befores_[other].end(), stamp);
+  return before == befores_[other].end() || *before > who.known[other] ? Problem::kNotBefore : Problem::kNotAfter;
 }
 
 TensorShadow::Outcome TensorShadow::conflict(const Accessor& who, uint32_t column, uint32_t half, bool writes) const {

@@ -4,8 +4,10 @@
 // operations"):
 //   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it;
 //   - what the tensor core does is over at the end of a phase to which a tcgen05.commit arrived;
-//   - the order of threads by barriers and mbarriers counts between a fence::before_thread_sync (a commit is one) and a
-//     fence::after_thread_sync.
+//   - releases and acquires of threads, by barriers and mbarriers, order the accesses as those to other memory: "The
+//     standard memory consistency model synchronization mechanisms also apply";
+//   - a relaxed wait orders them between a fence::before_thread_sync (a commit is one) and a fence::after_thread_sync:
+//     the waits of all patterns that the ISA gives with these fences are relaxed.
 // The tensor core's own accesses are taken to be in the order of their instructions.
 #pragma once
 
@@ -29,12 +31,11 @@ class TensorShadow {
     uint32_t column = 0, half = 0, other = 0, pc = 0;
     bool wrote = false;  ///< the other access
   };
-  /// Who accesses: an agent, with the stamps up to which it knows the others; its work by `issuer`, a warp here, or,
-  /// from kMaxWarps on, of another CTA of the cluster.
+  /// Who accesses: an agent, with the stamps up to which it knows the others, and up to which it has acquired what they
+  /// did; its work by `issuer`, a warp here, or, from kMaxWarps on, of another CTA of the cluster.
   struct Accessor {
     uint32_t agent, issuer;
-    const uint32_t* seen;
-    bool needs_fences = true;
+    const uint32_t *known, *acquired;
   };
 
   /// Begins a CTA whose warps access tensor memory; the core's number follows theirs.
@@ -54,7 +55,7 @@ class TensorShadow {
   void note_load(uint32_t warp, uint32_t load, uint32_t now) { loads_[warp].push_back({load, now}); }
   void wait_loads(uint32_t warp, uint32_t load);
   void wait_stores(uint32_t warp, uint32_t now) { stored_[warp] = now; }
-  /// A fence at a new stamp.
+  /// A fence after the accesses up to the stamp `now`.
   void fence_before(uint32_t warp, uint32_t now) { befores_[warp].push_back(now); }
   /// The stamps of the other agents' accesses that the issuer knows now.
   void fence_after(uint32_t issuer, const uint32_t* known);

@@ -39,6 +39,8 @@ Mma pair_of(uint32_t m) {
 }
 
 const std::string kWait = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra WAIT;\n";
+const std::string kRelaxedWait =
+    "WAIT:\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra WAIT;\n";
 const std::string kAfter = "tcgen05.fence::after_thread_sync;\n//read";
 
 TEST(Tcgen05Findings, OrderOfTensorMemory) {
@@ -47,9 +49,6 @@ TEST(Tcgen05Findings, OrderOfTensorMemory) {
   expect_found(p, {{kWait, ""}}, "race", "nothing orders them");  // a load in another warp comes before the product
   expect_found(p, {{kWait, "setp.eq.u32 %p2, %r6, 0;\n@%p2 bra READY;\n" + kWait + "READY:\n"}}, "async-pending",
                "no wait at the mbarrier of a tcgen05.commit");
-  expect_found(p, {{kAfter, "//read"}}, "unfenced", "fence::after_thread_sync");
-  expect_found(p, {{"tcgen05.fence::after_thread_sync;\nsetp", "setp"}}, "unfenced", "fence::after_thread_sync");
-  expect_found(p, {{"//before\ntcgen05.fence::before_thread_sync;", ""}}, "unfenced", "fence::before_thread_sync");
   expect_found(p, {{"//waitst\ntcgen05.wait::st.sync.aligned;", ""}}, "async-pending", "no tcgen05.wait::st");
   expect_found(p, {{"tcgen05.fence::before_thread_sync;\nbar.sync 0;", "tcgen05.fence::before_thread_sync;\n"}},
                "async-pending", "no tcgen05.wait::st");  // another warp has not come there
@@ -64,6 +63,30 @@ TEST(Tcgen05Findings, OrderOfTensorMemory) {
   expect_found(p, by(1), "async-pending", "no wait at the mbarrier of a tcgen05.commit");
   // The columns go back while other warps still read them.
   expect_found(p, {{"//end\nbar.sync 0;", ""}}, "race", "gives back");
+}
+
+/// "The standard memory consistency model synchronization mechanisms also apply" (PTX ISA, "Specialized Inter-thread
+/// Synchronization for tcgen05 instructions"); the patterns with fences have relaxed arrivals and waits.
+TEST(Tcgen05Findings, RelaxedWaitsNeedFences) {
+  const Mma p;
+  const std::string before = "tcgen05.fence::before_thread_sync;\n", after = "tcgen05.fence::after_thread_sync;\n";
+  EXPECT_EQ(found(p, {{kAfter, "//read"}}), "");
+  EXPECT_EQ(found(p, {{before + "bar.sync 0;\n" + after, "bar.sync 0;\n"}}), "");
+  EXPECT_EQ(found(p, {{kWait, kRelaxedWait}}), "");
+  expect_found(p, {{kWait, kRelaxedWait}, {kAfter, "//read"}}, "unfenced", "fence::after_thread_sync after the relaxed");
+  const auto meet = [&](const std::string& first, const std::string& arrive, const std::string& last) {
+    const std::string init = "mbarrier.init.shared::cta.b64 [%r4], 1;\n";
+    return Changes{{init, init + "mbarrier.init.shared::cta.b64 [%r4+8], 128;\n"},
+                   {before + "bar.sync 0;\n" + after,
+                    first + "mbarrier.arrive." + arrive +
+                        ".cluster.shared::cta.b64 _, [%r4+8];\nMEET:\n"
+                        "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p2, [%r4+8], 0;\n@!%p2 bra MEET;\n" +
+                        last}};
+  };
+  EXPECT_EQ(found(p, meet(before, "relaxed", after)), "");
+  expect_found(p, meet(before, "relaxed", ""), "unfenced", "fence::after_thread_sync after the relaxed");
+  expect_found(p, meet("", "relaxed", after), "race", "nothing orders them");
+  expect_found(p, meet("", "release", after), "unfenced", "fence::before_thread_sync");
 }
 
 TEST(Tcgen05Findings, LoadsAreOverAfterAWaitOrAUse) {
@@ -244,7 +267,9 @@ TEST(Tcgen05Findings, Pairs) {
     // The other CTA reads without the wait.
     expect_found(p, {{kWait, "setp.eq.u32 %p2, %r5, 1;\n@%p2 bra READY;\n" + kWait + "READY:\n"}}, "race",
                  "nothing orders them");
-    expect_found(p, {{kAfter, "//read"}}, "unfenced", "fence::after_thread_sync");
+    EXPECT_EQ(found(p, {{kAfter, "//read"}}), "");
+    EXPECT_EQ(found(p, {{kWait, kRelaxedWait}}), "");
+    expect_found(p, {{kWait, kRelaxedWait}, {kAfter, "//read"}}, "unfenced", "fence::after_thread_sync");
     expect_found(p, {{"fence.proxy.async;", ""}}, "race", "no fence.proxy.async between");
   }
   Mma alone = pair_of(256);
