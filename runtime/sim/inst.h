@@ -248,6 +248,10 @@ struct Inst {
   MemoryScope scope = MemoryScope::kSys;  ///< of strong accesses and fences
 };
 
+inline const char* bulk_name(const Inst& in) {
+  return in.kind == Kind::kBulkCopy && in.sub & kBulkReduces ? "a bulk reduction" : "a bulk copy";
+}
+
 /// A product of mma.sync that mma.h has no function of its own for. Inst::sub: K; imm: the rest.
 struct MmaForm {
   MmaType a{}, b{};
