@@ -162,6 +162,7 @@ bool Interpreter::State::guess(uint32_t warp, uint32_t index) {
   if (!branch.share || (goes_on && ends_most(index))) return false;
   const double of = std::clamp(*branch.share, 0.0, 1.0);
   const bool taken = first ? of >= 0.5 : of * static_cast<double>(g.seen + 1) + 0.5 >= static_cast<double>(g.taken + 1);
+  fprintf(stderr,"DBG guess %u share %f\n", index, of);
   ++g.seen, g.taken += taken;
   return taken;
 }
@@ -505,7 +506,7 @@ Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
   reads_back = false;
   undecided.clear();
   answer_places.clear();
-  tensor_columns = 0;
+  tensor_units = tensor_columns = 0;
   cta_number = cta;
   cta_x = static_cast<uint32_t>(cta % launch.grid.x);
   cta_y = static_cast<uint32_t>(cta / launch.grid.x % launch.grid.y);

@@ -60,6 +60,7 @@ struct Effects {
   Registers roots;        ///< those that steer
   std::vector<uint32_t> next;
   bool anywhere = false;  ///< may go to any instruction
+  bool always = false;    ///< needed, whether or not its result is
   bool loads_shared = false, loads_local = false, loads_device = false;
   bool stores_shared = false, stores_local = false, stores_device = false;
 };
@@ -89,6 +90,7 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
   // Counts, bytes and parities; of a tensor copy also the registers after its first one: barrier and coordinates.
   if (a == Action::kSyncs || a == Action::kBulkCopy || a == Action::kTensorLoad || a == Action::kMatrixCommit)
     e.roots |= e.sources;
+  e.always = a == Action::kTensorMemoryAlloc;
   if ((a == Action::kTensorLoad || a == Action::kTensorStore) && i.count > 0)
     add(e.roots, kUniformAt, i.operands[0].uniform, kTensorRegisters, kUniformZero);
   // LD and ST have generic addresses.
@@ -177,8 +179,8 @@ std::vector<bool> steering(const Code& code, bool stores) {
       Registers out;
       if (e.anywhere) out |= everywhere;
       for (const uint32_t n : e.next) out |= live[n];
-      const bool needed = (e.may_results & out).any() || (shared && e.stores_shared) || (local && e.stores_local) ||
-                          (device && stores && e.stores_device);
+      const bool needed = e.always || (e.may_results & out).any() || (shared && e.stores_shared) ||
+                          (local && e.stores_local) || (device && stores && e.stores_device);
       Registers in = (out & ~e.results) | e.roots;
       if (needed) in |= e.sources;
       if (needed && !steers[i]) steers[i] = changed = true;

@@ -195,7 +195,9 @@ TEST(WarpOps, VectorsOfAtomicsAreAligned) {
                 "");
       const RunResult r = bench.arg(bench.buffer(std::vector<uint32_t>(16))).run({1, 1, 1}, {1, 1, 1});
       ASSERT_EQ(r.findings.empty(), aligned) << name;
-      if (!aligned) EXPECT_EQ(r.findings[0].kind, "misaligned");
+      if (!aligned) {
+        EXPECT_EQ(r.findings[0].kind, "misaligned");
+      }
     }
 }
 
