@@ -162,7 +162,6 @@ bool Interpreter::State::guess(uint32_t warp, uint32_t index) {
   if (!branch.share || (goes_on && ends_most(index))) return false;
   const double of = std::clamp(*branch.share, 0.0, 1.0);
   const bool taken = first ? of >= 0.5 : of * static_cast<double>(g.seen + 1) + 0.5 >= static_cast<double>(g.taken + 1);
-  fprintf(stderr,"DBG guess %u share %f\n", index, of);
   ++g.seen, g.taken += taken;
   return taken;
 }

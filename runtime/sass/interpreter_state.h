@@ -18,8 +18,8 @@
 
 namespace roofgen::sass {
 
-/// Shared memory below belongs to the system. From sm_100 on it holds what guards the allocation of tensor memory,
-/// which never waits here: zeros.
+/// Shared memory below belongs to the system. From sm_100 on it holds what guards the allocation of tensor memory, at
+/// first zeros: the columns that the CTA holds.
 inline constexpr uint64_t kSystemBytes = 1024;
 
 /// The window of shared memory in generic addresses; that of device memory lies far above.

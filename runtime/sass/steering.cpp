@@ -97,7 +97,7 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
   e.loads_shared = a == Action::kLds || a == Action::kAtoms || i.opcode->name == "LD";
   e.loads_device = a == Action::kLdg;
   e.loads_local = a == Action::kLdl;
-  e.stores_shared = a == Action::kSts || i.opcode->name == "ST";
+  e.stores_shared = a == Action::kSts || a == Action::kAtoms || i.opcode->name == "ST";
   e.stores_device = a == Action::kStg;
   e.stores_local = a == Action::kStl;
   const bool always = i.guard.kind == Operand::Kind::kNone && i.count <= 1;
