@@ -67,7 +67,7 @@ void Checker::report_tensor(const TensorAccess& e, const TensorShadow::Outcome& 
     switch (o.problem) {
       case kUnwritten: return what() + ", which nothing has written";
       case kPending:
-        return fmt::format("{}, which {}: no tcgen05.wait::{} after that", what(), other(), o.wrote ? "st" : "ld");
+        return fmt::format("{}, which {}: no tcgen05.wait::{} comes between", what(), other(), o.wrote ? "st" : "ld");
       case kNotBefore:
         return fmt::format("{}, which {}: no tcgen05.fence::before_thread_sync orders this for other threads", what(),
                            other());
@@ -83,7 +83,7 @@ void Checker::report_tensor(const TensorAccess& e, const TensorShadow::Outcome& 
 }
 
 void Checker::on(const TensorWait& e) {
-  if (e.loads) return tensor_.wait_loads(e.site.warp, e.load);
+  if (e.loads) return tensor_.wait_loads(e.site.warp, e.load, shadow_.now());
   tensor_.wait_stores(e.site.warp, shadow_.now());
   shadow_.advance();
 }

@@ -2,7 +2,8 @@
 // warps (tcgen05.ld, .st) and by the tensor core, which is one more agent with the clock of the warp that gave it work
 // (SharedShadow, "core"). What orders two accesses (PTX ISA, "Memory Consistency Model for 5th generation of TensorCore
 // operations"):
-//   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it;
+//   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it. Another
+//     agent has to know this end, not only the access: a wait after the arrival is too late;
 //   - what the tensor core does is over at the end of a phase to which a tcgen05.commit arrived;
 //   - releases and acquires of threads, by barriers and mbarriers, order the accesses as those to other memory: "The
 //     standard memory consistency model synchronization mechanisms also apply";
@@ -53,8 +54,9 @@ class TensorShadow {
     return cell(column, 2 * quarter).written | uint32_t{cell(column, 2 * quarter + 1).written} << 16;
   }
   void note_load(uint32_t warp, uint32_t load, uint32_t now) { loads_[warp].push_back({load, now}); }
-  void wait_loads(uint32_t warp, uint32_t load);
-  void wait_stores(uint32_t warp, uint32_t now) { stored_[warp] = now; }
+  /// All loads, or one, are over.
+  void wait_loads(uint32_t warp, uint32_t load, uint32_t now);
+  void wait_stores(uint32_t warp, uint32_t now) { stored_[warp].push_back(now); }
   /// A fence after the accesses up to the stamp `now`.
   void fence_before(uint32_t warp, uint32_t now) { befores_[warp].push_back(now); }
   /// The stamps of the other agents' accesses that the issuer knows now.
@@ -85,17 +87,18 @@ class TensorShadow {
   Cell& cell(uint32_t column, uint32_t half) { return cells_[column * kTensorHalves + half]; }
   void spread(Column& c, uint32_t column, uint32_t half);
   Outcome conflict(const Accessor& who, uint32_t column, uint32_t half, bool writes) const;
+  uint32_t over_at(uint32_t warp, uint32_t stamp, bool wrote) const;
   Problem order_of(const Accessor& who, uint32_t other, uint32_t stamp, bool wrote) const;
 
   uint32_t core_ = 0;
   std::vector<Cell> cells_;
   std::vector<Column> columns_;
   struct Load {
-    uint32_t number, stamp;
+    uint32_t number, stamp, over = 0;
   };
-  std::array<std::vector<Load>, kMaxWarps> loads_;  ///< not over
-  std::array<uint32_t, kMaxWarps> stored_{};        ///< stamps of the last waits for stores
-  std::array<std::vector<uint32_t>, kMaxWarps> befores_;
+  std::array<std::vector<Load>, kMaxWarps> loads_;
+  std::array<size_t, kMaxWarps> first_load_{};                      ///< that is not over
+  std::array<std::vector<uint32_t>, kMaxWarps> stored_, befores_;  ///< stamps of waits for stores, and of fences
   /// By issuer, of each agent: the stamp before which accesses are fenced.
   std::array<std::array<uint32_t, kMaxWarps>, 2 * kMaxWarps> fenced_{};
   std::array<uint32_t, 2 * kMaxWarps * kWarpSize> issued_{};

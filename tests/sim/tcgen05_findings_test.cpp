@@ -100,6 +100,28 @@ TEST(Tcgen05Findings, LoadsAreOverAfterAWaitOrAUse) {
   expect_found(p, {{load, "mov.b32 %r41, %r24;\n" + store}}, "async-pending", "no tcgen05.wait::ld");
 }
 
+/// The end of an access has to come before the arrival, not only before the access of another warp in this run.
+TEST(Tcgen05Findings, AWaitAfterTheArrivalIsTooLate) {
+  const Mma p;
+  const std::string init = "mbarrier.init.shared::cta.b64 [%r4], 1;\n", sync = "bar.sync 0;";
+  const auto meet = [&](const std::string& before, const std::string& begin, const std::string& end, bool late) {
+    const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [%r4+8];\n";
+    return Changes{
+        {init, init + "mbarrier.init.shared::cta.b64 [%r4+8], 128;\n"},
+        {before + sync, begin + (late ? arrive + end : end + arrive) +
+                            "MEET:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4+8], 0;\n@!%p2 bra MEET;\n"}};
+  };
+  const std::string stored = "//waitst\ntcgen05.wait::st.sync.aligned;\n//before\ntcgen05.fence::before_thread_sync;\n";
+  EXPECT_EQ(found(p, meet(stored, "", "tcgen05.wait::st.sync.aligned;\n", false)), "");
+  expect_found(p, meet(stored, "", "tcgen05.wait::st.sync.aligned;\n", true), "async-pending",
+               "no tcgen05.wait::st comes between");
+  const std::string load = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r24}, [%r21];\n";
+  for (const char* end : {"tcgen05.wait::ld.sync.aligned;\n", "add.u32 %r40, %r24, 1;\n"}) {
+    EXPECT_EQ(found(p, meet("//end\n", load, end, false)), "");
+    expect_found(p, meet("//end\n", load, end, true), "async-pending", "no tcgen05.wait::ld comes between");
+  }
+}
+
 TEST(Tcgen05Findings, SharedMemoryOfProducts) {
   const Mma p;
   expect_found(p, {{"fence.proxy.async;", ""}}, "race", "no fence.proxy.async between");
