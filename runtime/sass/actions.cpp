@@ -702,7 +702,12 @@ class Interpreter::State::Execution {
         return true;
       case Action::kLdc: return load_constant();
       case Action::kSetMaxReg: put_flag(0, ~0u, ~0u); return true;
-      case Action::kTensorMemoryAlloc: allocate_tensor_memory(); return true;
+      case Action::kTensorMemoryAlloc:
+        d.fill(0);
+        if (get(0).known >> first_lane & 1)
+          d.fill(s.hold_tensor_units(i.spelling.find("FIND_AND_SET") != std::string::npos, get(0).v[first_lane]));
+        put(d), put_flag(0, ~0u, ~0u);
+        return true;
       case Action::kSyncs:
         if (i.spelling.find(".PHASECHK") == std::string::npos) return false;
         put_flag(0, ~0u, ~0u);
@@ -710,25 +715,6 @@ class Interpreter::State::Execution {
       case Action::kBmov: move_barrier(); return true;
       default: return false;
     }
-  }
-
-  /// In units of 32 columns: FIND_AND_SET takes the first that are free, a power of 2 aligned to itself; AND, with the
-  /// complement of their mask, gives units back.
-  void allocate_tensor_memory() {
-    constexpr uint32_t kUnits = 16;
-    const bool known = get(0).known >> first_lane & 1;
-    const uint32_t value = get(0).v[first_lane];
-    uint32_t at = 0;
-    if (known && i.spelling.find("FIND_AND_SET") != std::string::npos && value > 0 && value <= kUnits) {
-      const uint32_t units = (1u << value) - 1;
-      while (at + value < kUnits && s.tensor_units >> at & units) at += value;
-      s.tensor_units |= units << at;
-      s.tensor_columns = std::max(s.tensor_columns, 32u * static_cast<uint32_t>(std::popcount(s.tensor_units)));
-    } else if (known) {
-      s.tensor_units &= value;
-    }
-    d.fill(at);
-    put(d), put_flag(0, ~0u, ~0u);
   }
 
   void read_special(Special special) {
