@@ -489,7 +489,8 @@ Result<Report> run_schedule(const Request& r, const Order& order, std::optional<
   Result<RunResult> ran = executor->run(*module, launch, options);
   if (!ran) return launch_error(std::move(ran).error(), entry.mangled, report.kernel);
   RunResult result = std::move(*ran);
-  report.stopped_early = result.counts->ctas < r.grid.count();
+  report.ctas = entry.ctas_of(r.grid).count();
+  report.stopped_early = result.stopped;
   const bool grid_barrier = binary.ptx.find("%envreg") != std::string::npos;
   for (Finding& f : result.findings) {
     f.kernel = report.kernel;

@@ -132,6 +132,7 @@ struct InDouble {
 struct Report {
   std::string file, kernel, arch, compiler;  ///< kernel: demangled; compiler empty for PTX
   Dim3 grid, block;
+  uint64_t ctas = 0;  ///< of the launch
   uint32_t smem_bytes = 0;
   int registers = 0;  ///< this and the next two are from ptxas; 0 for PTX
   int64_t spill_bytes = 0, static_smem_bytes = 0;

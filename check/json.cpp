@@ -84,7 +84,7 @@ std::string check_json(const Report& r) {
          {"block", dims_json(r.block)},
          {"dynamic_smem_bytes", r.smem_bytes}};
   if (!r.compiler.empty()) ROOFGEN_PUT(j["compiled"], r, compiler, arch, registers, spill_bytes, static_smem_bytes)
-  j["ctas_total"] = r.grid.count();
+  j["ctas_total"] = r.ctas;
   j["stopped_early"] = r.stopped_early;
   j["all_orders"] = r.deciding.empty();
   j["deciding"] = Json::array();

@@ -123,13 +123,18 @@ std::string function_of(const std::string& mangled) {
   return space == std::string::npos || name.find("operator") != std::string::npos ? name : name.substr(space + 1);
 }
 
+Dim3 Entry::ctas_of(const Dim3& grid) const {
+  return counts_clusters ? Dim3{grid.x * cluster.x, grid.y * cluster.y, grid.z * cluster.z} : grid;
+}
+
 Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string& file) {
   ROOFGEN_TRY(const sim::PtxModule module, sim::parse_ptx(ptx, file));
   std::vector<Entry> out;
   for (const sim::PtxFunction& f : module.functions) {
     if (!f.is_entry || !f.defined) continue;
-    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}, {}};
+    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}, {}, {}};
     if (const uint32_t* c = f.reqnctapercluster; c[0]) e.cluster = {c[0], c[1], c[2]};
+    e.counts_clusters = f.blocksareclusters && f.reqnctapercluster[0];
     e.name = without_parameters(e.full);
     for (const sim::PtxVar& p : f.params) e.param_bytes.push_back(p.bytes());
     e.param_types = types_of(e.full);

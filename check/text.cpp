@@ -103,7 +103,7 @@ std::string check_text(const Report& r, size_t top) {
   if (!r.not_run.empty())
     out += fmt::format("not run   {}: no thread came there with these arguments\n", places_text(r.not_run, range_text));
   const Counts& c = r.counts;
-  out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.grid.count(),
+  out += fmt::format("ran       {} of {} CTAs in the simulator, {} warp-instructions{}\n", c.ctas, r.ctas,
                      c.warp_instructions, r.stopped_early ? "; stopped at the limit of findings" : "");
   out += fmt::format(
       "traffic   {} read and {} written in requests of 32 bytes, {} and {} of them distinct; shared memory {} "

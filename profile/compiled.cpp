@@ -34,7 +34,7 @@ Subject CompiledKernel::subject() {
   s.kernel = chosen_.entry.name;
   s.compiler = chosen_.compiled.compiler;
   s.binary = &chosen_.compiled.binary;
-  s.launch.grid = request_.grid;
+  s.launch.grid = chosen_.entry.ctas_of(request_.grid);
   s.launch.block = request_.block;
   s.launch.cluster = chosen_.entry.cluster;
   s.launch.dynamic_smem = request_.smem_bytes;

@@ -103,6 +103,7 @@ struct RunOptions {
 struct RunResult {
   std::vector<Finding> findings;  ///< empty: no error (simulator); the CUDA executor reports faults as Error
   std::optional<Counts> counts;   ///< sim only
+  bool stopped = false;           ///< sim only: max_findings CTAs ended at a finding, others did not run
   /// Runs that may end in a deadlock of threads that take locks in different orders (simulator only).
   std::vector<sim::Pauses> lock_cycles = {};
   std::optional<double> time_ns;  ///< cuda only: event time of this launch

@@ -38,6 +38,12 @@ class Lazy:
     def __init__(self, load, family=False):
         self.__dict__.update(load=load, family=family)
 
+    def __setattr__(self, name, value):  # cases patch modules
+        setattr(self.load(), name, value)
+
+    def __delattr__(self, name):
+        delattr(self.load(), name)
+
     def __getattr__(self, name):
         if not self.family:
             return getattr(self.load(), name)
@@ -294,10 +300,12 @@ ORDER = re.compile(r"(bar\.(warp\.)?(sync|arrive)|fence\.proxy|tcgen05\.(wait|co
 
 
 def mutants(options, kernel):
-    """Runs the kernel with one of these instructions left out. Found: findings of kinds that the right run lacks, other
-    outputs, or no end."""
+    """Runs the kernel with one of these instructions left out. Found: findings that the right run lacks, of a kind at a
+    line, other outputs, or no end."""
+    def findings(result):
+        return {(f["kind"], f["kernel"], (f["ptx"] or {}).get("line")) for f in result["report"].get("findings", [])}
+
     right = run(options, kernel)
-    kinds = {f["kind"] for f in right["report"].get("findings", [])}
     if right["outputs"] != "right":
         return []
     places = [(file, i) for file in sorted(Path(options.dump).glob(kernel["name"] + ".*.ptx"))
@@ -311,7 +319,7 @@ def mutants(options, kernel):
             lines[i], gone = "", lines[i].strip()
             Path(folder, file.name).write_text("\n".join(lines))
             result = run(types.SimpleNamespace(**(vars(options) | {"dump": folder})), kernel)
-        new = {f["kind"] for f in result["report"].get("findings", [])} - kinds
+        new = {kind for kind, *_ in findings(result) - findings(right)}
         found = " ".join(sorted(new)) or ("" if result["outputs"] == "right" else result["outputs"])
         print(f"{kernel['name']}: {file.name}:{i + 1}: {gone[:60]}: {found or 'not found'}", flush=True)
         out.append(bool(found))

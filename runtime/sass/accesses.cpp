@@ -1,5 +1,6 @@
 // The memory requests of instructions: addresses, wavefronts, sectors, and what is loaded and stored.
 #include <bit>
+#include <cstring>
 
 #include "runtime/sass/interpreter_state.h"
 #include "runtime/sass/lane_math.h"
@@ -54,10 +55,28 @@ class Interpreter::State::MemoryAccess {
     shared_access(a, mask, i.bytes);
     if (action == Action::kAtoms) {
       a.same = most_at_one_address(at, mask);
-      if (!s.is_newest() || at[std::countr_zero(mask)] >= kSystemBytes) s.forget_shared(at, mask & known, i.bytes);
+      if (s.is_newest() && at[std::countr_zero(mask)] < kSystemBytes)
+        guard_allocation();
+      else
+        s.forget_shared(at, mask & known, i.bytes);
       return true;  // the value that an atomic operation returns is unknown
     }
     return load_or_store(action == Action::kLds);
+  }
+
+  /// An allocation sets bits of the system's words, and a deallocation, which looks at them first, clears bits.
+  void guard_allocation() {
+    Lanes by;
+    s.read(w, i.operands[i.count - 1], by);
+    const bool clears = i.spelling.find(".AND") != std::string::npos;
+    for (uint32_t left = mask & known & by.known; left; left &= left - 1) {
+      const int lane = std::countr_zero(left);
+      uint32_t word = 0;
+      if (at[lane] + sizeof word > kSystemBytes) continue;
+      std::memcpy(&word, s.shared.data() + at[lane], sizeof word);
+      word = clears ? word & by.v[lane] : word | by.v[lane];
+      std::memcpy(s.shared.data() + at[lane], &word, sizeof word);
+    }
   }
 
   bool access_matrices() {

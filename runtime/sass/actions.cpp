@@ -702,10 +702,10 @@ class Interpreter::State::Execution {
         return true;
       case Action::kLdc: return load_constant();
       case Action::kSetMaxReg: put_flag(0, ~0u, ~0u); return true;
-      case Action::kTensorMemoryAlloc:  // the first columns are free; the source counts units of 32
-        if (i.spelling.find("FIND_AND_SET") != std::string::npos && get(0).known >> first_lane & 1)
-          s.tensor_columns += 32 * get(0).v[first_lane];
+      case Action::kTensorMemoryAlloc:
         d.fill(0);
+        if (get(0).known >> first_lane & 1)
+          d.fill(s.hold_tensor_units(i.spelling.find("FIND_AND_SET") != std::string::npos, get(0).v[first_lane]));
         put(d), put_flag(0, ~0u, ~0u);
         return true;
       case Action::kSyncs:

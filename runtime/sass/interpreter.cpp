@@ -499,13 +499,27 @@ Result<CtaStream> Interpreter::State::run(uint64_t cta) {
   return out;
 }
 
+/// In units of 32 columns: takes as many as `value`, a power of 2 aligned to itself, where the first are free, and
+/// returns the place; or keeps those in `value`, the complement of what goes back.
+uint32_t Interpreter::State::hold_tensor_units(bool takes, uint32_t value) {
+  constexpr uint32_t kUnits = 16;
+  if (!takes) tensor_units &= value;
+  if (!takes || value == 0 || value > kUnits) return 0;
+  const uint32_t units = (1u << value) - 1;
+  uint32_t at = 0;
+  while (at + value < kUnits && tensor_units >> at & units) at += value;
+  tensor_units |= units << at;
+  tensor_columns = std::max(tensor_columns, 32u * static_cast<uint32_t>(std::popcount(tensor_units)));
+  return at;
+}
+
 Result<CtaStream> Interpreter::State::run_once(uint64_t cta) {
   written.clear();
   untouched_line = kNoLine;
   reads_back = false;
   undecided.clear();
   answer_places.clear();
-  tensor_columns = 0;
+  tensor_units = tensor_columns = 0;
   cta_number = cta;
   cta_x = static_cast<uint32_t>(cta % launch.grid.x);
   cta_y = static_cast<uint32_t>(cta / launch.grid.x % launch.grid.y);

@@ -18,8 +18,8 @@
 
 namespace roofgen::sass {
 
-/// Shared memory below belongs to the system. From sm_100 on it holds what guards the allocation of tensor memory,
-/// which never waits here: zeros.
+/// Shared memory below belongs to the system. From sm_100 on it holds what guards the allocation of tensor memory, at
+/// first zeros: the columns that the CTA holds.
 inline constexpr uint64_t kSystemBytes = 1024;
 
 /// The window of shared memory in generic addresses; that of device memory lies far above.
@@ -230,7 +230,8 @@ struct Interpreter::State {
   std::array<CtaBarrier, 16> barriers;
   uint64_t steps_left = 0, most_of_warp = ~uint64_t{0};
   bool goes_on = false;  ///< the CTA does not end where most do
-  uint32_t tensor_columns = 0;
+  uint32_t tensor_units = 0, tensor_columns = 0;  ///< of tensor memory: those held now, a bit each; the most held
+  uint32_t hold_tensor_units(bool takes, uint32_t value);
   /// Where try_cancel puts its answers, in order: of this CTA so far, and the longest list of a CTA. The warp that asks
   /// may run long before the warps that read the answers, so that each of these reads the answers of a place in order.
   std::vector<uint32_t> answer_places, known_places;

@@ -60,6 +60,7 @@ struct Effects {
   Registers roots;        ///< those that steer
   std::vector<uint32_t> next;
   bool anywhere = false;  ///< may go to any instruction
+  bool always = false;    ///< needed, whether or not its result is
   bool loads_shared = false, loads_local = false, loads_device = false;
   bool stores_shared = false, stores_local = false, stores_device = false;
 };
@@ -89,13 +90,14 @@ Effects effects_of(const Instruction& i, uint32_t at, uint32_t count) {
   // Counts, bytes and parities; of a tensor copy also the registers after its first one: barrier and coordinates.
   if (a == Action::kSyncs || a == Action::kBulkCopy || a == Action::kTensorLoad || a == Action::kMatrixCommit)
     e.roots |= e.sources;
+  e.always = a == Action::kTensorMemoryAlloc;
   if ((a == Action::kTensorLoad || a == Action::kTensorStore) && i.count > 0)
     add(e.roots, kUniformAt, i.operands[0].uniform, kTensorRegisters, kUniformZero);
   // LD and ST have generic addresses.
   e.loads_shared = a == Action::kLds || a == Action::kAtoms || i.opcode->name == "LD";
   e.loads_device = a == Action::kLdg;
   e.loads_local = a == Action::kLdl;
-  e.stores_shared = a == Action::kSts || i.opcode->name == "ST";
+  e.stores_shared = a == Action::kSts || a == Action::kAtoms || i.opcode->name == "ST";
   e.stores_device = a == Action::kStg;
   e.stores_local = a == Action::kStl;
   const bool always = i.guard.kind == Operand::Kind::kNone && i.count <= 1;
@@ -177,8 +179,8 @@ std::vector<bool> steering(const Code& code, bool stores) {
       Registers out;
       if (e.anywhere) out |= everywhere;
       for (const uint32_t n : e.next) out |= live[n];
-      const bool needed = (e.may_results & out).any() || (shared && e.stores_shared) || (local && e.stores_local) ||
-                          (device && stores && e.stores_device);
+      const bool needed = e.always || (e.may_results & out).any() || (shared && e.stores_shared) ||
+                          (local && e.stores_local) || (device && stores && e.stores_device);
       Registers in = (out & ~e.results) | e.roots;
       if (needed) in |= e.sources;
       if (needed && !steers[i]) steers[i] = changed = true;

@@ -431,7 +431,7 @@ void Checker::on(const SharedAccess& e) {
     if (bulk_sources_.count(at / 16) && good) {
       good = false;
       report(e.site, "async-pending", e.lane_of(i), [&] {
-        return fmt::format("write to {} bytes at {} while a bulk copy may still read them", bytes,
+        return fmt::format("write to {} bytes at {} while a bulk copy or reduction may still read them", bytes,
                            describe(state_, kSharedBase + at));
       });
     }

@@ -163,7 +163,7 @@ void Checker::on(const BulkSource& e) {
       continue;
     }
     ++bulk_sources_[at / 16];
-    check_proxy(e.site, e.lane, at, "a bulk copy");
+    check_proxy(e.site, e.lane, at, bulk_name(e.site.inst));
   }
 }
 

@@ -25,16 +25,19 @@ void Checker::on(const TensorAlloc& e) {
 }
 
 void Checker::on(const TensorAccess& e) {
-  uint32_t seen[kMaxWarps];
+  uint32_t known[kMaxWarps], acquired[kMaxWarps];
   if (e.core) start_core(e.site, e.lane, e.issuer);
-  // tcgen05.dealloc is no asynchronous operation: what is over and known needs no fence.
   const bool frees = e.site.inst.sub == static_cast<uint8_t>(TensorOp::kDealloc);
   const uint32_t agent = e.core ? tensor_.core() : e.site.warp, issuer = issuer_of(e.site, e.issuer);
-  for (uint32_t v = 0; v <= tensor_.core(); ++v)
-    seen[v] =
-        e.issuer < 0 ? shadow_.known_of(e.site.warp, v) : issuing(e.issuer).shadow_.seen_of(shadow_, e.site.warp, v);
-  const auto o = tensor_.access({agent, issuer, seen, !frees}, e.first, e.columns, e.lanes, e.reads, e.writes, e.lazily,
-                                shadow_.now(), e.site.pc);
+  const SharedShadow& of_issuer = e.issuer < 0 ? shadow_ : issuing(e.issuer).shadow_;
+  for (uint32_t v = 0; v <= tensor_.core(); ++v) {
+    acquired[v] = of_issuer.seen_of(shadow_, e.site.warp, v);
+    // tcgen05.dealloc is no asynchronous operation: what is over and known needs no fence.
+    known[v] = e.issuer < 0 ? shadow_.known_of(e.site.warp, v) : acquired[v];
+    if (frees) acquired[v] = known[v];
+  }
+  const auto o = tensor_.access({agent, issuer, known, acquired}, e.first, e.columns, e.lanes, e.reads, e.writes,
+                                e.lazily, shadow_.now(), e.site.pc);
   if (e.load) tensor_.note_load(e.site.warp, e.load, shadow_.now());
   if (e.load) shadow_.advance();
   if (o.problem != TensorShadow::Problem::kNone) report_tensor(e, o);
@@ -64,12 +67,12 @@ void Checker::report_tensor(const TensorAccess& e, const TensorShadow::Outcome& 
     switch (o.problem) {
       case kUnwritten: return what() + ", which nothing has written";
       case kPending:
-        return fmt::format("{}, which {}: no tcgen05.wait::{} after that", what(), other(), o.wrote ? "st" : "ld");
+        return fmt::format("{}, which {}: no tcgen05.wait::{} comes between", what(), other(), o.wrote ? "st" : "ld");
       case kNotBefore:
         return fmt::format("{}, which {}: no tcgen05.fence::before_thread_sync orders this for other threads", what(),
                            other());
       case kNotAfter:
-        return fmt::format("{}, which {}: there is no tcgen05.fence::after_thread_sync after the wait", what(),
+        return fmt::format("{}, which {}: there is no tcgen05.fence::after_thread_sync after the relaxed wait", what(),
                            other());
       default: break;
     }
@@ -80,7 +83,7 @@ void Checker::report_tensor(const TensorAccess& e, const TensorShadow::Outcome& 
 }
 
 void Checker::on(const TensorWait& e) {
-  if (e.loads) return tensor_.wait_loads(e.site.warp, e.load);
+  if (e.loads) return tensor_.wait_loads(e.site.warp, e.load, shadow_.now());
   tensor_.wait_stores(e.site.warp, shadow_.now());
   shadow_.advance();
 }
@@ -89,8 +92,8 @@ void Checker::on(const TensorFence& e) {
   const uint32_t warp = e.site.warp;
   if (!e.after) {
     // A relaxed arrival after it hands on what came before, as after a fence of memory.
-    shadow_.fence(warp);
     tensor_.fence_before(warp, shadow_.now());
+    shadow_.fence(warp);
     return;
   }
   Checker* const peer = (rank_ ^ 1) < cluster_.size() ? cluster_[rank_ ^ 1] : this;

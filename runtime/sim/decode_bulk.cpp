@@ -107,12 +107,11 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   }
   if (!reduces && m.take("prefetch")) return bulk_prefetch(stmt, m);
   // PTX writes the mode after the spaces, and takes it after the rank, too.
-  TensorWalk walk{};
-  const auto take_walk = [&] {
-    if (m.take("tile")) return;
-    if (m.take("tile::gather4") || m.take("tile::scatter4")) walk = TensorWalk::kFourRows;
-    if (m.take("im2col") || m.take("im2col_no_offs")) walk = TensorWalk::kColumn;
-    if (m.peek().starts_with("im2col")) refused("im2col copies along W");
+  std::string_view mode;
+  const auto take_mode = [&] {
+    for (const char* known : {"tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs"})
+      if (mode.empty() && m.take(known)) mode = known;
+    if (m.peek().starts_with("im2col::")) refused("im2col copies along W");
   };
   const bool tensor = m.take("tensor");
   uint32_t rank = 0;
@@ -122,7 +121,7 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
     for (uint32_t i = 0; i < 5; ++i)
       if (spelled == kRanks[i]) rank = i + 1;
     if (!rank) unknown_opcode();
-    take_walk();
+    take_mode();
   }
   if (!tensor && m.take("relaxed")) {
     if (!reduces) refused("relaxed bulk copies");
@@ -136,16 +135,20 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
   if (!shared && !m.take("global")) unknown_opcode();
   if (!in && !m.take("shared::cta")) unknown_opcode();
   if (in && reduces) refused("reductions into shared memory");
-  if (tensor && !reduces) take_walk();
-  const uint32_t coordinates = walk == TensorWalk::kFourRows ? 5 : rank;
-  if ((walk == TensorWalk::kFourRows && rank != 2) || (walk == TensorWalk::kColumn && rank < 3)) unknown_opcode();
+  if (tensor && !reduces) take_mode();
   if (reduces && tensor) {
     const std::string_view name = m.next();
     const auto found = std::find(std::begin(kReductions), std::end(kReductions), name);
     if (found == std::end(kReductions)) unknown_opcode();
     op = static_cast<AtomicOp>(found - std::begin(kReductions));
-    take_walk();
+    take_mode();
   }
+  // Rows are gathered by loads and scattered by stores; only loads have offsets of im2col.
+  const bool rows = rank == 2 && !reduces && mode == (in ? "tile::gather4" : "tile::scatter4"),
+             column = rank > 2 && mode == (in ? "im2col" : "im2col_no_offs");
+  if (!mode.empty() && mode != "tile" && !rows && !column) unknown_opcode();
+  const TensorWalk walk = rows ? TensorWalk::kFourRows : column ? TensorWalk::kColumn : TensorWalk{};
+  const uint32_t coordinates = rows ? 5 : rank;
   if (in ? !m.take("mbarrier::complete_tx::bytes") : !m.take("bulk_group")) unknown_opcode();
   const bool multicast = in && !shared && m.take("multicast::cluster");
   const bool pair = tensor && in && m.take("cta_group::2");
@@ -173,7 +176,7 @@ void Decoder::bulk_copy(const PtxStmt& stmt, Modifiers& m, bool reduces) {
       refused("such reductions");
   }
   if (!m.done()) unknown_opcode();
-  const bool offsets = walk == TensorWalk::kColumn && in;
+  const bool offsets = column && in;
   const size_t n = (in ? (tensor ? 3 : 4) : (tensor ? 2 : 3)) + offsets + multicast + policy;
   operands_are(stmt, n, n);
   // [dst], [map, {..}], [mbar] | [map, {..}], [src] | [dst], [src], size, [mbar] | [dst], [src], size

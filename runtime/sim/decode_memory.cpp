@@ -263,7 +263,10 @@ bool Decoder::vector_atomic(const PtxStmt& stmt, bool returns) {
           not_modelled(fmt::format("'{}': results in registers of later values are not supported", stmt.name));
       one.operands[value_at] = values[i];
       modelled_instruction(one);
-      if (i) kernel_.code.back().flags |= kFlagPart;
+      if (i)
+        kernel_.code.back().flags |= kFlagPart;
+      else
+        kernel_.code.back().count = static_cast<uint8_t>(count);
       one.operands[value_at - 1].bits += bytes;
     }
     return true;

@@ -315,6 +315,7 @@ Result<RunResult> SimExecutor::run(ModuleId id, const Launch& asked, const RunOp
   if (accesses) options.prerequisites->add(kernel.name, *accesses, *state.buffers, state.conduct);
   spend(Cost::kSimulated, counter.warp_instructions());
   result.counts = counter.finish();
+  result.stopped = result.counts->ctas < n && state.stopped >= static_cast<uint64_t>(std::max(options.max_findings, 1));
   if (options.sites) *options.sites = counter.sites(true);
   if (options.not_run) *options.not_run = counter.sites(false);
   return result;

@@ -248,6 +248,10 @@ struct Inst {
   MemoryScope scope = MemoryScope::kSys;  ///< of strong accesses and fences
 };
 
+inline const char* bulk_name(const Inst& in) {
+  return in.kind == Kind::kBulkCopy && in.sub & kBulkReduces ? "a bulk reduction" : "a bulk copy";
+}
+
 /// A product of mma.sync that mma.h has no function of its own for. Inst::sub: K; imm: the rest.
 struct MmaForm {
   MmaType a{}, b{};
@@ -312,6 +316,7 @@ constexpr bool reads_non_coherently(const Inst& in) {
 /// Inst::type of a lane-wise instruction: which bits of its result are undefined (undefined_bits.h).
 enum class MadeOf : uint8_t {
   kAll,         ///< all, if any bit of a source is
+  kDot,         ///< all, if any bit of a, of c or, in the mask `imm`, of b is
   kHalves,      ///< the same for each half
   kMoved,       ///< those that the bits of the first `imm` sources move to; the other sources say where
   kLogic,       ///< bit by bit, of a, b and c, by the table `imm` or e

@@ -251,7 +251,7 @@ void Machine::run_warp(Warp& w, uint32_t quota) {
           ++w.pc;
           break;
         case Kind::kMma:
-          require_full(w, in, mask, "partial-warp", "mma");
+          require_full(w, in, mask, "partial-warp", in.cls == Class::kShuffle ? "movmatrix" : "mma");
           in.lane(w.regs, in, lists, mask);
           ++w.pc;
           break;

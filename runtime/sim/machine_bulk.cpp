@@ -267,6 +267,7 @@ void Machine::reduce_device(const Warp& w, const Inst& in, ElementType type, uin
 void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
   const bool inwards = in.sub & kBulkIn, tensor = in.sub & kBulkTensor, shared = in.sub & kBulkShared;
   const auto walk = static_cast<TensorWalk>(in.space);
+  const char* const what = bulk_name(in);
   const uint32_t* list = kernel_.lists.data() + in.list;
   uint64_t far[kWarpSize];
   addresses(w, in.a, in.flags & kFlagAddr64, in.imm, far);
@@ -275,7 +276,7 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
     uint64_t near = row(w, in.b)[l] + list[in.count];
     Machine& owner = cta_at(near, l);
     if (!inwards && &owner != this)
-      throw Fault{"out-of-bounds", "a bulk copy out of the shared memory of another CTA", l};
+      throw Fault{"out-of-bounds", fmt::format("{} out of the shared memory of another CTA", what), l};
     TensorView view;
     uint64_t asked = row(w, list[0])[l];
     TensorCorner corner;
@@ -293,17 +294,18 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
         type = *reduced;
       }
       if (near % 128)
-        throw Fault{"misaligned", fmt::format("{} of a tensor copy is not aligned to 128 bytes", text(near)), l};
+        throw Fault{"misaligned", fmt::format("{} of a tensor {} is not aligned to 128 bytes", text(near),
+                                              in.sub & kBulkReduces ? "reduction" : "copy"),
+                    l};
     } else {
       if (asked % kPiece || far[l] % kPiece || near % kPiece)
         throw Fault{"misaligned",
-                    fmt::format("a bulk copy of {} bytes between {} and {}: expected multiples of 16", asked,
+                    fmt::format("{} of {} bytes between {} and {}: expected multiples of 16", what, asked,
                                 text(far[l]), text(near)),
                     l};
     }
     if (asked > kMostBytes)
-      throw Fault{"bad-copy-size", fmt::format("a bulk copy of {} bytes is over the limit of {}", asked, kMostBytes),
-                  l};
+      throw Fault{"bad-copy-size", fmt::format("{} of {} bytes is over the limit of {}", what, asked, kMostBytes), l};
     const auto bytes = static_cast<uint32_t>(asked);
     const uint32_t to = bytes ? owner.shared_offset(near, bytes, l) : 0;
     std::vector<uint32_t> pieces;

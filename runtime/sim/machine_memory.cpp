@@ -83,7 +83,7 @@ void Machine::resolve_lane(const Warp&, const Inst& in, uint32_t l, uint32_t byt
   const bool strong = op == Op::kAtomic || in.flags & kFlagStrong;
   const uint32_t lane = 1u << l;
   uint64_t& address = t.address[l];
-  check_alignment(address, bytes, l);
+  check_alignment(address, op == Op::kAtomic ? bytes * in.count : bytes, l);  // a vector's first element: for all
   Machine& cta = cta_at(address, l);
   switch (space_of(in, address)) {
     case Space::kShared:

@@ -21,6 +21,9 @@ void Machine::addresses(const Warp& w, uint32_t index, bool wide, int64_t displa
 
 Space Machine::space_of(const Inst& in, uint64_t address) const {
   auto space = static_cast<Space>(in.space);
+  // "The kernel parameter space window is always contained within the global space window" (PTX ISA, 5.1.6).
+  const bool is_param = address >= kParamBase && address < kParamWindowEnd;
+  if (space == Space::kGlobal && is_param) return Space::kParam;
   if (space != Space::kGeneric) return space;
   if (address < kSharedWindowEnd) return Space::kShared;
   if (address < kLocalWindowEnd) return Space::kLocal;
@@ -50,7 +53,7 @@ Buffer& Machine::buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, cons
 bool Machine::device_line(uint64_t address, uint32_t bytes, uint32_t lane, Op op, bool strong, uint32_t* slot,
                           uint32_t* offset) {
   if (strong) require_order(lane);
-  Buffer& b = buffer_at(address, bytes, lane, op == Op::kWrite ? "write" : "read");
+  Buffer& b = buffer_at(address, bytes, lane, op == Op::kWrite ? "write" : op == Op::kRead ? "read" : "atomic operation");
   if (b.is_input() && op != Op::kRead)
     throw Fault{"write-to-input", fmt::format("write to {}, which is an input", text(address)), lane};
   const uint64_t line = (address - b.base) / kLineBytes;

@@ -1,5 +1,6 @@
 // Private copies of the lines of device memory that one worker of a launch writes. Other workers and the host see the
-// old lines until the wave has ended and no worker depended on another's writes (parallel.h).
+// old lines until the wave has ended and no worker depended on another's writes (parallel.h), or never, if the run only
+// looks for findings.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +64,9 @@ class PrivateLines {
 class MemoryView {
  public:
   MemoryView(DeviceMemory& memory) : memory_(&memory) {}  // NOLINT: all of it, as it is
-  MemoryView(DeviceMemory& memory, PrivateLines& own) : memory_(&memory), own_(&own) {}
+  /// `alone`: no other worker runs CTAs of the launch at the same time.
+  MemoryView(DeviceMemory& memory, PrivateLines& own, bool alone = false)
+      : memory_(&memory), own_(&own), alone_(alone) {}
 
   uint32_t slot_for_read(Buffer& buffer, uint64_t line) {
     if (own_)
@@ -83,7 +86,7 @@ class MemoryView {
   }
   DeviceMemory& all() const { return *memory_; }
   /// Other workers run CTAs of the launch at the same time: results that depend on the order of CTAs are not available.
-  bool is_private() const { return own_ != nullptr; }
+  bool is_private() const { return own_ && !alone_; }
   void note_uncounted_read(const Buffer* buffer) {
     if (own_) own_->note_uncounted_read(buffer);
   }
@@ -91,6 +94,7 @@ class MemoryView {
  private:
   DeviceMemory* memory_;
   PrivateLines* own_ = nullptr;
+  bool alone_ = false;
 };
 
 }  // namespace roofgen::sim

@@ -273,6 +273,7 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     if (!clusters.empty()) return first_cta_of(state.launch, clusters[team]);
     return options.ctas ? options.ctas->ctas[team] : first_cta_of(state.launch, team);
   };
+  const auto in_vain = [&](const auto& team) { return team->polls_in_vain(state.changes); };
   for (; (begun < teams || !waiting.empty()) && state.stopped < most;) {
     // Estimate the remaining work from the first CTA, or the first two, four, ...
     if (begun && (begun & (begun - 1)) == 0 && !asked && waiting.empty() && findings.empty()) {
@@ -295,6 +296,8 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
                                  waiting.size() * waiting.front()->resident_bytes() < kMostResidentBytes);
     };
     bool begins = begun < teams && room();
+    // Clusters that ask for others find some that have not begun.
+    if (!options.schedule && state.kernel.has_cancel) begins &= std::ranges::all_of(waiting, in_vain);
     if (options.schedule && !waiting.empty()) {
       const bool all_wait = std::all_of(waiting.begin(), waiting.end(), [](const auto& t) { return t->waits(); });
       begins &= all_wait || (waiting.size() < side_by_side && random() % 2);
@@ -328,7 +331,6 @@ uint64_t run_ctas(LaunchState& state, Counter& counter, uint64_t n, const RunOpt
     now->note_turn();
     if (now->waits()) now->look_at_state(state.changes);
     waiting.push_back(std::move(now));
-    const auto in_vain = [&](const auto& team) { return team->polls_in_vain(state.changes); };
     if (!in_vain(waiting.back()) || (begun < teams && room()) || !std::all_of(waiting.begin(), waiting.end(), in_vain))
       continue;
     for (auto& team : waiting) team->hand_in(findings);

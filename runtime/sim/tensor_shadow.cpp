@@ -9,8 +9,9 @@ void TensorShadow::begin(uint32_t warps) {
   cells_.assign(size_t{kTensorColumns} * kTensorHalves, {});
   columns_.assign(kTensorColumns, {});
   for (auto& loads : loads_) loads.clear();
-  for (auto& befores : befores_) befores.clear();
-  stored_ = {};
+  for (auto* stamps : {&stored_, &befores_})
+    for (auto& of_warp : *stamps) of_warp.clear();
+  first_load_ = {};
   for (auto& row : fenced_) row.fill(0);
   issued_ = {};
   last_thread_ = ~0u;
@@ -21,9 +22,22 @@ void TensorShadow::forget(uint32_t first, uint32_t columns) {
   std::fill_n(cells_.begin() + first * kTensorHalves, columns * kTensorHalves, Cell{});
 }
 
-void TensorShadow::wait_loads(uint32_t warp, uint32_t load) {
-  if (!load) return loads_[warp].clear();
-  std::erase_if(loads_[warp], [&](const Load& l) { return l.number == load; });
+void TensorShadow::wait_loads(uint32_t warp, uint32_t load, uint32_t now) {
+  std::vector<Load>& loads = loads_[warp];
+  size_t& first = first_load_[warp];
+  for (size_t i = first; i < loads.size(); ++i)
+    if (!loads[i].over && (!load || loads[i].number == load)) loads[i].over = now;
+  while (first < loads.size() && loads[first].over) ++first;
+}
+
+/// The stamp of the end of a warp's access; 0: it is not over.
+uint32_t TensorShadow::over_at(uint32_t warp, uint32_t stamp, bool wrote) const {
+  if (wrote) {
+    const auto wait = std::ranges::lower_bound(stored_[warp], stamp);
+    return wait == stored_[warp].end() ? 0 : *wait;
+  }
+  const auto load = std::ranges::lower_bound(loads_[warp], stamp, {}, &Load::stamp);
+  return load == loads_[warp].end() || load->stamp != stamp ? stamp : load->over;
 }
 
 void TensorShadow::fence_after(uint32_t issuer, const uint32_t* known) {
@@ -31,7 +45,7 @@ void TensorShadow::fence_after(uint32_t issuer, const uint32_t* known) {
     uint32_t fenced = known[v] + 1;  // of the core: a commit is a fence, too
     if (v < core_) {
       const auto after = std::upper_bound(befores_[v].begin(), befores_[v].end(), known[v]);
-      fenced = after == befores_[v].begin() ? 0 : *(after - 1);
+      fenced = after == befores_[v].begin() ? 0 : *(after - 1) + 1;
     }
     fenced_[issuer][v] = std::max(fenced_[issuer][v], fenced);
   }
@@ -49,18 +63,15 @@ void TensorShadow::spread(Column& c, uint32_t column, uint32_t half) {
 
 TensorShadow::Problem TensorShadow::order_of(const Accessor& who, uint32_t other, uint32_t stamp, bool wrote) const {
   if (other == who.agent && other == core_) return Problem::kNone;
-  const bool own = other == who.issuer;
-  if (other != core_) {
-    const bool pending = wrote ? stamp > stored_[other]
-                               : std::ranges::any_of(loads_[other], [&](const Load& l) { return l.stamp == stamp; });
-    if (pending) return Problem::kPending;
-  }
-  if (own) return Problem::kNone;
-  if (stamp > who.seen[other]) return Problem::kUnordered;
-  if (!who.needs_fences || stamp < fenced_[who.issuer][other]) return Problem::kNone;
+  const uint32_t over = other == core_ ? stamp : over_at(other, stamp, wrote);
+  if (!over) return Problem::kPending;
+  if (other == who.issuer) return Problem::kNone;
+  if (stamp > who.known[other]) return Problem::kUnordered;
+  if (over > who.known[other]) return Problem::kPending;
+  if (stamp <= who.acquired[other] || stamp < fenced_[who.issuer][other]) return Problem::kNone;
   if (other == core_) return Problem::kNotAfter;
-  const auto before = std::upper_bound(befores_[other].begin(), befores_[other].end(), stamp);
-  return before == befores_[other].end() || *before > who.seen[other] ? Problem::kNotBefore : Problem::kNotAfter;
+  const auto before = std::lower_bound(befores_[other].begin(), befores_[other].end(), stamp);
+  return before == befores_[other].end() || *before > who.known[other] ? Problem::kNotBefore : Problem::kNotAfter;
 }
 
 TensorShadow::Outcome TensorShadow::conflict(const Accessor& who, uint32_t column, uint32_t half, bool writes) const {

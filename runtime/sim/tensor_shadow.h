@@ -2,10 +2,13 @@
 // warps (tcgen05.ld, .st) and by the tensor core, which is one more agent with the clock of the warp that gave it work
 // (SharedShadow, "core"). What orders two accesses (PTX ISA, "Memory Consistency Model for 5th generation of TensorCore
 // operations"):
-//   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it;
+//   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it. Another
+//     agent has to know this end, not only the access: a wait after the arrival is too late;
 //   - what the tensor core does is over at the end of a phase to which a tcgen05.commit arrived;
-//   - the order of threads by barriers and mbarriers counts between a fence::before_thread_sync (a commit is one) and a
-//     fence::after_thread_sync.
+//   - releases and acquires of threads, by barriers and mbarriers, order the accesses as those to other memory: "The
+//     standard memory consistency model synchronization mechanisms also apply";
+//   - a relaxed wait orders them between a fence::before_thread_sync (a commit is one) and a fence::after_thread_sync:
+//     the waits of all patterns that the ISA gives with these fences are relaxed.
 // The tensor core's own accesses are taken to be in the order of their instructions.
 #pragma once
 
@@ -29,12 +32,11 @@ class TensorShadow {
     uint32_t column = 0, half = 0, other = 0, pc = 0;
     bool wrote = false;  ///< the other access
   };
-  /// Who accesses: an agent, with the stamps up to which it knows the others; its work by `issuer`, a warp here, or,
-  /// from kMaxWarps on, of another CTA of the cluster.
+  /// Who accesses: an agent, with the stamps up to which it knows the others, and up to which it has acquired what they
+  /// did; its work by `issuer`, a warp here, or, from kMaxWarps on, of another CTA of the cluster.
   struct Accessor {
     uint32_t agent, issuer;
-    const uint32_t* seen;
-    bool needs_fences = true;
+    const uint32_t *known, *acquired;
   };
 
   /// Begins a CTA whose warps access tensor memory; the core's number follows theirs.
@@ -52,9 +54,10 @@ class TensorShadow {
     return cell(column, 2 * quarter).written | uint32_t{cell(column, 2 * quarter + 1).written} << 16;
   }
   void note_load(uint32_t warp, uint32_t load, uint32_t now) { loads_[warp].push_back({load, now}); }
-  void wait_loads(uint32_t warp, uint32_t load);
-  void wait_stores(uint32_t warp, uint32_t now) { stored_[warp] = now; }
-  /// A fence at a new stamp.
+  /// All loads, or one, are over.
+  void wait_loads(uint32_t warp, uint32_t load, uint32_t now);
+  void wait_stores(uint32_t warp, uint32_t now) { stored_[warp].push_back(now); }
+  /// A fence after the accesses up to the stamp `now`.
   void fence_before(uint32_t warp, uint32_t now) { befores_[warp].push_back(now); }
   /// The stamps of the other agents' accesses that the issuer knows now.
   void fence_after(uint32_t issuer, const uint32_t* known);
@@ -84,17 +87,18 @@ class TensorShadow {
   Cell& cell(uint32_t column, uint32_t half) { return cells_[column * kTensorHalves + half]; }
   void spread(Column& c, uint32_t column, uint32_t half);
   Outcome conflict(const Accessor& who, uint32_t column, uint32_t half, bool writes) const;
+  uint32_t over_at(uint32_t warp, uint32_t stamp, bool wrote) const;
   Problem order_of(const Accessor& who, uint32_t other, uint32_t stamp, bool wrote) const;
 
   uint32_t core_ = 0;
   std::vector<Cell> cells_;
   std::vector<Column> columns_;
   struct Load {
-    uint32_t number, stamp;
+    uint32_t number, stamp, over = 0;
   };
-  std::array<std::vector<Load>, kMaxWarps> loads_;  ///< not over
-  std::array<uint32_t, kMaxWarps> stored_{};        ///< stamps of the last waits for stores
-  std::array<std::vector<uint32_t>, kMaxWarps> befores_;
+  std::array<std::vector<Load>, kMaxWarps> loads_;
+  std::array<size_t, kMaxWarps> first_load_{};                      ///< that is not over
+  std::array<std::vector<uint32_t>, kMaxWarps> stored_, befores_;  ///< stamps of waits for stores, and of fences
   /// By issuer, of each agent: the stamp before which accesses are fenced.
   std::array<std::array<uint32_t, kMaxWarps>, 2 * kMaxWarps> fenced_{};
   std::array<uint32_t, 2 * kMaxWarps * kWarpSize> issued_{};

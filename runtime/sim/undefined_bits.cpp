@@ -146,6 +146,8 @@ uint64_t undefined_in_lane(const Inst& in, PartlyDefined a, PartlyDefined b, Par
     }
     case MadeOf::kLess: return less(ordered(a, in), ordered(b, in)) ? kAllBits : 0;
     case MadeOf::kGreater: return less(ordered(b, in), ordered(a, in)) ? kAllBits : 0;
+    case MadeOf::kDot:
+      return a.undefined | c.undefined | (b.undefined & static_cast<uint64_t>(in.imm)) ? kAllBits : 0;
     case MadeOf::kAll:
     case MadeOf::kMoved: break;
   }
@@ -165,6 +167,8 @@ void set_rule(Inst& in, std::string_view opcode, const Signature& signature) {
     if (type[0] == 's') in.flags |= kFlagSigned;
   };
   const std::string_view base = opcode.substr(0, opcode.find('.')), type = opcode.substr(opcode.rfind('.') + 1);
+  // Of b, dp2a takes the bytes of one half.
+  if (base == "dp2a") return set({{}, MadeOf::kDot, opcode.starts_with("dp2a.lo") ? 0xffff : 0xffff0000});
   for (const Rule& r : kRules)
     if (base == r.opcode) return set(r);
   for (const Rule& r : kIntegerRules)

@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "base/json.h"
 #include "check/check.h"
 #include "runtime/compiler.h"
 
@@ -96,6 +97,29 @@ TEST_F(Refusals, CodeThatNoThreadRanIsIncomplete) {
   const Result<Report> whole = run(r);
   ASSERT_TRUE(whole) << to_string(whole.error());
   EXPECT_TRUE(whole->not_run.empty()) << check_text(*whole, 0);
+}
+
+/// With .blocksareclusters a grid is of clusters.
+TEST(CheckClusters, AreCountedAsTheirCtas) {
+  Request r;
+  r.file = "k.ptx";
+  r.grid = {3, 1, 1}, r.block = {32, 1, 1};
+  r.max_findings = 1;
+  for (const char* body : {"ret;", "trap;"}) {
+    const bool stops = std::string(body) == "trap;";
+    r.text = fmt::format(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() .reqntid 32, 1, 1 .reqnctapercluster 2, 1, 1 "
+        ".explicitcluster .blocksareclusters\n{{\n{}\n}}\n",
+        body);
+    const Result<Report> report = run(r);
+    ASSERT_TRUE(report) << to_string(report.error());
+    EXPECT_EQ(report->ctas, 6u);
+    EXPECT_EQ(report->stopped_early, stops);
+    EXPECT_EQ(parse_json(check_json(*report)).at("ctas_total"), 6);
+    const std::string text = check_text(*report, 0);
+    EXPECT_NE(text.find(stops ? " of 6 CTAs" : "6 of 6 CTAs"), std::string::npos) << text;
+    EXPECT_EQ(text.find("stopped at the limit") != std::string::npos, stops) << text;
+  }
 }
 
 TEST_F(Refusals, SourceThatIsWrong) {

@@ -14,7 +14,7 @@ Report sample() {
   r.arch = "sm_90";
   r.compiler = "NVRTC";
   r.registers = 24;
-  r.grid.x = 4;
+  r.grid.x = 4, r.ctas = 4;
   r.block.x = 64;
   r.counts.ctas = 4;
   Finding f;

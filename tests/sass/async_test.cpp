@@ -107,6 +107,22 @@ TEST(Barriers, OperationsHaveTheirCountsBytesAndParities) {
   EXPECT_THAT(r.doubts, IsEmpty());
 }
 
+/// A CTA takes the most columns that it holds at a time.
+TEST(TensorMemory, ColumnsThatAreGivenBackCountOnce) {
+  const auto columns = [](std::vector<Line> lines) {
+    lines.push_back({"", "EXIT", ""});
+    return run(lines).cta.tensor_columns;
+  };
+  const Line four{"", "UMOV", "UR4,0x4"}, two{"", "UMOV", "UR5,0x2"};
+  const Line take4{"", "UTCATOMSWS.FIND_AND_SET.ALIGN", "UP0,UR4,UR4"},
+      take2{"", "UTCATOMSWS.FIND_AND_SET.ALIGN", "UP0,UR5,UR5"};
+  const Line first4{"", "UMOV", "UR6,0xfffffff0"}, give{"", "UTCATOMSWS.AND", "URZ,UR6"};
+  EXPECT_EQ(columns({four, take4}), 128u);
+  EXPECT_EQ(columns({four, two, take4, take2}), 192u);
+  EXPECT_EQ(columns({four, two, take4, first4, give, take2}), 128u);
+  EXPECT_EQ(columns({four, two, take2, take4, first4, give}), 192u);
+}
+
 TEST(Barriers, AWaitIsNotRepeated) {
   const Streams r = run({{"", "UMOV", "UR8,0x400"},
                          {"", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "P0,[UR8],RZ"},

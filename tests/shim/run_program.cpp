@@ -64,6 +64,41 @@ $done:
 }
 )";
 
+/// y[i] = 7, which thread 0 hands to all through an mbarrier; they look again until it has arrived.
+const char* const kPatientPtx = R"(.version 8.0
+.target sm_90
+.address_size 64
+.file 1 "patient.cu"
+.visible .entry patient(.param .u64 p_y)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<5>;
+  .shared .align 8 .b8 bar[8];
+  .shared .align 4 .b8 word[4];
+  ld.param.u64 %rd1, [p_y];
+  mov.u32 %r1, %tid.x;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra $READY;
+  mbarrier.init.shared::cta.b64 [bar], 1;
+$READY:
+  bar.sync 0;
+  @%p1 bra $WAIT;
+  mov.u32 %r2, 7;
+  st.shared.u32 [word], %r2;
+  mbarrier.arrive.shared::cta.b64 %rd4, [bar];
+$WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;
+  @!%p2 bra $WAIT;
+  .loc 1 10 3
+  ld.shared.u32 %r3, [word];
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r3;
+  ret;
+}
+)";
+
 /// careful and careless: y[i] += 1 behind and in front of a wait for the kernel before.
 const char* const kDependentPtx = R"(.version 8.0
 .target sm_90
@@ -169,6 +204,21 @@ void launch_dependent(const char* kernel) {
   const Config config{{1, 1, 1}, {64, 1, 1}, 0, nullptr, &overlap, 1};
   cu("cuLaunchKernelEx", &config, function, static_cast<void**>(args), static_cast<void**>(nullptr));
 }
+/// `hasty`: they look once.
+void launch_waiting(bool hasty) {
+  start();
+  std::string ptx = kPatientPtx;
+  const std::string again = "@!%p2 bra $WAIT;";
+  if (hasty) ptx.erase(ptx.find(again), again.size());
+  void *waiting = nullptr, *function = nullptr, *args[] = {&y};
+  cu("cuModuleLoadData", &waiting, static_cast<const void*>(ptx.c_str()));
+  cu("cuModuleGetFunction", &function, waiting, "patient");
+  cu("cuLaunchKernel", function, 1u, 1u, 1u, 64u, 1u, 1u, 0u, static_cast<void*>(nullptr), static_cast<void**>(args),
+     static_cast<void**>(nullptr));
+  unsigned out[kElements] = {};
+  cu("cuMemcpyDtoH_v2", static_cast<void*>(out), y, sizeof out);
+  std::printf("%u %u\n", out[0], out[kElements - 1]);
+}
 void wait_for_all() { cu("cuCtxSynchronize"); }
 
 }  // namespace
@@ -179,6 +229,7 @@ int main(int argc, char** argv) {
     if (mode == "step") launch("_Z4stepPji", kElements, 1), wait_for_all();
     if (mode == "race") launch("spread", 0, 1), wait_for_all();
     if (mode == "careful" || mode == "careless") launch_dependent(argv[i]);
+    if (mode == "patient" || mode == "hasty") launch_waiting(mode == "hasty");
     if (mode == "clear") start(), cu("cuMemsetD32Async", y, 0u, size_t{kElements}, static_cast<void*>(nullptr));
     if (mode == "sync") wait_for_all();
     if (mode == "unordered" || mode == "ordered") launch_beside(mode == "ordered");

@@ -74,6 +74,17 @@ TEST_F(RunProgram, DependentLaunchesMustWait) {
   EXPECT_EQ(run("careless sync").exit, 0) << "nothing is before it";
 }
 
+TEST_F(RunProgram, WaitsMayEndWithoutSuccess) {
+  Outcome o = run("patient");
+  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(o.out, "7 7\n");
+  o = run("hasty");
+  EXPECT_EQ(o.exit, 1);
+  EXPECT_EQ(o.out, "7 7\n") << "what was tried leaves nothing";
+  expect_in(" read by warp 1 at patient.cu:10 with no barrier between; so it is when", o.err);
+  expect_in(" a try_wait ends at its time limit, without success\n", o.err);
+}
+
 TEST_F(RunProgram, RacesBetweenStreamsAreFindings) {
   EXPECT_TRUE(report("ordered sync", 0).at("clean").get<bool>());
   const std::string message =

@@ -295,6 +295,40 @@ TEST(Bulk, FourRowsAreGatheredAndScattered) {
   EXPECT_EQ(after, words);
 }
 
+TEST(Bulk, LoadsAndStoresHaveTheirOwnModes) {
+  const auto refused = [](const std::string& tail) {
+    const Outcome o = run(text("cp.async.bulk.tensor." + tail, 256), tensor(16, 1), 64);
+    return o.kind.find("unknown instruction") != std::string::npos;
+  };
+  const std::string four = "{%r1, %r1, %r1, %r1, %r1}", three = "{%r1, %r1, %r1}";
+  const auto load = [&](const std::string& mode, const std::string& at) {
+    return refused("2d.shared::cta.global." + mode + ".mbarrier::complete_tx::bytes [%r2], [%rd1, " + at + "], [%r3];");
+  };
+  const auto store = [&](const std::string& rank, const std::string& mode, const std::string& at) {
+    return refused(rank + ".global.shared::cta." + mode + ".bulk_group [%rd1, " + at + "], [%r2];");
+  };
+  EXPECT_FALSE(load("tile::gather4", four));
+  EXPECT_TRUE(load("tile::scatter4", four));
+  EXPECT_TRUE(load("im2col_no_offs", three));
+  EXPECT_FALSE(store("2d", "tile::scatter4", four));
+  EXPECT_TRUE(store("2d", "tile::gather4", four));
+  EXPECT_TRUE(store("3d", "im2col", three));
+  EXPECT_FALSE(store("3d", "im2col_no_offs", three));
+}
+
+TEST(Bulk, ReductionsAreNamed) {
+  const auto message = [](const std::string& copy) {
+    Bench b;
+    EXPECT_EQ(b.load(text(copy, 0, false)), "");
+    const RunResult r = b.arg(b.buffer(std::vector<uint32_t>(64))).arg(b.poisoned(128)).run({1, 1, 1}, {32, 1, 1});
+    return r.findings.empty() ? "" : r.findings[0].message;
+  };
+  const std::string operands = " [%rd1], [%r2], 8;\n";
+  EXPECT_TRUE(message("cp.async.bulk.global.shared::cta.bulk_group" + operands).starts_with("a bulk copy of 8 bytes"));
+  EXPECT_TRUE(message("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32" + operands)
+                  .starts_with("a bulk reduction of 8 bytes"));
+}
+
 TEST(Bulk, PiecesOf32And64BytesStayTogether) {
   for (const uint32_t atom : {32u, 64u}) {
     TensorView v = tensor(32, 16, 128);

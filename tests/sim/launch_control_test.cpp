@@ -11,7 +11,7 @@ namespace {
 /// Each CTA adds kBegan + 1 at the place of its own number, and 1 at the place of each one that it takes over. p0:
 /// places by CTA; the text has marks.
 constexpr uint32_t kBegan = 256;
-std::string text(const std::string& cluster = "") {
+std::string text() {
   std::string body = R"(
 .reg .b128 %q;
 .shared .align 16 .b8 response[16];
@@ -61,16 +61,17 @@ bra AGAIN;
 END:
 ret;
 )";
-  std::string out = kernel_text(1, body, cluster);
+  std::string out = kernel_text(1, body);
   out.replace(out.find(".target sm_90\n"), 14, ".target sm_100a\n");
   return out;
 }
 
-RunResult run(const std::string& ptx, uint32_t ctas, std::vector<uint32_t>* counts, const RunOptions& options = {}) {
+RunResult run(const std::string& ptx, uint32_t ctas, std::vector<uint32_t>* counts, const RunOptions& options = {},
+              uint32_t cluster = 1) {
   Bench b;
   EXPECT_EQ(b.load(ptx), "");
   const DevicePtr places = b.buffer(std::vector<uint32_t>(ctas));
-  b.arg(places);
+  b.clusters({cluster, 1, 1}).arg(places);
   RunResult r = b.run({ctas, 1, 1}, {64, 1, 1}, 0, options);
   if (counts) *counts = b.read<uint32_t>(places, ctas);
   return r;
@@ -94,6 +95,17 @@ TEST(LaunchControl, FewerCtasBegin) {
   ASSERT_TRUE(run(text(), 9, &counts).findings.empty());
   EXPECT_EQ(std::ranges::count(counts, 1u), 6) << "each of three CTAs takes over two others";
   EXPECT_EQ(std::ranges::count(counts, kBegan + 1), 3);
+}
+
+/// Clusters that take turns at their barrier do not all begin before the first one asks.
+TEST(LaunchControl, ClustersTakeOverOthers) {
+  std::string ptx = text();
+  for (int i = 0; i < 2; ++i)
+    ptx.insert(ptx.find("AGAIN:"), "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n");
+  std::vector<uint32_t> counts;
+  const RunResult r = run(ptx, 16, &counts, {}, 2);
+  ASSERT_TRUE(r.findings.empty()) << r.findings[0].message;
+  EXPECT_LT(std::ranges::count_if(counts, [](uint32_t n) { return n >= kBegan; }), 16);
 }
 
 std::string kind_of(const std::string& from, const std::string& to) {

@@ -84,6 +84,25 @@ TEST(Memory, ImpossibleSizesAreErrors) {
   EXPECT_NE(huge.error().message.find("1152921504606846976"), std::string::npos) << huge.error().message;
 }
 
+/// "The kernel parameter space window is always contained within the global space window" (PTX ISA, 5.1.6).
+TEST(Memory, GlobalLoadsReadParameters) {
+  for (const auto& [access, kind] : {std::pair("ld.global.u64 %rd4, [%rd3];", ""),
+                                     {"ld.global.u64 %rd4, [%rd3+16];", "out-of-bounds"},
+                                     {"st.global.u64 [%rd3], %rd1;", "out-of-bounds"}}) {
+    Bench bench;
+    ASSERT_EQ(bench.load(kernel_text(1, std::string("ld.param.u64 %rd1, [p0];\nmov.b64 %rd2, p0;\n"
+                                                    "cvta.param.u64 %rd3, %rd2;\nmov.u64 %rd4, 0;\n") +
+                                            access + "\nst.global.u64 [%rd1], %rd4;")),
+              "");
+    const DevicePtr out = bench.poisoned(8);
+    const RunResult r = bench.arg(out).run({1, 1, 1}, {1, 1, 1});
+    EXPECT_EQ(r.findings.empty() ? "" : r.findings[0].kind, kind) << access;
+    if (r.findings.empty()) {
+      EXPECT_EQ(bench.read<uint64_t>(out, 1)[0], out.address);
+    }
+  }
+}
+
 TEST(Memory, ReadBackReportsWrittenBytes) {
   Bench bench;
   ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1,[p0]; st.global.u16 [%rd1+130],7;")), "");

@@ -39,6 +39,8 @@ Mma pair_of(uint32_t m) {
 }
 
 const std::string kWait = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra WAIT;\n";
+const std::string kRelaxedWait =
+    "WAIT:\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p2, [%r4], 0;\n@!%p2 bra WAIT;\n";
 const std::string kAfter = "tcgen05.fence::after_thread_sync;\n//read";
 
 TEST(Tcgen05Findings, OrderOfTensorMemory) {
@@ -47,9 +49,6 @@ TEST(Tcgen05Findings, OrderOfTensorMemory) {
   expect_found(p, {{kWait, ""}}, "race", "nothing orders them");  // a load in another warp comes before the product
   expect_found(p, {{kWait, "setp.eq.u32 %p2, %r6, 0;\n@%p2 bra READY;\n" + kWait + "READY:\n"}}, "async-pending",
                "no wait at the mbarrier of a tcgen05.commit");
-  expect_found(p, {{kAfter, "//read"}}, "unfenced", "fence::after_thread_sync");
-  expect_found(p, {{"tcgen05.fence::after_thread_sync;\nsetp", "setp"}}, "unfenced", "fence::after_thread_sync");
-  expect_found(p, {{"//before\ntcgen05.fence::before_thread_sync;", ""}}, "unfenced", "fence::before_thread_sync");
   expect_found(p, {{"//waitst\ntcgen05.wait::st.sync.aligned;", ""}}, "async-pending", "no tcgen05.wait::st");
   expect_found(p, {{"tcgen05.fence::before_thread_sync;\nbar.sync 0;", "tcgen05.fence::before_thread_sync;\n"}},
                "async-pending", "no tcgen05.wait::st");  // another warp has not come there
@@ -66,6 +65,30 @@ TEST(Tcgen05Findings, OrderOfTensorMemory) {
   expect_found(p, {{"//end\nbar.sync 0;", ""}}, "race", "gives back");
 }
 
+/// "The standard memory consistency model synchronization mechanisms also apply" (PTX ISA, "Specialized Inter-thread
+/// Synchronization for tcgen05 instructions"); the patterns with fences have relaxed arrivals and waits.
+TEST(Tcgen05Findings, RelaxedWaitsNeedFences) {
+  const Mma p;
+  const std::string before = "tcgen05.fence::before_thread_sync;\n", after = "tcgen05.fence::after_thread_sync;\n";
+  EXPECT_EQ(found(p, {{kAfter, "//read"}}), "");
+  EXPECT_EQ(found(p, {{before + "bar.sync 0;\n" + after, "bar.sync 0;\n"}}), "");
+  EXPECT_EQ(found(p, {{kWait, kRelaxedWait}}), "");
+  expect_found(p, {{kWait, kRelaxedWait}, {kAfter, "//read"}}, "unfenced", "fence::after_thread_sync after the relaxed");
+  const auto meet = [&](const std::string& first, const std::string& arrive, const std::string& last) {
+    const std::string init = "mbarrier.init.shared::cta.b64 [%r4], 1;\n";
+    return Changes{{init, init + "mbarrier.init.shared::cta.b64 [%r4+8], 128;\n"},
+                   {before + "bar.sync 0;\n" + after,
+                    first + "mbarrier.arrive." + arrive +
+                        ".cluster.shared::cta.b64 _, [%r4+8];\nMEET:\n"
+                        "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p2, [%r4+8], 0;\n@!%p2 bra MEET;\n" +
+                        last}};
+  };
+  EXPECT_EQ(found(p, meet(before, "relaxed", after)), "");
+  expect_found(p, meet(before, "relaxed", ""), "unfenced", "fence::after_thread_sync after the relaxed");
+  expect_found(p, meet("", "relaxed", after), "race", "nothing orders them");
+  expect_found(p, meet("", "release", after), "unfenced", "fence::before_thread_sync");
+}
+
 TEST(Tcgen05Findings, LoadsAreOverAfterAWaitOrAUse) {
   const Mma p;
   const std::string load = "//waitld\ntcgen05.wait::ld.sync.aligned;\nst.global.u32 [%rd12], %r24;\n";
@@ -75,6 +98,28 @@ TEST(Tcgen05Findings, LoadsAreOverAfterAWaitOrAUse) {
   EXPECT_EQ(found(p, {{load, "add.u32 %r40, %r24, 1;\n" + store}}), "") << "the sum needs the loaded value";
   EXPECT_EQ(found(p, {{load, "mov.b32 %r41, %r24;\nadd.u32 %r40, %r41, 1;\n" + store}}), "");
   expect_found(p, {{load, "mov.b32 %r41, %r24;\n" + store}}, "async-pending", "no tcgen05.wait::ld");
+}
+
+/// The end of an access has to come before the arrival, not only before the access of another warp in this run.
+TEST(Tcgen05Findings, AWaitAfterTheArrivalIsTooLate) {
+  const Mma p;
+  const std::string init = "mbarrier.init.shared::cta.b64 [%r4], 1;\n", sync = "bar.sync 0;";
+  const auto meet = [&](const std::string& before, const std::string& begin, const std::string& end, bool late) {
+    const std::string arrive = "mbarrier.arrive.shared::cta.b64 _, [%r4+8];\n";
+    return Changes{
+        {init, init + "mbarrier.init.shared::cta.b64 [%r4+8], 128;\n"},
+        {before + sync, begin + (late ? arrive + end : end + arrive) +
+                            "MEET:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4+8], 0;\n@!%p2 bra MEET;\n"}};
+  };
+  const std::string stored = "//waitst\ntcgen05.wait::st.sync.aligned;\n//before\ntcgen05.fence::before_thread_sync;\n";
+  EXPECT_EQ(found(p, meet(stored, "", "tcgen05.wait::st.sync.aligned;\n", false)), "");
+  expect_found(p, meet(stored, "", "tcgen05.wait::st.sync.aligned;\n", true), "async-pending",
+               "no tcgen05.wait::st comes between");
+  const std::string load = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r24}, [%r21];\n";
+  for (const char* end : {"tcgen05.wait::ld.sync.aligned;\n", "add.u32 %r40, %r24, 1;\n"}) {
+    EXPECT_EQ(found(p, meet("//end\n", load, end, false)), "");
+    expect_found(p, meet("//end\n", load, end, true), "async-pending", "no tcgen05.wait::ld comes between");
+  }
 }
 
 TEST(Tcgen05Findings, SharedMemoryOfProducts) {
@@ -244,7 +289,9 @@ TEST(Tcgen05Findings, Pairs) {
     // The other CTA reads without the wait.
     expect_found(p, {{kWait, "setp.eq.u32 %p2, %r5, 1;\n@%p2 bra READY;\n" + kWait + "READY:\n"}}, "race",
                  "nothing orders them");
-    expect_found(p, {{kAfter, "//read"}}, "unfenced", "fence::after_thread_sync");
+    EXPECT_EQ(found(p, {{kAfter, "//read"}}), "");
+    EXPECT_EQ(found(p, {{kWait, kRelaxedWait}}), "");
+    expect_found(p, {{kWait, kRelaxedWait}, {kAfter, "//read"}}, "unfenced", "fence::after_thread_sync");
     expect_found(p, {{"fence.proxy.async;", ""}}, "race", "no fence.proxy.async between");
   }
   Mma alone = pair_of(256);

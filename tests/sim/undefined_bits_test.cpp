@@ -146,6 +146,16 @@ TEST(UndefinedBits, OfNumbers) {
   EXPECT_EQ(made("fma.rn.f32x2", {{0}, {0}, {0, uint64_t{1} << 32}}), 0xffffffff00000000u);
 }
 
+TEST(UndefinedBits, OfDotProducts) {
+  for (const auto& [half, low, high] : {std::tuple("lo", ~0u, 0u), {"hi", 0u, ~0u}}) {
+    const std::string opcode = std::string("dp2a.") + half + ".u32.u32";
+    EXPECT_EQ(made(opcode, {{1}, {2, 0x80}, {3}}), low) << half;
+    EXPECT_EQ(made(opcode, {{1}, {2, 0x10000}, {3}}), high) << half;
+    EXPECT_EQ(made(opcode, {{1, 1}, {2}, {3}}), ~0u) << half;
+    EXPECT_EQ(made(opcode, {{1}, {2}, {3, 1}}), ~0u) << half;
+  }
+}
+
 TEST(UndefinedBits, OfChoices) {
   EXPECT_EQ(made("selp.b32", {{0, 1}, {0, 2}, {1}}), 1u);
   EXPECT_EQ(made("selp.b32", {{0, 1}, {0, 2}, {0}}), 2u);
@@ -238,7 +248,7 @@ TEST(UndefinedBits, WhatDependsOnAFillingIsUndefined) {
     }
   }
   EXPECT_GE(all.size(), 1000u);
-  EXPECT_EQ(tried.size(), 12u);  // the rules
+  EXPECT_EQ(tried.size(), 13u);  // the rules
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Instructions across lanes, divergence, barriers with votes, atomics, scopes, memory forms.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -169,6 +170,35 @@ std::vector<uint32_t> one_lane(const std::string& body) {
   const RunResult r = bench.arg(words).run({1, 1, 1}, {1, 1, 1});
   for (const Finding& f : r.findings) ADD_FAILURE() << f.kind << ": " << f.message;
   return bench.read<uint32_t>(words, 16);
+}
+
+TEST(WarpOps, AMatrixThatLanesDoNotMoveIsNamed) {
+  Bench bench;
+  ASSERT_EQ(bench.load(kernel_text(0, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 16;\n"
+                                      "@%p1 movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;")),
+            "");
+  const RunResult r = bench.run({1, 1, 1}, {32, 1, 1});
+  ASSERT_FALSE(r.findings.empty());
+  EXPECT_TRUE(r.findings[0].message.starts_with("movmatrix needs all 32 lanes")) << r.findings[0].message;
+}
+
+TEST(WarpOps, VectorsOfAtomicsAreAligned) {
+  for (const char* opcode : {"red.global.add.v2.f32 [%rd1+{}], {{%f1, %f1}};",
+                             "atom.global.add.v4.f32 {{%f2, %f3, %f4, %f5}}, [%rd1+{}], {{%f1, %f1, %f1, %f1}};",
+                             "red.global.add.noftz.v2.bf16 [%rd1+{}], {{%rs1, %rs1}};"})
+    for (const bool aligned : {true, false}) {
+      const std::string name(opcode);
+      const int bytes = name.find("v4") != name.npos ? 16 : name.find("bf16") != name.npos ? 4 : 8;
+      Bench bench;
+      ASSERT_EQ(bench.load(kernel_text(1, "ld.param.u64 %rd1, [p0];\nmov.f32 %f1, 0f3F800000;\nmov.b16 %rs1, 0;\n" +
+                                              fmt::format(fmt::runtime(name), aligned ? bytes : bytes / 2))),
+                "");
+      const RunResult r = bench.arg(bench.buffer(std::vector<uint32_t>(16))).run({1, 1, 1}, {1, 1, 1});
+      ASSERT_EQ(r.findings.empty(), aligned) << name;
+      if (!aligned) {
+        EXPECT_EQ(r.findings[0].kind, "misaligned");
+      }
+    }
 }
 
 TEST(WarpOps, AtomicsOfVectors) {

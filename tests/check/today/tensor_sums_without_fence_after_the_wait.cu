@@ -1,10 +1,10 @@
 // Multiplies 128 x 16 by 16 x 16 ones of bf16; each warp stores the sums of its 32 lanes.
-// A fence orders the loads after the wait for the commit.
+// A fence orders the loads after the relaxed wait for the commit.
 // grid: 1  block: 128  arch: sm_100a
 // args: [{"type": "i32", "size": 1152, "fill": 1065369472}, {"name": "y", "type": "f32", "size": 2048, "expect": 16}]
 // with tensor_sums_without_fence_after_the_wait: unfenced at blackwell.cuh:62
-//   tcgen05.ld is asynchronous itself: nothing orders it after the wait. PTX ISA, "Canonical synchronization patterns",
-//   non-pipelined instructions.
+//   tcgen05.ld is asynchronous itself: nothing orders it after a wait that does not acquire. PTX ISA, "Canonical
+//   synchronization patterns", non-pipelined instructions.
 #include "blackwell.cuh"
 
 __global__ void __launch_bounds__(128) sums(const int* x, float* y) {
@@ -24,7 +24,10 @@ __global__ void __launch_bounds__(128) sums(const int* x, float* y) {
     commit(&done);
   }
   __syncwarp();
-  wait(&done, 0);
+  asm volatile(
+      "{ .reg .pred done;\nAGAIN_%=:\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 done, [%0], 0;\n"
+      "@!done bra AGAIN_%=; }" ::"r"(at(&done))
+      : "memory");
   after_sync();
   // edit tensor_sums_without_fence_after_the_wait:
   float z[16];
