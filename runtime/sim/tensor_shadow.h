@@ -2,8 +2,8 @@
 // warps (tcgen05.ld, .st) and by the tensor core, which is one more agent with the clock of the warp that gave it work
 // (SharedShadow, "core"). What orders two accesses (PTX ISA, "Memory Consistency Model for 5th generation of TensorCore
 // operations"):
-//   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it. Another
-//     agent has to know this end, not only the access: a wait after the arrival is too late;
+//   - a store or a load of a warp is over after its wait; a load also when an instruction uses a register of it.
+//     Another agent has to know this end, not only the access: a wait after the arrival is too late;
 //   - what the tensor core does is over at the end of a phase to which a tcgen05.commit arrived;
 //   - releases and acquires of threads, by barriers and mbarriers, order the accesses as those to other memory: "The
 //     standard memory consistency model synchronization mechanisms also apply";

@@ -108,8 +108,8 @@ TEST(CheckClusters, AreCountedAsTheirCtas) {
   for (const char* body : {"ret;", "trap;"}) {
     const bool stops = std::string(body) == "trap;";
     r.text = fmt::format(
-        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() .reqntid 32, 1, 1 .reqnctapercluster 2, 1, 1 "
-        ".explicitcluster .blocksareclusters\n{{\n{}\n}}\n",
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() .reqntid 32, 1, 1 "
+        ".reqnctapercluster 2, 1, 1 .explicitcluster .blocksareclusters\n{{\n{}\n}}\n",
         body);
     const Result<Report> report = run(r);
     ASSERT_TRUE(report) << to_string(report.error());

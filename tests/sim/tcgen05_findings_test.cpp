@@ -73,7 +73,8 @@ TEST(Tcgen05Findings, RelaxedWaitsNeedFences) {
   EXPECT_EQ(found(p, {{kAfter, "//read"}}), "");
   EXPECT_EQ(found(p, {{before + "bar.sync 0;\n" + after, "bar.sync 0;\n"}}), "");
   EXPECT_EQ(found(p, {{kWait, kRelaxedWait}}), "");
-  expect_found(p, {{kWait, kRelaxedWait}, {kAfter, "//read"}}, "unfenced", "fence::after_thread_sync after the relaxed");
+  expect_found(p, {{kWait, kRelaxedWait}, {kAfter, "//read"}}, "unfenced",
+               "fence::after_thread_sync after the relaxed");
   const auto meet = [&](const std::string& first, const std::string& arrive, const std::string& last) {
     const std::string init = "mbarrier.init.shared::cta.b64 [%r4], 1;\n";
     return Changes{{init, init + "mbarrier.init.shared::cta.b64 [%r4+8], 128;\n"},
