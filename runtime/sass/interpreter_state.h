@@ -229,7 +229,7 @@ struct Interpreter::State {
   std::vector<WarpState> warps;
   std::array<CtaBarrier, 16> barriers;
   uint64_t steps_left = 0, most_of_warp = ~uint64_t{0};
-  bool goes_on = false;  ///< the CTA does not end where most do
+  bool goes_on = false;                           ///< the CTA does not end where most do
   uint32_t tensor_units = 0, tensor_columns = 0;  ///< of tensor memory: those held now, a bit each; the most held
   uint32_t hold_tensor_units(bool takes, uint32_t value);
   /// Where try_cancel puts its answers, in order: of this CTA so far, and the longest list of a CTA. The warp that asks

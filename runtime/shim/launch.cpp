@@ -63,8 +63,8 @@ bool is_library(const std::string& file) {
          (file.starts_with("/usr/") || file.find("/targets/") != file.npos || file.find("/nvidia/") != file.npos);
 }
 
-/// What a run finds in which each try_wait that may end without success does (PTX ISA, mbarrier.try_wait): a kernel that
-/// waits once, without a loop, goes on too early. The run writes to copies.
+/// What a run finds in which each try_wait that may end without success does (PTX ISA, mbarrier.try_wait): a kernel
+/// that waits once, without a loop, goes on too early. The run writes to copies.
 std::vector<Finding> findings_in_vain(sim::LaunchState state, uint64_t ctas, RunOptions options) {
   const auto tries = [](const sim::Inst& in) {
     return in.kind == sim::Kind::kMbarrier && in.sub == static_cast<uint8_t>(sim::MbarrierOp::kTry);

@@ -294,14 +294,15 @@ void Machine::bulk_copy(Warp& w, const Inst& in, uint32_t mask) {
         type = *reduced;
       }
       if (near % 128)
-        throw Fault{"misaligned", fmt::format("{} of a tensor {} is not aligned to 128 bytes", text(near),
-                                              in.sub & kBulkReduces ? "reduction" : "copy"),
+        throw Fault{"misaligned",
+                    fmt::format("{} of a tensor {} is not aligned to 128 bytes", text(near),
+                                in.sub & kBulkReduces ? "reduction" : "copy"),
                     l};
     } else {
       if (asked % kPiece || far[l] % kPiece || near % kPiece)
         throw Fault{"misaligned",
-                    fmt::format("{} of {} bytes between {} and {}: expected multiples of 16", what, asked,
-                                text(far[l]), text(near)),
+                    fmt::format("{} of {} bytes between {} and {}: expected multiples of 16", what, asked, text(far[l]),
+                                text(near)),
                     l};
     }
     if (asked > kMostBytes)

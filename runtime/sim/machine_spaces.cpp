@@ -53,7 +53,10 @@ Buffer& Machine::buffer_at(uint64_t address, uint32_t bytes, uint32_t lane, cons
 bool Machine::device_line(uint64_t address, uint32_t bytes, uint32_t lane, Op op, bool strong, uint32_t* slot,
                           uint32_t* offset) {
   if (strong) require_order(lane);
-  Buffer& b = buffer_at(address, bytes, lane, op == Op::kWrite ? "write" : op == Op::kRead ? "read" : "atomic operation");
+  Buffer& b = buffer_at(address, bytes, lane,
+                        op == Op::kWrite  ? "write"
+                        : op == Op::kRead ? "read"
+                                          : "atomic operation");
   if (b.is_input() && op != Op::kRead)
     throw Fault{"write-to-input", fmt::format("write to {}, which is an input", text(address)), lane};
   const uint64_t line = (address - b.base) / kLineBytes;

@@ -97,7 +97,7 @@ class TensorShadow {
     uint32_t number, stamp, over = 0;
   };
   std::array<std::vector<Load>, kMaxWarps> loads_;
-  std::array<size_t, kMaxWarps> first_load_{};                      ///< that is not over
+  std::array<size_t, kMaxWarps> first_load_{};                     ///< that is not over
   std::array<std::vector<uint32_t>, kMaxWarps> stored_, befores_;  ///< stamps of waits for stores, and of fences
   /// By issuer, of each agent: the stamp before which accesses are fenced.
   std::array<std::array<uint32_t, kMaxWarps>, 2 * kMaxWarps> fenced_{};

@@ -146,8 +146,7 @@ uint64_t undefined_in_lane(const Inst& in, PartlyDefined a, PartlyDefined b, Par
     }
     case MadeOf::kLess: return less(ordered(a, in), ordered(b, in)) ? kAllBits : 0;
     case MadeOf::kGreater: return less(ordered(b, in), ordered(a, in)) ? kAllBits : 0;
-    case MadeOf::kDot:
-      return a.undefined | c.undefined | (b.undefined & static_cast<uint64_t>(in.imm)) ? kAllBits : 0;
+    case MadeOf::kDot: return a.undefined | c.undefined | (b.undefined & static_cast<uint64_t>(in.imm)) ? kAllBits : 0;
     case MadeOf::kAll:
     case MadeOf::kMoved: break;
   }

@@ -22,8 +22,8 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Before a run whose times do not matter: they come from the closed form, and nvdisasm, whose start takes longer than a
-/// small kernel is compiled and simulated, is not started.
+/// Before a run whose times do not matter: they come from the closed form, and nvdisasm, whose start takes longer than
+/// a small kernel is compiled and simulated, is not started.
 inline constexpr const char* kClosedForm = "ROOFGEN_NVDISASM=/nowhere";
 
 /// Where a home's runs keep compiled kernels: with those of all tests, or in the home, which begins without any.

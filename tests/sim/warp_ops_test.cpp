@@ -174,8 +174,9 @@ std::vector<uint32_t> one_lane(const std::string& body) {
 
 TEST(WarpOps, AMatrixThatLanesDoNotMoveIsNamed) {
   Bench bench;
-  ASSERT_EQ(bench.load(kernel_text(0, "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 16;\n"
-                                      "@%p1 movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;")),
+  ASSERT_EQ(bench.load(kernel_text(0,
+                                   "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 16;\n"
+                                   "@%p1 movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;")),
             "");
   const RunResult r = bench.run({1, 1, 1}, {32, 1, 1});
   ASSERT_FALSE(r.findings.empty());

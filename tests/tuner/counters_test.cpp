@@ -79,7 +79,8 @@ TEST(Replay, ErrorsInTheFileAreNamed) {
 
 TEST(Replay, GivesInputsAndExpectedElements) {
   Replay r;
-  r.problem = *(*find_op("gemm"))->complete({.op = "gemm", .dims = {{"M", 40}, {"N", 24}, {"K", 32}}, .flags = {}, .reals = {}});
+  r.problem = *(*find_op("gemm"))
+                   ->complete({.op = "gemm", .dims = {{"M", 40}, {"N", 24}, {"K", 32}}, .flags = {}, .reals = {}});
   r.variant = "fused";
   r.buffers = (*find_op("gemm"))->buffers(r.problem);
   r.kernels.push_back({"gemm", {}, {}});

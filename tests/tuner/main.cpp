@@ -1,5 +1,5 @@
-// main of a test binary that also acts as its own worker, of the compiler pool or of a GPU, and as the program started by
-// a profiler, like roofgen itself.
+// main of a test binary that also acts as its own worker, of the compiler pool or of a GPU, and as the program started
+// by a profiler, like roofgen itself.
 #include <gtest/gtest.h>
 
 #include <string_view>
