@@ -35,18 +35,18 @@ bool matches(std::string_view pattern, const std::vector<std::string>& words) {
                              [&](const std::string& w) { return prefix ? w.starts_with(pattern) : w == pattern; });
 }
 
-struct Group {
+struct Brackets {
   std::vector<std::string> items;
   size_t begin = 0, end = 0;
 };
 
 /// Groups "[a, b]" and "[a, b, c]".
-std::vector<Group> groups(const std::string& text) {
-  std::vector<Group> out;
+std::vector<Brackets> groups(const std::string& text) {
+  std::vector<Brackets> out;
   for (size_t open = text.find('['); open != std::string::npos; open = text.find('[', open + 1)) {
     const size_t close = text.find(']', open);
     if (close == std::string::npos) break;
-    Group g{{""}, open, close + 1};
+    Brackets g{{""}, open, close + 1};
     for (size_t i = open + 1; i < close; ++i) {
       if (text[i] == ',')
         g.items.emplace_back();
@@ -59,7 +59,7 @@ std::vector<Group> groups(const std::string& text) {
   return out;
 }
 
-std::string between(const std::string& text, const Group& a, const Group& b) {
+std::string between(const std::string& text, const Brackets& a, const Brackets& b) {
   std::string out;
   for (size_t i = a.end; i < b.begin; ++i)
     if (text[i] != ' ') out += text[i];
@@ -106,7 +106,7 @@ std::string infer_dtype(const std::string& text) {
 }
 
 std::optional<Shape> find_shape(const std::string& text) {
-  const std::vector<Group> all = groups(text);
+  const std::vector<Brackets> all = groups(text);
   for (size_t i = 0; i + 1 < all.size(); ++i) {
     const auto &a = all[i].items, &b = all[i + 1].items;
     if (a.size() != b.size()) continue;

@@ -153,8 +153,8 @@ struct Driver {
 Fault fault_of(Status status);
 
 /// "13.0" for 13000.
-Error no_gpu();  ///< of a driver without one
 std::string version_text(int version);
+Error no_gpu();  ///< of a driver without one
 
 /// "GPU-6f1c0a52-...", as NVML and nvidia-smi write it.
 std::string uuid_text(const Uuid& uuid);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "base/demangle.h"
 #include "base/subprocess.h"
@@ -277,7 +278,8 @@ Status State::execute(const LaunchOp& op) {
   if (precedes || follows) state.accesses = &accesses;
   RunOptions options;
   options.max_findings = keeps_going_ ? std::numeric_limits<int>::max() : 1;
-  std::vector<Finding> in_vain = findings_in_vain(state, ctas, options);
+  std::vector<Finding> in_vain;
+  if (!std::exchange(op.function->waited_in_vain, true)) in_vain = findings_in_vain(state, ctas, options);
   sim::Counter counter(kernel);
   options.threads = threads_;
   sim::run_ctas(state, counter, ctas, options, findings);

@@ -57,9 +57,10 @@ struct Module;
 struct Function {
   sim::Kernel kernel;
   Module* module = nullptr;
-  uint32_t cluster[3] = {0, 0, 0};  ///< required; 0: not required
-  bool big_clusters = false;        ///< more than 8 CTAs are allowed
-  int max_dynamic_smem = 0;         ///< set by cuFuncSetAttribute; initially 48 KiB less the static shared memory
+  uint32_t cluster[3] = {0, 0, 0};      ///< required; 0: not required
+  bool big_clusters = false;            ///< more than 8 CTAs are allowed
+  int max_dynamic_smem = 0;             ///< set by cuFuncSetAttribute; initially 48 KiB less the static shared memory
+  mutable bool waited_in_vain = false;  ///< its first launch ran with waits that fail
   mutable std::optional<std::optional<PtxasReport>> report;  ///< empty until ptxas was asked
   struct {
     Dim3 block = {1, 1, 1};

@@ -21,15 +21,21 @@ namespace roofgen::check::kernels_test {
 namespace {
 
 /// Kernels as programs have them.
-std::vector<Kernel> kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS); }
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> all = kernels_in(ROOFGEN_CHECK_KERNELS);
+  return all;
+}
 /// Small ones around one fault.
 std::vector<Kernel> wrong_kernels() { return kernels_in(ROOFGEN_CHECK_KERNELS "/../wrong", "cta_"); }
 
 /// Right ones of suspicious look, some with an edit that makes them wrong; without those of grid_order_test.cpp.
-std::vector<Kernel> right_kernels() {
-  std::vector<Kernel> all = kernels_in(ROOFGEN_CHECK_KERNELS "/../right");
-  std::erase_if(all, [](const Kernel& k) { return k.name.starts_with("grid_"); });
-  return all;
+const std::vector<Kernel>& right_kernels() {
+  static const std::vector<Kernel> kept = [] {
+    std::vector<Kernel> all = kernels_in(ROOFGEN_CHECK_KERNELS "/../right");
+    std::erase_if(all, [](const Kernel& k) { return k.name.starts_with("grid_"); });
+    return all;
+  }();
+  return kept;
 }
 
 /// Right ones, each with an edit: the mistakes that are made with copies, clusters and wgmma of Hopper.
@@ -212,7 +218,7 @@ std::string table() {
   std::string faulty, traffic;
   std::vector<std::string> clean;
   int n_faulty = 0;
-  for (Kernel& k : kernels()) {
+  for (Kernel k : kernels()) {
     const std::string name = k.name.ends_with("_clean") ? k.name.substr(0, k.name.size() - 6) : k.name;
     const std::string finds = k.says["finds"];
     if (finds != "nothing") {

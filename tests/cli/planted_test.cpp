@@ -34,6 +34,7 @@ TEST_P(Planted, DesignsAreToldApart) {
   const Mutant& m = GetParam();
   const Home home;
   for (const auto& [file, text] : edited_files(m)) home.write("edited/" + file, text);
+  if (HasFailure()) return;
   const std::string edited = m.edits.empty() ? "" : " --data-dir edited";
   const Outcome o = home.run("tune " + m.run + " --evals 1 --executor sim" + edited, kClosedForm);
   if (m.fate == Fate::kVerified) {

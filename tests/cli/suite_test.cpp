@@ -103,13 +103,13 @@ TEST_F(SuiteCli, EveryProblemIsCheckedBeforeOneRuns) {
 }
 
 // The same bytes, the same number of evaluations, each in the store of rank 0.
-TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
+void expect_the_work_of_one_process(const std::vector<int>& counts_of_ranks) {
   if (mpirun(2).empty()) GTEST_SKIP() << "no MPI";
   const Home one(Kernels::kOwn);
   one.write("suite.json", suite_of(4));
   const Outcome alone = one.run("tune --suite suite.json --json");
   ASSERT_EQ(alone.exit, 0) << alone.err;
-  for (const int ranks : {2, 4}) {
+  for (const int ranks : counts_of_ranks) {
     const Home other(Kernels::kOwn);
     other.write("suite.json", suite_of(4));
     const Outcome shared = other.run("tune --suite suite.json --json", mpirun(ranks));
@@ -121,6 +121,9 @@ TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) {
     EXPECT_EQ(rows_of(other), rows_of(one));
   }
 }
+
+TEST_F(SuiteCli, RanksDoTheWorkOfOneProcess) { expect_the_work_of_one_process({2}); }
+TEST_F(SlowSuiteCli, RanksDoTheWorkOfOneProcess) { expect_the_work_of_one_process({3, 4}); }
 
 // A rank that dies ends the run. What was finished is in the store, and runs no second time.
 TEST_F(SlowSuiteCli, ARankThatDiesLosesNothingThatWasFinished) {

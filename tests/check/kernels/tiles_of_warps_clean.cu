@@ -1,5 +1,5 @@
 // Tiles of two and of four warps reduce and synchronise through the memory reserved for cooperative groups.
-// grid: 2  block: 256
+// grid: 2  block: 256  leaves open: orders
 // args: [{"type": "i32", "size": 512, "fill": 1}, {"type": "i32", "size": 512, "expect": 192}]
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
