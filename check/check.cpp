@@ -546,7 +546,7 @@ Result<Report> run(const Request& r) {
   if (r.schedules == 1 && report.findings.empty() &&
       compiled->compiled.binary.ptx.find("mbarrier.try_wait") != std::string::npos) {
     ROOFGEN_TRY(Report other, run_schedule(r, {0, {}, true}, compiled));
-    for (Finding& f : other.findings) f.message += "; so it is when a try_wait ends at its time limit, without success";
+    for (Finding& f : other.findings) f.message += kWithVainWaits;
     add_run(report, std::move(other));
   }
   // Threads take locks in different orders: the runs that lead into the deadlock, if it is one.

@@ -132,7 +132,7 @@ Result<std::vector<Entry>> entries_of(const std::string& ptx, const std::string&
   std::vector<Entry> out;
   for (const sim::PtxFunction& f : module.functions) {
     if (!f.is_entry || !f.defined) continue;
-    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}, {}, {}};
+    Entry e{std::string(f.name), demangled(std::string(f.name)), "", {}, {}, false, {}};
     if (const uint32_t* c = f.reqnctapercluster; c[0]) e.cluster = {c[0], c[1], c[2]};
     e.counts_clusters = f.blocksareclusters && f.reqnctapercluster[0];
     e.name = without_parameters(e.full);

@@ -18,7 +18,7 @@ struct Entry {
   std::string name;  ///< "scale<float>"
   std::vector<uint64_t> param_bytes;
   Dim3 cluster;                          ///< that the kernel requires
-  bool counts_clusters;                  ///< the grid of a launch, not CTAs (.blocksareclusters)
+  bool counts_clusters = false;          ///< the grid of a launch, not CTAs (.blocksareclusters)
   std::vector<std::string> param_types;  ///< demangled; empty if the name does not contain them
   /// The CTAs of a launch.
   Dim3 ctas_of(const Dim3& grid) const;

@@ -66,6 +66,9 @@ struct Progress {
   std::vector<SiteCounts> running;  ///< instructions executed just now, most often first; only `executed` is set
 };
 
+/// Ends the message of a finding that needs RunOptions::vain_waits.
+inline constexpr const char* kWithVainWaits = "; so it is when a try_wait ends at its time limit, without success";
+
 struct RunOptions {
   std::optional<CtaSelection> ctas;    ///< nullopt: the whole grid
   uint64_t max_warp_instructions = 0;  ///< per CTA; 0 = a generous default, so that a hang is a finding

@@ -64,8 +64,8 @@ bool is_library(const std::string& file) {
          (file.starts_with("/usr/") || file.find("/targets/") != file.npos || file.find("/nvidia/") != file.npos);
 }
 
-/// What a run finds in which each try_wait that may end without success does (PTX ISA, mbarrier.try_wait): a kernel
-/// that waits once, without a loop, goes on too early. The run writes to copies.
+/// Findings of a run on copies of memory in which try_waits end without success, as they may at their time limit (PTX
+/// ISA, mbarrier.try_wait): a kernel that waits once, without a loop, goes on too early.
 std::vector<Finding> findings_in_vain(sim::LaunchState state, uint64_t ctas, RunOptions options) {
   const auto tries = [](const sim::Inst& in) {
     return in.kind == sim::Kind::kMbarrier && in.sub == static_cast<uint8_t>(sim::MbarrierOp::kTry);
@@ -82,7 +82,7 @@ std::vector<Finding> findings_in_vain(sim::LaunchState state, uint64_t ctas, Run
   sim::Counter counter(state.kernel);
   sim::run_ctas(state, counter, ctas, options, findings);
   std::erase_if(findings, [](const Finding& f) { return f.kind == "out-of-memory"; });  // by the copies
-  for (Finding& f : findings) f.message += "; so it is when a try_wait ends at its time limit, without success";
+  for (Finding& f : findings) f.message += kWithVainWaits;
   return findings;
 }
 

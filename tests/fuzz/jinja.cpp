@@ -6,18 +6,12 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/fuzz/scope.h"
 #include "tests/fuzz/targets.h"
 
 namespace roofgen::fuzz_jinja {
 FUZZ_TARGET(jinja) {
   using namespace expr;
-  static const Map kScope{{"a", 3},
-                          {"b", -7},
-                          {"f", 0.5},
-                          {"s", "xyz"},
-                          {"p", true},
-                          {"xs", List{1, 2, List{3, "q"}}},
-                          {"m", Map{{"k", 5}, {"l", List{1}}}}};
   const std::string_view all(reinterpret_cast<const char*>(data), size), border = "\n===\n";
   std::map<std::string, std::string, std::less<>> templates;
   size_t at = 0;
@@ -32,7 +26,7 @@ FUZZ_TARGET(jinja) {
     return it == templates.end() ? std::nullopt : std::optional(it->second);
   };
   // Small limits, so that a fuzzer spends its time on new inputs and not on long loops.
-  const auto r = jinja::render(loader, "main", kScope,
+  const auto r = jinja::render(loader, "main", fuzz_scope(),
                                {.steps = 20000, .output_bytes = 1 << 16, .template_bytes = 1 << 16, .calls = 20});
   if (!r) {
     if (r.error().message.empty() || to_string(r.error()).empty()) std::abort();
